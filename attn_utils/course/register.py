@@ -1,0 +1,85 @@
+"""Which questions there are: notebook, points, minutes, hints, judge; knows none of the answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+
+# What each notebook is worth; 100 in all. A notebook's questions live in questions/<name>.py.
+POINTS = {
+    "00_start_here": 0,
+    "01_copying": 6,
+    "02_average_of_two": 7,
+    "03_one_noisy_head": 8,
+    "04_two_heads": 5,
+    "05_keys_queries_values": 9,
+    "06_transformer_attention": 16,
+    "07_synthesizer": 9,
+    "08_pretrained_knowledge": 14,
+    "09_translation": 14,
+    "10_bleu_comparison": 12,
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is marked on its own: "code" and "derive" by a judge, "written" by a person."""
+
+    kind: str
+    points: float
+    answers: tuple[str, ...] = ()  # the names the judge is given, in order
+    judge: Callable | None = None  # judge(rng, *answers) -> what was measured, or raises NotYet
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of the course."""
+
+    id: str
+    title: str
+    minutes: int
+    parts: tuple[Part, ...]
+    covers: tuple[str, ...] = ()  # seed questions answered, as "001 a"
+    hints: tuple[str, ...] = ()
+    seconds: float = 5.0  # how long a check may take before it is stopped
+
+    @property
+    def notebook(self):
+        number = int(self.id.partition(".")[0])
+        return next(name for name in POINTS if int(name[:2]) == number)
+
+    @property
+    def kind(self):
+        return " + ".join(part.kind for part in self.parts)
+
+    @property
+    def points(self):
+        return sum(part.points for part in self.parts)
+
+    def part(self, kind):
+        return next(part for part in self.parts if part.kind == kind)
+
+
+@cache
+def questions_of(notebook):
+    """The questions of one notebook, in order; none where the notebook is not written yet."""
+    try:
+        module = import_module(f"{__package__}.questions.{notebook[3:]}")
+    except ModuleNotFoundError as error:
+        if error.name and error.name.endswith(notebook[3:]):
+            return ()
+        raise
+    return module.QUESTIONS
+
+
+def all_questions():
+    """Every question of the course, in order."""
+    return tuple(question for notebook in POINTS for question in questions_of(notebook))
+
+
+def find(question_id):
+    """The question with this id; KeyError with a sentence where there is none."""
+    known = {question.id: question for question in all_questions()}
+    if str(question_id) not in known:
+        raise KeyError(f"there is no question {question_id}; there are {', '.join(known)}.")
+    return known[str(question_id)]

@@ -1,0 +1,171 @@
+# %% [markdown]
+# # Start here
+#
+# > How a notebook of this course works: read, predict, answer, check.
+#
+# *10 min, 3 questions, 0 points, needs nothing*
+#
+# After this notebook you can
+#
+# - **show** the verdict on an answer of yours and get a hint for it,
+# - **write** a derivation that the computer checks line by line,
+# - **hand in** your work, and know what a person will read.
+
+# %% [markdown]
+# ## One import
+#
+# Everything the course needs from its own machinery is in this line. `check` judges an answer, `hint` gives one hint
+# more at each call, `derive` checks a chain of algebra.
+
+# %%
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend, plots
+from attn_utils.course import check, derive, hint
+
+# %% [markdown]
+# ## What the course is about
+#
+# *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**;
+# the scores become **weights** that sum to one; the output, the **context**, is the average of the **values** under
+# those weights. Here are four keys in the plane and one query.
+
+# %%
+keys = np.array([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0], [-1.0, 0.0]])  # (S, d)
+values = np.array([[1.0], [2.0], [3.0], [4.0]])  # (S, dv)
+query = np.array([[3.0, 1.0]])  # (T, d)
+context, weights = attend(query, keys, values, scale=1.0)
+context.round(3), weights.round(3)
+
+# %%
+left, right = plots.panels(2)
+plots.arrows({"query": query[0] / 3} | {f"key {i}": key for i, key in enumerate(keys)}, ax=left)
+plots.bars(weights[0], title="where the query looks", ax=right);
+
+# %% [markdown]
+# Keys 0 and 1 point roughly where the query points and share almost all of the weight; key 3 points the other way and
+# gets next to none. The context is therefore between the values 1 and 2. Drag the sliders (where the page can run
+# them) to turn and stretch the query.
+
+
+# %%
+def draw(angle, length):
+    turned = length * np.array([[np.cos(np.radians(angle)), np.sin(np.radians(angle))]])
+    plots.bars(attend(turned, keys, values, scale=1.0)[1][0], title=f"query at {angle}°, length {length:g}")
+
+
+plots.explore(draw, angle=(-180, 180, 20), length=(0.0, 8.0, 3.0))
+
+# %% [markdown]
+# ## Questions come in three kinds
+#
+# Every question has a card like the one below: its kind, what it is worth, and how long it should take. You write
+# between the lines the cell leaves open. **Before** you run anything, predict the result; the surprise is the lesson.
+
+# %% [markdown]
+# ### 0.1 A function
+#
+# *code · 0 points · 2 min*
+#
+# **Given** a list of numbers. **Show** their mean. **Form:** a function `mean(values)` that returns one number.
+#
+# Any right way of writing it passes: judges measure what a function *does*, never how it looks.
+
+
+# %% answer="0.1"
+def mean(values):
+    """The mean of a non-empty list of numbers."""
+    # BEGIN SOLUTION
+    return sum(values) / len(values)
+    # END SOLUTION
+
+
+# %% check="0.1"
+check("0.1", mean)
+
+# %% [markdown]
+# A verdict is one of three: **correct**, **not yet** (with what was measured), or **not attempted**. A wrong answer
+# never stops the notebook. This is what a slip looks like:
+
+# %%
+check("0.1", lambda values: sum(values))
+
+# %%
+check("0.1", lambda values: 1 / 0)
+
+# %% [markdown]
+# Stuck? Ask for a hint. Run the cell again and you get the next one as well. No hint gives the answer away.
+
+# %%
+hint("0.1")
+
+# %% [markdown]
+# ### 0.2 A derivation
+#
+# *derive · 0 points · 4 min*
+#
+# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Show** it as one fraction, in at least two steps.
+# **Form:** `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given.
+#
+# Each line is compared with the line before it, at random points and then by algebra. The first line that does not
+# follow is named, with a point where the two sides differ.
+
+# %% answer="0.2"
+x = sp.Symbol("x", positive=True)
+total = 1 / (1 + x) + 1 / (1 - x)
+
+one_fraction = derive(
+    (total, "what is given"),
+    # BEGIN SOLUTION
+    (((1 - x) + (1 + x)) / ((1 + x) * (1 - x)), "a common denominator"),
+    (2 / (1 - x**2), "x cancels above, the difference of squares below"),
+    # END SOLUTION
+    where={x: (0, 0.9)},
+)
+one_fraction
+
+# %% check="0.2"
+check("0.2", one_fraction)
+
+# %% [markdown]
+# And this is what a false step looks like. The chain is shown as you wrote it, so you can see which line to mend.
+
+# %%
+derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 0.9)})
+
+# %% [markdown]
+# ### 0.3 An answer in words
+#
+# *written · 0 points · 2 min*
+#
+# **Given** the picture of the four keys above. **Show** in two sentences which value the context would approach if
+# the query grew ever longer in the same direction, and why. **Form:** replace the line in the cell below.
+#
+# Written answers are read by a person, who has a reference answer and a list of ideas with points.
+
+# %% [markdown] written="0.3"
+# It approaches value 0, the value of the key with the largest score. Making the query longer multiplies every score,
+# so the difference between the largest score and the next one grows without end and its weight tends to one.
+
+# %% [markdown] rubric="0.3"
+# **Rubric.** Names value 0 · says that all scores are stretched together · says that the *difference* to the next
+# score grows. Not needed: a formula. Common wrong reason: "because key 0 is closest in angle" (a longer key further
+# away could win).
+
+# %% [markdown]
+# ## Handing in
+#
+# 1. Restart the kernel and run all cells: an answer that needs a deleted cell shows itself now.
+# 2. Read your verdicts once more. A *not yet* costs nothing but its points; hand in what you have.
+# 3. Save, and hand in the `.ipynb` files of the notebooks you worked on. Keep their names. Cells you add are welcome;
+#    the cells marked as answers are found by their place and by the names of your functions.
+#
+# `check` in your notebook and the grader use the same judges, with inputs of their own. What passes here for the
+# right reason passes there.
+
+# %% [markdown]
+# ## What is next
+#
+# `01_copying` asks when attention returns one value unchanged. After it the order is the number; from 06 on you need
+# PyTorch, from 09 on a GPU helps and is not required.
