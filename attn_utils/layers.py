@@ -1,0 +1,160 @@
+"""Knows attention as torch modules, built on the kernels; knows no task, no text and no training."""
+
+import torch
+from torch import nn
+
+from attn_utils.kernels import attend, softmax
+from attn_utils.masks import causal_mask
+
+
+def split_heads(x, num_heads):
+    """x (B, T, D) -> (B, H, T, d): each head gets d = D / H neighbouring features of every token."""
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"width {x.shape[-1]} cannot be split evenly into {num_heads} heads")
+    return x.unflatten(-1, (num_heads, -1)).transpose(-3, -2)
+
+
+def merge_heads(x):
+    """x (B, H, T, d) -> (B, T, D): the inverse of `split_heads`."""
+    return x.transpose(-3, -2).flatten(-2)
+
+
+class CausalSelfAttention(nn.Module):
+    """Multi-head attention of a sequence to its own past; the course builds it in 6.6."""
+
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        if D % num_heads:
+            raise ValueError(f"width {D} cannot be split evenly into {num_heads} heads")
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+
+    def weights(self, x):
+        """x (B, T, D) -> the weights (B, H, T, T) of each head, before dropout."""
+        q, k = (split_heads(project(x), self.num_heads) for project in (self.query, self.key))
+        return attend(q, k, k, causal=True)[1]
+
+    def forward(self, x):
+        """x (B, T, D) -> (B, T, D); position t looks at positions 0..t."""
+        v = split_heads(self.value(x), self.num_heads)
+        if self.training and self.attention_dropout.p:
+            context = self.attention_dropout(self.weights(x)) @ v  # (B, H, T, d)
+        else:  # nobody needs the weights, so they are never all in memory
+            q, k = (split_heads(project(x), self.num_heads) for project in (self.query, self.key))
+            context, _ = attend(q, k, v, causal=True, need_weights=False)
+        return self.residual_dropout(self.out(merge_heads(context)))
+
+
+class SynthesizerAttention(nn.Module):
+    """Causal attention whose weights softmax(ReLU(x A + b1) B + b2) compare no pair of tokens (7.1).
+
+    Head i owns the columns i*d..(i+1)*d of A and its own B[i]; b2 belongs to all heads. The columns
+    of B are positions, so no sequence may be longer than max_length.
+    """
+
+    def __init__(self, D, num_heads, max_length, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        if D % num_heads:
+            raise ValueError(f"width {D} cannot be split evenly into {num_heads} heads")
+        self.num_heads, self.max_length, d = num_heads, max_length, D // num_heads
+        self.A, self.value, self.out = (nn.Linear(D, D) for _ in range(3))  # A carries b1
+        self.B = nn.Parameter(torch.empty(num_heads, d, max_length).uniform_(-1, 1) / d**0.5)
+        self.b2 = nn.Parameter(torch.zeros(max_length))
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+
+    def weights(self, x):
+        """x (B, T, D) -> the weights (B, H, T, T) of each head, before dropout."""
+        T = x.shape[-2]
+        if self.max_length < T:
+            raise ValueError(f"x {tuple(x.shape)} is longer than max_length {self.max_length}")
+        hidden = split_heads(self.A(x).relu(), self.num_heads)  # (B, H, T, d)
+        scores = hidden @ self.B[..., :T] + self.b2[:T]  # (B, H, T, T)
+        return softmax(scores.masked_fill(~causal_mask(T, like=x), -torch.inf))
+
+    def forward(self, x):
+        """x (B, T, D) -> (B, T, D); position t looks at positions 0..t."""
+        weights = self.attention_dropout(self.weights(x))
+        context = weights @ split_heads(self.value(x), self.num_heads)  # (B, H, T, d)
+        return self.residual_dropout(self.out(merge_heads(context)))
+
+
+class NoAttention(nn.Module):
+    """The slot left empty: the decoder has only what the encoder's last state carried over."""
+
+    def __init__(self, width):
+        super().__init__()
+
+    def forward(self, queries, memory, mask):
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> zeros (B, T, D), zeros (B, T, S)."""
+        B, T, _ = queries.shape
+        return torch.zeros_like(queries), queries.new_zeros(B, T, memory.shape[1])
+
+
+class MeanAttention(nn.Module):
+    """Every query sees the same average of the real keys."""
+
+    def __init__(self, width):
+        super().__init__()
+
+    def forward(self, queries, memory, mask):
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        weights = mask / mask.sum(-1, keepdim=True).clamp(min=1)  # (B, S)
+        weights = weights.to(memory.dtype)[:, None].expand(-1, queries.shape[1], -1)
+        return weights @ memory, weights
+
+
+class DotAttention(nn.Module):
+    """Scaled dot products; no parameters, so decoder and encoder must learn one common space."""
+
+    def __init__(self, width):
+        super().__init__()
+
+    def forward(self, queries, memory, mask):
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        return attend(queries, memory, memory, mask=mask[:, None])
+
+
+class AdditiveAttention(nn.Module):
+    """Scores v . tanh(W q + U k): a small network looks at each pair of query and key."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width, bias=False)
+        self.score = nn.Linear(width, 1, bias=False)
+
+    def forward(self, queries, memory, mask):
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        pairs = self.query(queries)[:, :, None] + self.key(memory)[:, None]  # (B, T, S, D)
+        scores = self.score(pairs.tanh()).squeeze(-1).masked_fill(~mask[:, None], -torch.inf)
+        weights = scores.softmax(-1).nan_to_num(0.0)  # a row without keys is all zeros
+        return weights @ memory, weights
+
+
+class MultiHeadAttention(nn.Module):
+    """Scaled dot products in several learnt subspaces; the weights shown are the heads' average."""
+
+    def __init__(self, width, *, num_heads=4):
+        super().__init__()
+        if width % num_heads:
+            raise ValueError(f"width {width} cannot be split evenly into {num_heads} heads")
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, queries, memory, mask):
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        q, k, v = self.query(queries), self.key(memory), self.value(memory)
+        q, k, v = (x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for x in (q, k, v))
+        context, weights = attend(q, k, v, mask=mask[:, None, None])  # (B, H, T, d), (B, H, T, S)
+        return self.out(context.transpose(1, 2).flatten(-2)), weights.mean(1)
+
+
+SLOTS = {
+    "none": NoAttention,
+    "mean": MeanAttention,
+    "dot": DotAttention,
+    "additive": AdditiveAttention,
+    "multihead": MultiHeadAttention,
+}
