@@ -1,89 +1,150 @@
 """Knows attention as pure functions of arrays, NumPy or torch; knows nothing of layers or questions."""
 
+import math
 import sys
 
 import numpy as np
 
 from attn_utils.masks import causal_mask, is_tensor
 
+BLOCK = 2**19  # scores worked on at a time: two megabytes of float32 stay in the cache
+MIN_ROWS = 32  # fewer queries at a time would starve the matrix product
+
 
 def softmax(scores, axis=-1):
     """Non-negative weights of the shape of scores that sum to one along axis, for scores of any size.
 
     Shifting the scores by their maximum changes nothing but keeps exp from overflowing. Scores that
-    are all -inf, a query with nothing to look at, give weights of zero.
+    are all -inf, as of a query that may look at nothing, give weights of zero.
 
     >>> softmax([0.0, 1e4, 1e4])
     array([0. , 0.5, 0.5])
     """
     if is_tensor(scores):
-        empty = (scores == -np.inf).all(axis, keepdim=True)
-        return scores.masked_fill(empty, 0).softmax(axis).masked_fill(empty, 0)
+        closed = (scores == -np.inf).all(axis, keepdim=True)
+        return scores.masked_fill(closed, 0).softmax(axis).masked_fill(closed, 0)
     scores = np.asarray(scores)
-    return _softmax_in_place(scores.astype(_float_type(scores)), axis)
+    dtype = _float_type(scores)
+    weights = scores.astype(np.promote_types(dtype, np.float32))
+    return _softmax_in_place(weights, axis).astype(dtype, copy=False)
 
 
 def attend(q, k, v, *, mask=None, causal=False, scale=None, need_weights=True):
     """Attention of every query over all keys: context = softmax(scale * q k^T) v.
 
     q: (..., T, d), or (d,) for a single query; k: (..., S, d); v: (..., S, dv); NumPy arrays or torch
-    tensors, whose leading axes broadcast. Integers become floats, float types are kept.
+    tensors, whose leading axes broadcast. Float types are kept, integers become floats.
     mask: boolean, broadcast to the scores (..., T, S), or (..., S) for a single query; True = may
     look. A query that may look at nothing gets weights and a context of zero.
     causal: hide later keys, aligned bottom-right as in `causal_mask`; combines with mask.
     scale: what the scores are multiplied by, 1 / sqrt(d) if None; 1.0 leaves them as they are.
 
-    Returns context (..., T, dv) and weights (..., T, S), or None for the weights if they are not
-    needed: then no (T, S) matrix is ever held, and memory grows linearly with length.
+    Returns context (..., T, dv) and weights (..., T, S), or None in place of weights that are not
+    needed: then the scores are never all in memory at once, which grows linearly with length.
     """
     q, k, v, mask = _of_one_kind(q, k, v, mask)
-    if q.ndim == 1:
+    if q.ndim == 1:  # the only query is also the last, which causal hides nothing from
         mask = None if mask is None else mask[..., None, :]
-        options = {"mask": mask, "scale": scale, "need_weights": need_weights}  # it is the last: sees all
-        context, weights = attend(q[None], k, v, **options)
+        context, weights = attend(q[None], k, v, mask=mask, scale=scale, need_weights=need_weights)
         return context[..., 0, :], weights[..., 0, :] if need_weights else None
-    _check_shapes(q, k, v, mask)
-    q = q * (q.shape[-1] ** -0.5 if scale is None else float(scale))  # cheaper than scaling (T, S)
+    q, mask = _fitted(q, k, v, mask)
+    scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
     if not is_tensor(q):
-        return _attend_numpy(q, k, v, mask, causal, need_weights)
-    return (_attend_torch if need_weights else _attend_fused)(q, k, v, mask, causal)
+        return _attend_numpy(q, k, v, mask, causal, scale, need_weights)
+    return (_attend_torch if need_weights else _attend_fused)(q, k, v, mask, causal, scale)
 
 
-def _attend_torch(q, k, v, mask, causal):
-    """Context and weights of torch tensors."""
-    mask = _with_causal(mask, causal, q, k)
-    scores = q @ k.mT
-    if mask is None:
-        weights = scores.softmax(-1)
-    else:
-        seeing = mask.any(-1, keepdim=True)
-        # softmax of an all-masked row has no value and no gradient: such a row is left open, then zeroed
-        weights = scores.masked_fill(~mask & seeing, -np.inf).softmax(-1)
-        weights = weights if seeing.all() else weights.masked_fill(~seeing, 0)
-    return weights @ v, weights
+def _attend_numpy(q, k, v, mask, causal, scale, need_weights):
+    (*batch, T, _), S, dv = q.shape, k.shape[-2], v.shape[-1]
+    dtype = np.promote_types(q.dtype, np.float32)  # NumPy can store half precision, not compute it
+    weights = np.zeros((*batch, T, S), dtype) if need_weights else None
+    context = np.zeros((*np.broadcast_shapes(tuple(batch), v.shape[:-2]), T, dv), dtype)
+    for rows, keys in _row_blocks(q, S, causal):
+        queries = q[..., rows, :].astype(dtype) * scale  # cheaper than scaling the scores
+        out = weights[..., rows, keys] if need_weights else None
+        scores = np.matmul(queries, k[..., keys, :].mT, out=out, dtype=dtype)
+        _hide(scores, mask, rows, keys, causal)
+        context[..., rows, :] = _softmax_in_place(scores) @ v[..., keys, :]
+    return tuple(x if x is None else x.astype(q.dtype, copy=False) for x in (context, weights))
 
 
-def _attend_fused(q, k, v, mask, causal):
-    """Context alone, by torch's own kernel, which wants four axes for its fast path."""
-    square = q.shape[-2] == k.shape[-2]  # torch aligns causal top-left: the same only here
-    plain = causal and square and mask is None
-    mask = None if plain else _with_causal(mask, causal, q, k)
-    ndim = max(q.ndim, k.ndim, v.ndim, 0 if mask is None else mask.ndim)
-    batch = np.broadcast_shapes(*(x.shape[:-2] for x in (q, k, v) if x is not None))
-    q, k, v = (x.expand(*batch, *x.shape[-2:])[(None,) * (4 - ndim)] for x in (q, k, v))
+def _attend_torch(q, k, v, mask, causal, scale):
+    contexts, weights, S = [], [], k.shape[-2]
+    for rows, keys in _row_blocks(q, S, causal):
+        scores = (q[..., rows, :] * scale) @ k[..., keys, :].mT
+        seeing = _hide_torch(scores, mask, rows, keys, causal)
+        weights.append(scores.softmax(-1) if seeing is None else scores.softmax(-1) * seeing)
+        contexts.append(weights[-1] @ v[..., keys, :])
+    if len(weights) == 1:
+        return contexts[0], weights[0]
+    cat, pad = sys.modules["torch"].cat, sys.modules["torch"].nn.functional.pad
+    return cat(contexts, -2), cat([pad(w, (0, S - w.shape[-1])) for w in weights], -2)
+
+
+def _attend_fused(q, k, v, mask, causal, scale):
+    """Context alone, by torch's own kernel."""
+    square = bool(causal) and mask is None and q.shape[-2] == k.shape[-2]
+    if causal and not square:  # torch aligns its own causal mask top-left
+        below = causal_mask(q.shape[-2], k.shape[-2], like=q)
+        mask = below if mask is None else mask & below
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    four = (None,) * (2 - len(batch))  # the fast kernel wants four axes
+    q, k, v = (x.expand(*batch, *x.shape[-2:])[four] for x in (q, k, v))
     sdpa = sys.modules["torch"].nn.functional.scaled_dot_product_attention
-    context = sdpa(q, k, v, attn_mask=mask, is_causal=plain, scale=1.0)
-    return context.reshape(*context.shape[4 - ndim :]) if ndim < 4 else context, None
+    context = sdpa(q, k, v, attn_mask=mask, is_causal=square, scale=scale)
+    return context.reshape(*batch, *context.shape[-2:]), None
 
 
-def _attend_numpy(q, k, v, mask, causal, need_weights):
-    """Context and weights of NumPy arrays."""
-    mask = _with_causal(mask, causal, q, k)
-    scores = q @ k.mT
+def _row_blocks(q, S, causal):
+    """Yield (rows, keys): queries few enough that their scores stay in the cache, and keys in reach.
+
+    A causal block never touches the keys after its last query, so half of the work is not done.
+    """
+    T = q.shape[-2]
+    blind = max(T - S, 0) if causal else 0  # queries before the first key
+    if blind:
+        yield slice(0, blind), slice(0, 0)
+    size = max(MIN_ROWS, BLOCK // max(1, math.prod(q.shape[:-2]) * S))
+    size = T if is_tensor(q) and q.device.type != "cpu" else size
+    for start in range(blind, max(T, 1), max(size, 1)):
+        stop = min(start + size, T)
+        yield slice(start, stop), slice(0, S - T + stop if causal else S)
+
+
+def _hide(scores, mask, rows, keys, causal):
+    """Set the scores of one block to -inf, in place, where a query may not look."""
     if mask is not None:
-        scores = np.where(mask, scores, -np.inf)
-    weights = _softmax_in_place(scores)
-    return weights @ v, weights if need_weights else None
+        np.copyto(scores, -np.inf, where=~_part(mask, rows, keys))
+    if causal:  # the keys of a block end with its last query: only its last square is cut
+        corner = scores[..., -scores.shape[-2] :]
+        np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape[-2:]))
+
+
+def _hide_torch(scores, mask, rows, keys, causal):
+    """The same, except in rows without any key: a softmax of -inf alone has no value and no gradient.
+
+    Returns which rows (..., T, 1) have a key at all, or None if all have.
+    """
+    if mask is None and not causal:
+        return None
+    if mask is None:
+        corner = scores[..., -scores.shape[-2] :]
+        corner += _bias(causal_mask(*corner.shape[-2:], like=scores), scores.dtype)
+        return None
+    look = _part(mask, rows, keys)
+    look = look & causal_mask(*scores.shape[-2:], like=scores) if causal else look
+    seeing = look.any(-1, keepdim=True)
+    scores += _bias(look | ~seeing, scores.dtype)
+    return None if seeing.all() else seeing
+
+
+def _bias(look, dtype):
+    """0 where a query may look and -inf where not: adding it is faster than filling the scores."""
+    return look.new_zeros(look.shape, dtype=dtype).masked_fill_(~look, -np.inf)
+
+
+def _part(mask, rows, keys):
+    return mask[..., rows if mask.shape[-2] > 1 else slice(None), keys]
 
 
 def _softmax_in_place(scores, axis=-1):
@@ -94,22 +155,15 @@ def _softmax_in_place(scores, axis=-1):
     return scores
 
 
-def _with_causal(mask, causal, q, k):
-    if not causal:
-        return mask
-    below = causal_mask(q.shape[-2], k.shape[-2], like=q)
-    return below if mask is None else mask & below
-
-
 def _float_type(*arrays):
     dtype = np.result_type(*arrays)
     if dtype.kind not in "biuf":
-        raise TypeError(f"attention needs real numbers, got {dtype}")
+        raise TypeError(f"attention is defined for real numbers, got {dtype}")
     return dtype if dtype.kind == "f" else np.dtype(float)
 
 
 def _of_one_kind(q, k, v, mask):
-    """The same four as arrays of one library, q, k and v of one float type."""
+    """q, k and v as arrays of one library and one float type, and the mask as a boolean one."""
     if any(is_tensor(x) for x in (q, k, v)):
         torch = sys.modules["torch"]
         device = next(x.device for x in (q, k, v) if is_tensor(x))
@@ -122,17 +176,41 @@ def _of_one_kind(q, k, v, mask):
         q, k, v = (np.asarray(x) for x in (q, k, v))
         q, k, v = (x.astype(_float_type(q, k, v), copy=False) for x in (q, k, v))
         mask = None if mask is None else np.asarray(mask)
-    if mask is not None and "bool" not in str(mask.dtype):
+    if mask is not None and str(mask.dtype) not in ("bool", "torch.bool"):
         raise TypeError(f"mask must be boolean, True = may look, got {mask.dtype}")
     return q, k, v, mask
 
 
-def _check_shapes(q, k, v, mask):
-    """Raise a ValueError that names both shapes of the first pair that does not fit."""
-    shapes = {"q": tuple(q.shape), "k": tuple(k.shape), "v": tuple(v.shape)}
-    if min(len(shape) for shape in shapes.values()) < 2:
-        raise ValueError(f"k and v need two axes or more: {shapes}")
-    if q.shape[-1] != k.shape[-1]:
-        raise ValueError(f"q {shapes['q']} and k {shapes['k']} differ in width, their last axis")
-    if k.shape[-2] != v.shape[-2]:
-        raise ValueError(f"k {shapes['k']} and v {shapes['v']} differ in number of keys")
+def _fitted(q, k, v, mask):
+    """q with all leading axes of the scores, and mask (..., 1 or T, S).
+
+    Raises a ValueError that names both shapes of the first pair that does not fit.
+    """
+    (T, d), (S, _) = q.shape[-2:], k.shape[-2:] if k.ndim > 1 else (0, 0)
+    if k.ndim < 2 or k.shape[-1] != d:
+        raise _misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
+    if v.ndim < 2 or v.shape[-2] != S:
+        raise _misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
+    batch = _joint("the leading axes of q and k", q.shape[:-2], k.shape[:-2])
+    if mask is not None:
+        if _joint("mask and scores (..., T, S)", mask.shape, (*batch, T, S))[-2:] != (T, S):
+            raise _misfit("mask and scores (..., T, S)", mask.shape, (*batch, T, S))
+        batch = np.broadcast_shapes(batch, mask.shape[:-2])
+        mask = _spread(mask, (*mask.shape[:-2], *(mask.shape[-2:-1] or (1,)), S))
+    _joint("the leading axes of scores and v", batch, v.shape[:-2])
+    return _spread(q, (*batch, T, d)), mask
+
+
+def _misfit(names, one, other):
+    return ValueError(f"{names} do not fit together: {tuple(one)} and {tuple(other)}")
+
+
+def _joint(names, one, other):
+    try:
+        return np.broadcast_shapes(one, other)
+    except ValueError:
+        raise _misfit(names, one, other) from None
+
+
+def _spread(x, shape):
+    return x.expand(shape) if is_tensor(x) else np.broadcast_to(x, shape)
