@@ -1,0 +1,165 @@
+"""Runs a student's cells and calls their functions, inside the sandbox; judges nothing."""
+
+import contextlib
+import functools
+import importlib
+import io
+import linecache
+import os
+import re
+import signal
+import sys
+import types
+import warnings
+
+from attn_utils.course.answers import Answer, describe
+from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_utils.grading import channel
+
+TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+LINE_MAGICS = (
+    (re.compile(r"^(\s*)%time\s+", re.M), r"\1"),
+    (re.compile(r"^(\s*)[%!].*$", re.M), r"\1pass"),
+    (re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$", re.M), r"\1None"),
+    (re.compile(r"^(\s*)(\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$", re.M), r"\1pass"),
+)
+
+
+class OutOfTime(BaseException):
+    """Raised in the student's code when its time is over; no `except Exception` holds it up."""
+
+
+class Missing(Exception):
+    """The notebook has nothing of the name that a question asks for."""
+
+
+class Output(io.RawIOBase):
+    """Keeps the first `room` bytes of what is printed and lets the rest go."""
+
+    def __init__(self, room):
+        self.room, self.kept = room, bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.kept += bytes(data[: self.room - len(self.kept)])
+        return len(data)
+
+    def take(self):
+        text = self.kept.decode("utf-8", "replace")
+        self.room -= len(self.kept)
+        self.kept.clear()
+        return text
+
+
+class Quiet:
+    """Stands in for the notebook's front end: any attribute, any call, no effect."""
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *args, **kwargs):
+        return None
+
+
+def serve(fd, *, output_bytes):
+    """Answer requests on `fd` until it closes."""
+    read, write = functools.partial(os.read, fd), functools.partial(os.write, fd)
+    output = Output(output_bytes)
+    sys.stdout = sys.stderr = io.TextIOWrapper(output, "utf-8", "replace", write_through=True)
+    sys.modules["__main__"] = main = types.ModuleType("__main__")
+    main.display = main.get_ipython = Quiet()
+    signal.signal(signal.SIGALRM, _out_of_time)
+    channel.send(write, channel.encode("ready"))
+    while True:
+        request = channel.decode(channel.receive(read), tensors=True)
+        try:
+            body = reply(request, vars(main), output)
+        except BaseException as error:
+            body = channel.encode({"id": request["id"], "error": explain(error)})
+        channel.send(write, body)
+
+
+def _out_of_time(signum, frame):
+    raise OutOfTime
+
+
+def reply(request, namespace, output):
+    """Do what `request` asks within its seconds, and return the encoded reply."""
+    signal.setitimer(signal.ITIMER_REAL, request["seconds"])
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            value, warned = ACTIONS[request["do"]](namespace, caught, *request["with"])
+        found = {"id": request["id"], "value": value, "output": output.take()}
+        return channel.encode({**found, "warned": [str(text)[:300] for text in warned[:20]]})
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def run_cell(namespace, caught, number, source):
+    name = f"<cell {number}>"
+    source = python_source(source)
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    try:
+        exec(compile(source, name, "exec"), namespace)
+    finally:
+        if pyplot := sys.modules.get("matplotlib.pyplot"):
+            pyplot.close("all")
+    return None, []
+
+
+def call(namespace, caught, name, args, kwargs):
+    answer = find(namespace, caught, name)
+    return answer(*args, **kwargs), answer.warned
+
+
+def drive(namespace, caught, name, driver, args, kwargs):
+    module, function = driver.split(":")
+    answer = find(namespace, caught, name)
+    result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
+    return result, answer.warned
+
+
+def value(namespace, caught, name):
+    return find(namespace, caught, name).value(), []
+
+
+def find(namespace, caught, name):
+    if name not in namespace:
+        raise Missing
+    return Answer(namespace[name], caught)
+
+
+ACTIONS = {"run": run_cell, "call": call, "drive": drive, "value": value}
+
+
+def python_source(source):
+    """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
+    with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(source, "<cell>", "exec")
+        return source
+    first, _, rest = source.lstrip().partition("\n")
+    if first.startswith("%%"):
+        return f"pass\n{rest}" if first.startswith(TIMING_MAGICS) else ""
+    for pattern, replacement in LINE_MAGICS:
+        source = pattern.sub(replacement, source)
+    return source
+
+
+def explain(error):
+    """Return what an exception means for the answer, and a sentence on it."""
+    if isinstance(error, (NotAttempted, Missing, OutOfTime)):
+        return [type(error).__name__, ""]
+    if isinstance(error, channel.ChannelError):
+        return ["NotYet", f"what came back cannot be judged: {error}."]
+    with contextlib.suppress(BaseException):
+        if isinstance(error, SyntaxError) and error.filename.startswith("<cell"):
+            return [
+                "NotYet",
+                f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell).",
+            ]
+        return ["NotYet", str(error) if isinstance(error, NotYet) else describe(error)]
+    return ["NotYet", "your code stopped with an exception that cannot be shown."]
