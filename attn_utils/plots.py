@@ -6,6 +6,7 @@ colour-blind and are handed out in a fixed order.
 
 import base64
 import io
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,6 +28,9 @@ STYLE = {
     "lines.linewidth": 2,
 }
 plt.rcParams.update(STYLE)
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()):
+    # A cell that ends in a plot shows the figure alone, without the repr of its Axes.
+    _shell.display_formatter.ipython_display_formatter.for_type(plt.Axes, lambda ax: None)
 
 
 def panels(count, *, height=3.4, width=None):

@@ -42,7 +42,7 @@ context.round(3), weights.round(3)
 # %%
 left, right = plots.panels(2)
 plots.arrows({"query": query[0] / 3} | {f"key {i}": key for i, key in enumerate(keys)}, ax=left)
-plots.bars(weights[0], title="where the query looks", ax=right);
+plots.bars(weights[0], title="where the query looks", ax=right)
 
 # %% [markdown]
 # Keys 0 and 1 point roughly where the query points and share almost all of the weight; key 3 points the other way and
@@ -53,7 +53,9 @@ plots.bars(weights[0], title="where the query looks", ax=right);
 # %%
 def draw(angle, length):
     turned = length * np.array([[np.cos(np.radians(angle)), np.sin(np.radians(angle))]])
-    plots.bars(attend(turned, keys, values, scale=1.0)[1][0], title=f"query at {angle}°, length {length:g}")
+    plots.bars(
+        attend(turned, keys, values, scale=1.0)[1][0], title=f"query at {angle}°, length {length:g}"
+    )
 
 
 plots.explore(draw, angle=(-180, 180, 20), length=(0.0, 8.0, 3.0))

@@ -15,7 +15,8 @@ def array(value, name="the answer"):
     except (TypeError, ValueError):
         raise NotYet(f"{name} is not an array of numbers.") from None
     if found.dtype.kind != "f":
-        raise NotYet(f"{name} holds {found.dtype} where real numbers are expected.")
+        kind = {"c": "complex numbers", "U": "text"}.get(found.dtype.kind, str(found.dtype))
+        raise NotYet(f"{name} is {kind}, where real numbers are expected.")
     if np.isnan(found).any():
         raise NotYet(f"{name} contains nan (not a number).")
     if np.isinf(found).any():

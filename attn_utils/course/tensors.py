@@ -1,0 +1,164 @@
+"""Run a student's torch functions and layers on arrays, and compare what comes back; knows no question.
+
+`run_function` and `run_layer` are drivers: they run where the student's code runs, take arrays, make
+tensors of them and bring arrays back. Everything else here runs in the judge. torch is imported only
+when a driver runs, so that the notebooks without torch never load it.
+"""
+
+import numpy as np
+
+from .verdict import NotYet
+
+TOLERANCE = 1e-6
+
+
+def probe(shape):
+    """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
+
+
+def run_function(function, arrays, *others):
+    """Driver: function(*tensors, *others); its outputs, and the gradients of the first of them."""
+    import torch
+
+    if function is None:
+        raise NotImplementedError
+    tensors = [_tensor(value) for value in arrays]
+    result = function(*tensors, *others)
+    several = isinstance(result, tuple | list)
+    outputs = list(result) if several else [result]
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        kinds = " and ".join(type(output).__name__ for output in outputs)
+        return {"outputs": None, "kinds": kinds}
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    gradients = gradients_of(outputs[0], leaves)
+    return {"outputs": [_data(output) for output in outputs], "gradients": gradients}
+
+
+def run_layer(layer_class, sizes, parameters, x, *, train=False, repeats=1, **options):
+    """Driver: build the layer, give it these parameters, run it; outputs and gradients by name."""
+    import torch
+
+    if layer_class is None:
+        raise NotImplementedError
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(len(parameters))
+        layer = layer_class(*sizes, **options).double().train(train)
+        found = _load(layer, parameters)
+        if isinstance(found, str):
+            return {"problem": found}
+        x = _tensor(x)
+        outputs = [layer(x) for _ in range(repeats)]
+    if not isinstance(outputs[0], torch.Tensor):
+        return {"problem": f"forward returned a {type(outputs[0]).__name__}, not one tensor"}
+    gradients = gradients_of(outputs[0], [x, *found.values()])
+    names = ["x", *found]
+    return {
+        "outputs": [_data(output) for output in outputs],
+        "gradients": gradients and dict(zip(names, gradients, strict=True)),
+    }
+
+
+def _tensor(value):
+    """A tensor of its own; one of floats collects gradients."""
+    import torch
+
+    tensor = torch.as_tensor(value).clone()
+    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
+
+
+def _data(tensor):
+    return tensor.detach().cpu().numpy()
+
+
+def gradients_of(output, leaves):
+    """Gradients of the probed output, zeros where a leaf plays no part; None where none flow."""
+    import torch
+
+    if not output.requires_grad or not output.is_floating_point():
+        return None
+    loss = (output * torch.as_tensor(probe(output.shape), dtype=output.dtype)).sum()
+    found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
+    return [_data(gradient) for gradient in found]
+
+
+def _load(layer, parameters):
+    """Copy the arrays into the layer's parameters; those by name, or a sentence on what is amiss."""
+    import torch
+
+    inner = [m for m in layer.modules() if isinstance(m, torch.nn.MultiheadAttention)]
+    own, found = dict(layer.named_parameters()), {}
+    if len(inner) == 1 and "query.weight" not in own:
+        return _load_fused(inner[0], parameters)
+    for name, values in parameters.items():
+        if own.get(name) is None:
+            return f"the layer has no parameter `{name}`"
+        if own[name].shape != values.shape:
+            return f"`{name}` has shape {tuple(own[name].shape)}, not {tuple(values.shape)}"
+        own[name].data.copy_(torch.as_tensor(values))
+        found[name] = own[name]
+    return found
+
+
+def _load_fused(inner, parameters):
+    """The same for torch's own module, which stacks three projections in one parameter."""
+    import torch
+
+    stacked = [torch.as_tensor(values) for values in parameters.values()]
+    for kind, stack in (("weight", inner.in_proj_weight), ("bias", inner.in_proj_bias)):
+        parts = [v for name, v in zip(parameters, stacked, strict=True) if name.endswith(kind)]
+        stack.data.copy_(torch.cat(parts[:3]))
+        getattr(inner.out_proj, kind).data.copy_(parts[3])
+    return {"out.weight": inner.out_proj.weight, "out.bias": inner.out_proj.bias}
+
+
+def only_tensors(result, name, count):
+    """The outputs of `run_function`, exactly `count` of them."""
+    outputs = result["outputs"]
+    if outputs is None:
+        missing = ": is a `return` missing?" if result["kinds"] == "NoneType" else "."
+        raise NotYet(f"{name} returned {result['kinds']}, where a tensor is expected{missing}")
+    if len(outputs) != count:
+        raise NotYet(f"{name} returned {len(outputs)} tensors, where {count} are expected.")
+    return outputs
+
+
+def match(found, right, known, setting):
+    """Pass if `found` is `right`; else name the first known mistake it equals, or how far off it is."""
+    if found.shape == right.shape and np.allclose(found, right, atol=TOLERANCE):
+        return
+    for sentence, wrong in known.items():
+        if wrong.shape == found.shape and np.allclose(found, wrong, atol=TOLERANCE, equal_nan=True):
+            far = np.abs(np.nan_to_num(found) - right).max() if found.shape == right.shape else None
+            size = "" if far is None else f"; the largest difference is {far:.2g}"
+            raise NotYet(f"{sentence} ({setting}{size}).")
+    if found.shape != right.shape:
+        raise NotYet(f"the shape is {found.shape}, expected {right.shape} ({setting}).")
+    if np.isnan(found).any():
+        raise NotYet(f"the result contains nan, not a number ({setting}).")
+    raise NotYet(f"it is off by up to {np.abs(found - right).max():.2g} ({setting}).")
+
+
+def match_gradients(found, right, setting):
+    """Pass if the gradients agree, entry by entry; both are {name: array}."""
+    if found is None:
+        raise NotYet(
+            "the numbers are right, but no gradient flows back: something on the way leaves the graph."
+        )
+    for name, wanted in right.items():
+        if name in found and not np.allclose(found[name], wanted, atol=TOLERANCE):
+            if np.isnan(found[name]).any():
+                raise NotYet(
+                    f"the output is right, but the gradient of {name} contains nan ({setting})."
+                )
+            far = np.abs(found[name] - wanted).max()
+            raise NotYet(
+                f"the output is right, but the gradient of {name} is off by {far:.2g} ({setting})."
+            )
+
+
+def sound(result):
+    """The result of `run_layer`, unless the layer could not be run as the question says."""
+    if "problem" in result:
+        raise NotYet(f"{result['problem']}.")
+    return result

@@ -1,0 +1,344 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/01_copying.py. Instructors edit that file. -->
+# # Copying
+#
+# > When does a soft look-up return one value, as if it had been picked by hand?
+#
+# *48 min, 7 questions, 6 points, needs 00*
+#
+# After this notebook you can
+#
+# - **implement** attention weights that survive any score a computer can hold,
+# - **derive** how much weight a key gets from its lead over the others, and how far the output is from a copy,
+# - **design** a query that copies a chosen value, and say how large it must be.
+
+# %%
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend, plots, softmax
+from attn_utils.course import check, derive, hint
+
+rng = np.random.default_rng(1)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $q$ | the query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what it offers | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
+# | $\alpha_i$ | the weight of item $i$ | $(n,)$ | `weights` |
+# | $c$ | the context: the output | $(d_v,)$ | `context` |
+# | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: the lead of item $j$ | number | `gap` |
+
+# %% [markdown]
+# ## The definition
+#
+# Attention turns scores into weights with the *softmax* and returns the weighted average of the values:
+#
+# $$\alpha_i = \frac{e^{s_i}}{\sum_{l=1}^{n} e^{s_l}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
+#
+# Here it is on four keys, the scores left as they are (`scale=1.0`); later notebooks divide them by $\sqrt d$.
+
+# %%
+keys = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
+values = np.array([[1.0], [2.0], [3.0], [4.0]])
+contexts = {}
+for length in (1, 4, 16):
+    context, weights = attend(length * keys[:1], keys, values, scale=1.0)
+    contexts[f"query {length} k₀"] = weights[0]
+    print(f"query {length:2d} times key 0: context {context[0, 0]:.4f}")
+plots.bars(contexts, title="the same direction, three lengths")
+
+# %% [markdown]
+# The direction never changes, and yet the output moves from a blend of everything to the first value alone. The
+# length of the query decides how sharply it looks.
+
+# %% [markdown]
+# ### 1.1 Weights from scores
+#
+# *code · 1 point · 6 min*
+#
+# **Given** a query, keys, and a number `scale` that multiplies every score. **Show** the weights of equation (1).
+# **Form:** `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
+#
+# They must be a distribution, positive and summing to one, for scores up to 10,000 in size, without overflow and
+# without a warning. *Predict first:* at which score does `np.exp` give infinity?
+
+
+# %% answer="1.1"
+def attention_weights(query, keys, scale=1.0):
+    """The weight of every key. query: (d,), keys: (n, d) -> (n,)."""
+    # 1. the scores, (n,)
+    # 2. weights that sum to one, computed so that nothing overflows
+    raise NotImplementedError("your answer here")
+
+
+# %% check="1.1"
+check("1.1", attention_weights)
+
+# %% [markdown]
+# ### 1.2 What the gap decides
+#
+# *derive · 1 point · 8 min*
+#
+# **Given** that key $j$ scores $s$, and that of the other $n-1$ keys the best scores exactly $\Delta$ less. Call the sum
+# of the others' exponentials $R = \sum_{i\ne j} e^{s_i}$; it lies between $e^{s-\Delta}$ (one rival at the gap, the
+# rest far below) and $(n-1)\,e^{s-\Delta}$ (all rivals at the gap).
+#
+# **Show** the smallest and the largest weight of key $j$ in terms of $\Delta$ and $n$ alone. **Form:** two chains,
+# `at_least` and `at_most`, each from the definition, at least two steps, the last one an inequality written as
+# `(">=", expression, reason)` or `("<=", expression, reason)`.
+
+# %%
+s, gap, R = sp.symbols("s gap R", positive=True)
+n = sp.Symbol("n", integer=True, positive=True)
+weight = sp.exp(s) / (sp.exp(s) + R)
+rivals = {R: (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))}  # where R lies
+
+# %% answer="1.2"
+at_least = derive(
+    (weight, "definition"),
+    # your steps here
+    where=rivals,
+)
+at_most = derive(
+    (weight, "definition"),
+    # your steps here
+    where=rivals,
+)
+at_least
+
+# %% check="1.2"
+check("1.2", at_least, at_most)
+
+# %% [markdown]
+# The picture draws both ends by brute force. *Predict:* how do the curves for 3, 30 and 3000 keys differ?
+
+# %%
+gaps = np.linspace(0, 14, 141)
+series = {}
+for count in (3, 30, 3000):
+    tied = [softmax(np.r_[x, np.zeros(count - 1)])[0] for x in gaps]
+    series[f"{count} keys, all rivals at the gap"] = np.array(tied)
+lone = np.array([softmax(np.r_[x, 0.0])[0] for x in gaps])
+label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that copying needs"}
+plots.curves(gaps, series | {"-one rival at the gap": lone}, **label)
+
+# %% [markdown]
+# All the curves have the same shape, shifted: each factor of ten in the number of keys costs the same extra lead. A
+# gap of 5 is plenty against one rival and nothing against three thousand.
+
+# %% [markdown]
+# ### 1.3 Does it copy?
+#
+# *code · 0.5 points · 5 min*
+#
+# **Given** the scores of all keys and an index $j$. **Show** whether attention returns (almost) $v_j$.
+# **Form:** `copies(scores, j)`, returning `True` or `False`.
+#
+# The cases are far from any border line, so any sensible threshold passes. *Predict:* do the scores
+# $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$?
+
+
+# %% answer="1.3"
+def copies(scores, j):
+    """Whether the output is almost exactly the value of item j. scores: (n,)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="1.3"
+check("1.3", copies)
+
+# %% [markdown]
+# ### 1.4 A query that copies
+#
+# *code · 0.5 points · 10 min*
+#
+# **Given** keys that are linearly independent, and nothing more: they may lean on each other and differ in length.
+# **Show** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
+# numbers.
+#
+# *Predict:* does a long query in the direction of $k_j$ do it?
+
+
+# %% answer="1.4"
+def copy_query(keys, j):
+    """A query that copies item j. keys: (n, d), linearly independent -> (d,)."""
+    # 1. choose the scores you want, (n,)
+    # 2. find a query that has them
+    raise NotImplementedError("your answer here")
+
+
+# %% check="1.4"
+check("1.4", copy_query)
+
+
+# %%
+def draw(angle, length):
+    """Key 1 turns and stretches; the query stays along key 0."""
+    turned = length * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+    pair = np.array([[1.0, 0.0], turned])
+    left, right = plots.panels(2)
+    plots.arrows({"key 0": pair[0], "key 1": turned}, limit=4, ax=left)
+    plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
+
+
+plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
+
+# %% [markdown]
+# The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything: what
+# counts is the score, a product of length and angle. Turn key 1 past the angle where its shadow on the query is
+# shorter than key 0, and key 0 wins again.
+
+# %% [markdown]
+# ### 1.5 How far from the copy
+#
+# *code · 1 point · 8 min*
+#
+# **Given** that every other score is at least `gap` below $s_j$, that there are $n$ items, and that no value is
+# further than `diameter` from $v_j$. **Show** the tight bound on $\lVert c - v_j \rVert$: never exceeded, and reached
+# by some choice of scores and values. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
+
+
+# %% answer="1.5"
+def copy_error_bound(gap, n, diameter):
+    """The largest possible distance of the output from v_j."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="1.5"
+check("1.5", copy_error_bound)
+
+# %%
+spread = rng.uniform(0, 12, 1500)  # the gap of each random trial
+scores = np.c_[spread, np.zeros(1500), -rng.exponential(2, (1500, 8))]  # (1500, 10)
+points = rng.normal(size=(1500, 10, 3))
+points /= np.linalg.norm(points, axis=-1, keepdims=True)
+points[:, 0] = 0  # v_j at the origin, every other value at distance 1
+distance = np.linalg.norm(np.einsum("bn,bnd->bd", softmax(scores), points), axis=-1)
+ax = plots.scatter(np.c_[spread, distance], xlabel="gap", ylabel="distance of c from v_j", colour=5)
+tied = [softmax(np.r_[x, np.zeros(9)])[1:].sum() for x in gaps]
+plots.curves(
+    gaps,
+    {"all rivals tied, values on one side": tied},
+    xlabel="gap",
+    ylabel="distance of c from v_j",
+    log="y",
+    ax=ax,
+)
+
+# %% [markdown]
+# Fifteen hundred random settings with ten items stay below the curve, which is a setting too: the worst one. In a
+# random one the rivals' values pull in different directions and partly cancel, so the bound is rarely reached.
+
+# %% [markdown]
+# ### 1.6 How sharp is sharp enough
+#
+# *code · 1 point · 6 min*
+#
+# **Given** $n$ orthonormal keys in $d$ dimensions, scores *divided by* $\sqrt d$, and the query $c\,k_j$.
+# **Show** the smallest $c$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the weight on the other keys.
+# **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
+#
+# *Predict:* going from 100 keys to 10,000, does $c$ grow by a factor of 100, of 10, or of 2?
+
+
+# %% answer="1.6"
+def copy_sharpness(n, d, epsilon):
+    """The smallest c for which the query c k_j copies up to epsilon."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="1.6"
+check("1.6", copy_sharpness)
+
+# %%
+sharpness = np.linspace(0, 60, 121)
+series = {}
+for d in (1, 16, 64):
+    left = [softmax(np.r_[c / np.sqrt(d), np.zeros(99)])[1:].sum() for c in sharpness]
+    series[f"d = {d}"] = np.array(left)
+plots.curves(
+    sharpness,
+    series,
+    xlabel="multiple c",
+    ylabel="weight left elsewhere",
+    log="y",
+    title="100 keys",
+)
+# %% [markdown]
+# The same query is sharp in one dimension and blurred in sixty-four. Division by the root of the width keeps random
+# scores in range (notebook 06 measures why), and whoever wants a copy has to pay it back.
+
+# %% [markdown]
+# ### 1.7 In your own words
+#
+# *written · 1 point · 5 min*
+#
+# **Given** all of the above. **Show** in three or four sentences what must hold of the query, the keys and the values
+# for the output to be almost $v_j$, and why this is called copying. **Form:** words; a formula is welcome, not needed.
+
+# %% [markdown] written="1.7"
+# *Your answer to 1.7: replace this line.*
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Each of these is often written down as the condition for copying. Each is run here, and the number refutes it.
+
+# %%
+claims = {
+    "a score 200 times the others": [0.02, 0.0001, 0.0001],
+    "the others oppose the query": [0.1, -0.1, -0.1],
+    "a positive score, the others negative": [1.0, -0.5, -0.5, -0.5, -0.5],
+    "a lead of 5, whatever the number": [5.0] + [0.0] * 2000,
+}
+for claim, scores in claims.items():
+    print(f"{claim:40} weight {softmax(np.array(scores))[0]:.3f}")
+
+# %% [markdown]
+# Nor are these conditions *needed*: below, every key agrees with the query, or every key opposes it, and the first
+# value is copied all the same.
+
+# %%
+for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 990.0]):
+    print(f"scores {scores!s:25} weight {softmax(np.array(scores))[0]:.5f}")
+
+# %% [markdown]
+# "The query is aligned with the key" fails twice: a short aligned query hardly looks at all, and an aligned key loses
+# to a longer one at an angle. And one key can never be copied, whatever the query: one that lies between others.
+
+# %%
+aligned = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
+longer = softmax(
+    np.array([[1.0, 0.0], [10 * np.cos(np.pi / 3), 10 * np.sin(np.pi / 3)]]) @ [1.0, 0.0]
+)[0]
+between = max(softmax(np.array([1.0, -1.0, 0.0]) * q)[2] for q in np.linspace(-50, 50, 2001))
+print(
+    f"aligned, but short: {aligned:.4f}   aligned, rival longer: {longer:.3f}   between two: {between:.4f}"
+)
+
+# %% [markdown]
+# ## Summary
+#
+# 1. Weights are a distribution fixed by score *differences* (1).
+# 2. One key takes nearly all the weight exactly when its lead beats the logarithm of the crowd.
+# 3. The output is then within a known distance of that key's value, whatever the values are.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Why does adding 100 to every score change nothing?
+# 2. Which is sharper: scores $(3, 1)$ or $(103, 102)$?
+# 3. How does the lead you need change when the number of keys is squared?
+# 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
+# 5. What must be true of $k_j$ for *some* query to copy it?
+#
+# **Next:** `02_average_of_two` asks one query to look at two things at once.
+#
+# **References.** Bahdanau, Cho and Bengio (2015), the first attention of this kind; Vaswani et al. (2017), the
+# division by $\sqrt d$; Graves, Wayne and Danihelka (2014), addressing a memory by content.

@@ -1,0 +1,254 @@
+"""Answers to 1.1-1.6: right ones of every form we could think of, and the known mistakes."""
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend, softmax
+from attn_utils.course import derive
+
+
+def log_sum_exp(query, keys, scale=1.0):
+    scores = scale * keys @ query
+    top = scores.max()
+    return np.exp(scores - top - np.log(np.exp(scores - top).sum()))
+
+
+def pairwise(query, keys, scale=1.0):
+    scores = scale * keys @ query
+    with np.errstate(over="ignore"):
+        return 1 / np.exp(scores[None, :] - scores[:, None]).sum(1)
+
+
+def by_hand(query, keys, scale=1.0):
+    scores = [scale * float(sum(a * b for a, b in zip(key, query, strict=True))) for key in keys]
+    powers = [2.718281828459045 ** (x - max(scores)) for x in scores]
+    return [p / sum(powers) for p in powers]
+
+
+def kernel(query, keys, scale=1.0):
+    return attend(query[None], keys, np.eye(len(keys)), scale=scale)[1].T
+
+
+def naive(query, keys, scale=1.0):
+    powers = np.exp(scale * keys @ query)
+    return powers / powers.sum()
+
+
+def patched(query, keys, scale=1.0):
+    return np.nan_to_num(naive(query, keys, scale), nan=0.0)
+
+
+def right_but_noisy(query, keys, scale=1.0):
+    np.exp(np.array(1e4))
+    return softmax(scale * keys @ query)
+
+
+s, gap, R = sp.symbols("s gap R", positive=True)
+n = sp.Symbol("n", integer=True, positive=True)
+weight = sp.exp(s) / (sp.exp(s) + R)
+where = {R: (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))}
+middle = (1 / (1 + R * sp.exp(-s)), "divide")
+low, high = 1 / (1 + (n - 1) * sp.exp(-gap)), 1 / (1 + sp.exp(-gap))
+
+
+def chain(*steps):
+    return derive((weight, "definition"), *steps, where=where)
+
+
+at_least, at_most = chain(middle, (">=", low, "all tied")), chain(middle, ("<=", high, "one tied"))
+
+
+def along(t):
+    return lambda keys, j: t * keys[j]
+
+
+def dual(t):
+    return lambda keys, j: t * np.linalg.pinv(keys)[:, j]
+
+
+def perpendicular(keys, j):
+    """What is left of key j once the span of the others is taken away."""
+    others = np.delete(keys, j, axis=0)
+    left = (
+        keys[j] - others.T @ np.linalg.lstsq(others.T, keys[j], rcond=None)[0]
+        if len(others)
+        else keys[j]
+    )
+    return 20 * left / (left @ left)
+
+
+def gram(keys, j):
+    return keys.T @ np.linalg.solve(keys @ keys.T, 30 * np.eye(len(keys))[j])
+
+
+def with_common_shift(keys, j):
+    return np.linalg.pinv(keys) @ (15 * np.eye(len(keys))[j] + 3.0)
+
+
+def margin(scores, j):
+    return scores[j] - np.delete(scores, j).max()
+
+
+def bound(rest):
+    return lambda gap, n, diameter: diameter * rest(gap, n) / (1 + rest(gap, n))
+
+
+def sharp(factor=lambda d: np.sqrt(d), inside=lambda n, e: (n - 1) * (1 - e) / e):
+    return lambda n, d, epsilon: factor(d) * np.log(inside(n, epsilon))
+
+
+RIGHT = {
+    "1.1": {
+        "log-sum-exp": (log_sum_exp,),
+        "one over a sum of ratios": (pairwise,),
+        "plain Python lists": (by_hand,),
+        "the kernel, a column": (kernel,),
+    },
+    "1.2": {
+        "shortest": (at_least, at_most),
+        "through the leftover": (
+            chain(middle, (1 - R / (sp.exp(s) + R), "the rest"), (">=", low, "all tied")),
+            chain(middle, (1 - R / (sp.exp(s) + R), "the rest"), ("<=", high, "one tied")),
+        ),
+        "another closed form": (
+            chain(middle, (">=", sp.exp(gap) / (sp.exp(gap) + n - 1), "all tied")),
+            chain(
+                ("<=", weight.subs(R, sp.exp(s - gap)), "one"),
+                (sp.exp(gap) / (sp.exp(gap) + 1), "divide"),
+            ),
+        ),
+    },
+    "1.3": {
+        "softmax above .99": (lambda scores, j: softmax(scores)[j] >= 0.99,),
+        "margin against log n": (
+            lambda scores, j: margin(scores, j) >= np.log(99 * (len(scores) - 1)),
+        ),
+        "sum of exponentials": (lambda scores, j: np.exp(scores - scores[j]).sum() < 1.05,),
+        "zero or one": (lambda scores, j: int(softmax(scores)[j] > 0.9),),
+    },
+    "1.4": {
+        "dual basis": (dual(20),),
+        "very large": (dual(1e12),),
+        "perpendicular part": (perpendicular,),
+        "Gram matrix, as a column": (lambda keys, j: gram(keys, j)[:, None],),
+        "all scores shifted": (with_common_shift,),
+        "a list": (lambda keys, j: list(gram(keys, j)),),
+    },
+    "1.5": {
+        "through the weight": (lambda gap, n, D: D * (1 - 1 / (1 + (n - 1) * np.exp(-gap))),),
+        "multiplied by exp(gap)": (lambda gap, n, D: D * (n - 1) / (np.exp(gap) + n - 1),),
+        "by softmax": (lambda gap, n, D: D * softmax(np.r_[gap, [0.0] * (n - 1)])[1:].sum(),),
+    },
+    "1.6": {
+        "logit": (lambda n, d, e: np.sqrt(d) * (np.log(n - 1) + np.log1p(-e) - np.log(e)),),
+        "an array of one": (lambda n, d, e: np.array([sharp()(n, d, e)]),),
+        "halving an interval": (
+            lambda n, d, e: halve(
+                lambda c: softmax(np.r_[c / d**0.5, np.zeros(n - 1)])[1:].sum() - e
+            ),
+        ),
+    },
+}
+
+
+def halve(excess, low=0.0, high=2000.0):
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    return high
+
+
+WRONG = {
+    "1.1": {
+        "no exponential": (lambda q, k, scale=1.0: (k @ q) / (k @ q).sum(), "negative"),
+        "not normalised": (
+            lambda q, k, scale=1.0: np.exp(scale * k @ q - (scale * k @ q).max()),
+            "sum to",
+        ),
+        "overflow": (naive, "nan"),
+        "overflow patched": (patched, "at scores of size 10000"),
+        "a warning": (right_but_noisy, "warns"),
+        "scale ignored": (lambda q, k, scale=1.0: softmax(k @ q), "ignored"),
+        "divided by scale": (lambda q, k, scale=1.0: softmax(k @ q / scale), "divided by `scale`"),
+        "scaled by sqrt(d) as well": (
+            lambda q, k, scale=1.0: softmax(scale * k @ q / np.sqrt(len(q))),
+            "1/sqrt(d)",
+        ),
+        "sign": (lambda q, k, scale=1.0: softmax(-scale * k @ q), "smallest score wins"),
+        "hard maximum": (
+            lambda q, k, scale=1.0: np.eye(len(k))[(scale * k @ q).argmax()],
+            "hard maximum",
+        ),
+        "uniform": (lambda q, k, scale=1.0: np.full(len(k), 1 / len(k)), "same weight"),
+        "base two": (lambda q, k, scale=1.0: softmax(scale * k @ q * np.log(2)), "log-ratio"),
+        "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
+        "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),
+    },
+    "1.2": {
+        "no inequality": ((chain(middle, (middle[0], "x")), at_most), "still contains R"),
+        "wrong direction": ((chain(middle, ("<=", low, "all tied")), at_most), "step 2"),
+        "false division": (
+            (chain((1 / (1 + R * sp.exp(s)), "divide"), (">=", low, "")), at_most),
+            "step 1",
+        ),
+        "n instead of n - 1": (
+            (chain(middle, (">=", 1 / (1 + n * sp.exp(-gap)), "loose")), at_most),
+            "not what is asked for",
+        ),
+        "the ends swapped": ((at_most, at_least), "`at_least` holds, but its last line"),
+        "upper end is 1": (
+            (at_least, chain(middle, ("<=", 1, "a weight"))),
+            "`at_most` holds, but",
+        ),
+        "one step": ((chain((">=", low, "clear")), at_most), "1 of at least 2"),
+        "starts in the middle": (
+            (derive(middle, middle, (">=", low, ""), where=where), at_most),
+            "must start",
+        ),
+        "not a chain": ((3.0, at_most), "derive"),
+    },
+    "1.3": {
+        "largest score": (lambda s, j: s.argmax() == j, "largest"),
+        "ratio (000-1)": (lambda s, j: s[j] > 5 * np.delete(s, j).max() > 0, "ratio"),
+        "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
+        "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
+        "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
+        "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
+        "always": (lambda s, j: True, "yes every time"),
+        "never": (lambda s, j: False, "no every time"),
+        "a weight": (lambda s, j: softmax(s)[j], "True or False"),
+    },
+    "1.4": {
+        "along the key, short (002-2)": (along(0.1), "right direction"),
+        "along the key (002-2)": (along(1e3), "Alignment alone"),
+        "unscaled dual": (dual(1), "right direction, but weight 0.48"),
+        "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
+        "zero": (lambda keys, j: 0 * keys[j], "query is zero"),
+        "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),
+        "infinite": (lambda keys, j: keys[j] * np.inf, "infinity"),
+        "key 0 always": (lambda keys, j: dual(20)(keys, 0), "so the weight on key j"),
+    },
+    "1.5": {
+        "one rival": (bound(lambda gap, n: np.exp(-gap)), "one rival"),
+        "not tight": (lambda gap, n, D: (n - 1) * np.exp(-gap) * D, "denominator"),
+        "no diameter": (
+            lambda gap, n, D: bound(lambda g, n: (n - 1) * np.exp(-g))(gap, n, 1),
+            "diameter is missing",
+        ),
+        "the weight itself": (
+            lambda gap, n, D: D / (1 + (n - 1) * np.exp(-gap)),
+            "the weight on v_j",
+        ),
+        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "true here but not tight"),
+        "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
+        "a string": (lambda gap, n, D: "small", "is text"),
+    },
+    "1.6": {
+        "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not made up for"),
+        "d for sqrt(d)": (sharp(lambda d: d), "only sqrt(d) divides"),
+        "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
+        "not the smallest": (sharp(inside=lambda n, e: n / e), "not the smallest"),
+        "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
+        "nan": (lambda n, d, e: np.log(-1.0), "nan"),
+    },
+}

@@ -1,0 +1,49 @@
+"""What the tests know of the course's files: sources, answers in them, and banks of answers."""
+
+import ast
+import importlib
+from pathlib import Path
+
+import jupytext
+
+from attn_utils.course import register
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))
+WRITTEN = [path.stem for path in SOURCES]
+JUDGED = [
+    (question, part)
+    for name in WRITTEN
+    for question in register.questions_of(name)
+    for part in question.parts
+    if part.judge
+]
+_SLOW = ("plots.", "check(", "train", "display(", "print(")
+
+
+def bank(question, kind):
+    """The RIGHT or WRONG answers on record for a question, as name -> entry."""
+    module = importlib.import_module(f"bank.{question.notebook[3:]}")
+    return getattr(module, kind).get(question.id, {})
+
+
+def answers_in(folder, name):
+    """The names a notebook's answer cells define, with only the light cells before them run."""
+    space = {"__name__": "answers"}
+    for cell in jupytext.read(ROOT / folder / f"{name}.py", fmt="py:percent").cells:
+        if cell.cell_type == "code" and "check" not in cell.metadata:
+            _run(cell.source, space, everything="answer" in cell.metadata)
+    return space
+
+
+def _run(source, space, everything):
+    for statement in ast.parse(source).body:
+        text = ast.unparse(statement)
+        light = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
+        light |= isinstance(statement, ast.Assign) and not any(word in text for word in _SLOW)
+        if everything or light:
+            try:
+                exec(compile(text, "<cell>", "exec"), space)
+            except Exception:
+                if everything:
+                    raise

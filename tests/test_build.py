@@ -1,0 +1,152 @@
+"""The build: one source, three files, and every drift is found without executing anything."""
+
+import json
+import shutil
+
+import pytest
+from course import ROOT, SOURCES
+
+from attn_utils.course import build
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the course with one small notebook in it."""
+    for folder in ("solutions", "notebooks"):
+        (tmp_path / folder).mkdir()
+        for path in (ROOT / folder).glob("00_*"):
+            shutil.copy(path, tmp_path / folder)
+    return tmp_path
+
+
+def edit(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_the_committed_files_are_as_built(project):
+    assert build.problems(project) == []
+
+
+def test_building_again_changes_nothing(project):
+    assert list(build.build(project)) == [("00_start_here", False)]
+
+
+GENERATED = [
+    "solutions/00_start_here.ipynb",
+    "notebooks/00_start_here.ipynb",
+    "notebooks/00_start_here.py",
+]
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_one_changed_character_of_a_generated_file_is_found(project, name):
+    edit(project / name, "looks things up softly", "looks things up Softly")
+    assert build.problems(project)
+
+
+def test_one_changed_character_of_a_stored_output_is_found(project):
+    edit(project / GENERATED[0], "you returned their sum, 1.64", "you returned their sum, 1.65")
+    assert "outputs are not those of the source" in build.problems(project)[0]
+
+
+def test_one_changed_character_of_a_stored_picture_is_found(project):
+    path = project / GENERATED[0]
+    text = path.read_text("utf-8")
+    place = text.index('"image/png": "') + 200
+    path.write_text(
+        text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :], "utf-8"
+    )
+    assert build.problems(project)
+
+
+def test_a_changed_source_is_found(project):
+    edit(project / "solutions/00_start_here.py", "looks things up softly", "looks things up gently")
+    assert build.problems(project)
+
+
+def test_a_missing_file_and_a_stray_one_are_found(project):
+    (project / GENERATED[1]).unlink()
+    shutil.copy(project / GENERATED[0], project / "notebooks" / "99_stray.ipynb")
+    assert len(build.problems(project)) == 2
+
+
+def test_a_damaged_notebook_is_found(project):
+    (project / GENERATED[0]).write_text('{"cells": [', encoding="utf-8")
+    assert "run attn build" in build.problems(project)[0]
+
+
+def test_an_unknown_number_is_one_sentence(project):
+    with pytest.raises(build.BuildError, match="no notebook 42"):
+        build.sources(project, ["42"])
+
+
+def test_stubs_keep_signature_docstring_and_step_comments():
+    source = 'def f(x):\n    """Doc."""\n    # step\n    # BEGIN SOLUTION\n    return 2\n    # END SOLUTION'
+    stub = build.cut_solutions(source)
+    assert (
+        stub == source.split("    # BEGIN")[0] + '    raise NotImplementedError("your answer here")'
+    )
+
+
+def test_a_region_inside_a_call_becomes_a_comment():
+    source = "f(\n    1,\n    # BEGIN SOLUTION\n    2,\n    # END SOLUTION\n)"
+    assert build.cut_solutions(source) == "f(\n    1,\n    # your steps here\n)"
+
+
+@pytest.mark.parametrize(
+    "source", ["# BEGIN SOLUTION\nx = 1", "# BEGIN SOLUTION\n# BEGIN SOLUTION\n# END SOLUTION"]
+)
+def test_unbalanced_regions_are_refused(source):
+    with pytest.raises(build.BuildError):
+        build.cut_solutions(source)
+
+
+def content_problems(tmp_path, old, new):
+    source = tmp_path / "00_start_here.py"
+    source.write_text(SOURCES[0].read_text("utf-8"), encoding="utf-8")
+    edit(source, old, new)
+    return list(build.content_problems(build.solution_notebook(source), source))
+
+
+def test_a_solution_line_shown_elsewhere_is_found(tmp_path):
+    found = content_problems(
+        tmp_path, "# ## Handing in", "# ## Handing in\n#\n# return sum(values) / len(values)"
+    )
+    assert any("is shown to students" in problem for problem in found)
+
+
+def test_a_stub_that_does_not_compile_is_found(tmp_path):
+    found = content_problems(
+        tmp_path, "# BEGIN SOLUTION\n    return", "if True:\n    # BEGIN SOLUTION\n    return"
+    )
+    assert any("does not compile" in problem for problem in found)
+
+
+def test_a_card_that_disagrees_with_the_register_is_found(tmp_path):
+    found = content_problems(tmp_path, "*code · 0 points · 2 min*", "*code · 3 points · 2 min*")
+    assert any("card line" in problem for problem in found)
+
+
+def test_a_missing_answer_cell_is_found(tmp_path):
+    found = content_problems(tmp_path, '# %% answer="0.1"', "# %%")
+    assert any("no answer cell q0-1-code" in problem for problem in found)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_student_editions_hold_no_reference_rubric_or_output(source):
+    student = json.loads((ROOT / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))
+    text = json.dumps(student)
+    assert "Rubric" not in text and build.BEGIN not in text
+    assert not any(cell.get("outputs") for cell in student["cells"])
+    assert "Made by" in "".join(student["cells"][0]["source"])
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_answer_and_check_cells_carry_nbgrader_metadata(source):
+    cells = json.loads((ROOT / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))["cells"]
+    marked = [c["metadata"]["nbgrader"] for c in cells if "nbgrader" in c["metadata"]]
+    assert all(mark["schema_version"] == 3 for mark in marked)
+    assert len({mark["grade_id"] for mark in marked}) == len(marked)
+    assert any(mark["grade"] and mark["locked"] and not mark["solution"] for mark in marked)

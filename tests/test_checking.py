@@ -1,0 +1,165 @@
+"""Whatever a student hands to `check`, a verdict comes back: never an exception, never a crash."""
+
+import contextlib
+import dataclasses
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from attn_utils.course import Verdict, check, hint, register
+
+
+def mutates(keys, j):
+    query = np.linalg.pinv(keys)[:, j] * 20
+    keys[:] = 0
+    return query
+
+
+def raises_in_line_two(keys, j):
+    return keys[len(keys)]
+
+
+def exits(keys, j):
+    raise SystemExit("bye")
+
+
+def prints_a_lot(keys, j):
+    print("x" * 100_000)
+    return keys[j]
+
+
+class Hostile:
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("no array for you")
+
+
+ODD = {
+    "nothing": lambda keys, j: None,
+    "nan": lambda keys, j: keys[j] * np.nan,
+    "infinity": lambda keys, j: keys[j] * np.inf,
+    "a scalar": lambda keys, j: 3.0,
+    "a matrix": lambda keys, j: keys,
+    "text": lambda keys, j: "k_j",
+    "a set": lambda keys, j: {1, 2},
+    "an object": lambda keys, j: object(),
+    "ragged lists": lambda keys, j: [[1.0], [2.0, 3.0]],
+    "complex": lambda keys, j: keys[j] + 1j,
+    "empty": lambda keys, j: np.zeros(0),
+    "hostile array": lambda keys, j: Hostile(),
+    "an endless generator": lambda keys, j: itertools.count(),
+    "an exception": raises_in_line_two,
+    "exit": exits,
+    "too few arguments": lambda: 1,
+    "deep recursion": lambda keys, j: ODD["deep recursion"](keys, j),
+    "not a function": 7,
+    "a class": Hostile,
+    "prints": prints_a_lot,
+}
+
+
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD.keys())
+def test_odd_answers_get_one_sentence(answer, capsys):
+    verdict = check("1.4", answer)
+    assert verdict.status == "not yet"
+    assert "\n" not in verdict.message and len(verdict.message) < 400
+    assert "could not read" not in verdict.message
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("answer", [None, ...])
+def test_an_empty_answer_is_not_attempted(answer):
+    assert check("1.4", answer).status == "not attempted"
+
+
+RIGHT = {
+    "list": lambda keys, j: list(np.linalg.pinv(keys)[:, j] * 20),
+    "column": lambda keys, j: np.linalg.pinv(keys)[:, [j]] * 20,
+    "row": lambda keys, j: np.linalg.pinv(keys)[:, [j]].T * 20,
+    "generator": lambda keys, j: (x for x in np.linalg.pinv(keys)[:, j] * 20),
+    "changes its input": mutates,
+    "half precision": lambda keys, j: (np.linalg.pinv(keys)[:, j] * 20).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("answer", RIGHT.values(), ids=RIGHT.keys())
+def test_right_answers_pass_in_any_container(answer):
+    assert check("1.4", answer).status == "correct"
+
+
+def test_a_torch_tensor_is_read_like_an_array():
+    torch = pytest.importorskip("torch")
+    answer = lambda keys, j: torch.linalg.pinv(torch.tensor(keys))[:, j] * 20  # noqa: E731
+    assert check("1.4", answer)
+
+
+@pytest.fixture
+def short_deadline(monkeypatch):
+    question = dataclasses.replace(register.find("1.4"), seconds=0.2)
+    monkeypatch.setattr(register, "find", lambda _: question)
+
+
+def test_an_answer_that_never_ends_is_stopped(short_deadline):
+    def endless(keys, j):
+        while True:
+            pass
+
+    begin = time.monotonic()
+    verdict = check("1.4", endless)
+    assert verdict.status == "not yet" and "did not finish" in verdict.message
+    assert time.monotonic() - begin < 3
+
+
+def test_an_answer_that_swallows_its_interruption_does_not_hold_the_notebook(
+    short_deadline, capsys
+):
+    stop = []
+
+    def stubborn(keys, j):
+        while not stop:
+            with contextlib.suppress(BaseException):
+                time.sleep(0.01)
+
+    assert "did not finish" in check("1.4", stubborn).message
+    stop.append(True)
+    print("still here")
+    assert capsys.readouterr().out == "still here\n"
+
+
+def test_an_answer_that_changes_each_time_is_told_so():
+    calls = itertools.count()
+    assert "two different answers" in check("1.5", lambda gap, n, D: next(calls)).message
+
+
+def test_an_exception_names_its_line_in_the_cell():
+    space = {}
+    exec(compile("def f(keys, j):\n    x = 1\n    return x / 0\n", "<cell 3>", "exec"), space)
+    message = check("1.4", space["f"]).message
+    assert "ZeroDivisionError: division by zero (line 3 of your cell)" in message
+
+
+def test_an_unknown_question_is_one_sentence():
+    assert "there is no question 9.99" in check("9.99", 1).message
+    assert "there is no question" in hint("nonsense").lines[0]
+
+
+def test_a_forgotten_argument_is_one_sentence():
+    assert 'check("1.2", at_least, at_most)' in check("1.2", 1).message
+
+
+def test_a_written_question_says_who_reads_it():
+    assert "read by a person" in check("1.7").message
+
+
+def test_inside_nbgrader_a_wrong_answer_raises(monkeypatch):
+    monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
+    with pytest.raises(AssertionError, match="not yet"):
+        check("0.1", sum)
+    assert check("0.1", np.mean).points == 0
+
+
+def test_a_verdict_shows_itself_as_text_and_as_escaped_html():
+    verdict = Verdict("1.1", "not yet", "a <b> & c", 0, 1)
+    assert "not yet" in repr(verdict) and not verdict
+    assert "a &lt;b&gt; &amp; c" in verdict._repr_html_()

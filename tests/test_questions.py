@@ -1,0 +1,112 @@
+"""Every question: the reference and other right answers pass, known mistakes are named."""
+
+import re
+from functools import cache
+
+import pytest
+from course import JUDGED, WRITTEN, answers_in, bank
+
+from attn_utils.course import check, hint, register
+
+IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
+
+
+def entries(kind):
+    found = [
+        pytest.param(question, entry, id=f"{question.id} {name}")
+        for question in dict.fromkeys(question for question, _ in JUDGED)
+        for name, entry in bank(question, kind).items()
+    ]
+    return found
+
+
+def verdict_on(question, entry):
+    answers = entry if isinstance(entry, tuple) else (entry,)
+    return check(question.id, *answers)
+
+
+@cache
+def answers_of(folder, notebook):
+    return answers_in(folder, notebook)
+
+
+@pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
+def test_reference_is_correct(question, part):
+    space = answers_of("solutions", question.notebook)
+    verdict = check(question.id, *(space[name] for name in part.answers))
+    assert verdict.status == "correct", verdict
+    assert verdict.points == part.points
+
+
+@pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
+def test_stub_is_not_attempted(question, part):
+    space = answers_of("notebooks", question.notebook)
+    verdict = check(question.id, *(space[name] for name in part.answers))
+    assert verdict.status == "not attempted", verdict
+
+
+@pytest.mark.parametrize(("question", "answers"), entries("RIGHT"))
+def test_right_answers_of_other_forms_pass(question, answers):
+    verdict = verdict_on(question, answers)
+    assert verdict.status == "correct", verdict
+
+
+@pytest.mark.parametrize(("question", "entry"), entries("WRONG"))
+def test_known_mistakes_are_refused_with_their_own_sentence(question, entry):
+    answers, fragment = entry
+    verdict = verdict_on(question, answers)
+    assert verdict.status == "not yet", verdict
+    assert fragment in verdict.message, verdict
+    assert "could not read" not in verdict.message, verdict
+
+
+@pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
+def test_a_question_has_three_other_right_answers_and_known_mistakes(question, part):
+    assert len(bank(question, "RIGHT")) >= 3
+    assert len(bank(question, "WRONG")) >= 3
+
+
+@pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
+def test_different_mistakes_get_different_fragments(question):
+    fragments = [fragment for _, fragment in bank(question, "WRONG").values()]
+    repeated = {f for f in fragments if fragments.count(f) > 1}
+    generic = {"so the weight on key j"}
+    assert not repeated - generic
+
+
+@pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
+def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
+    from course import ROOT
+
+    from attn_utils.course.build import solution_lines
+
+    secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
+    assert len(question.hints) >= 2
+    shown = [hint(question.id).lines for _ in range(len(question.hints) + 1)]
+    assert [len(lines) for lines in shown[-2:]] == [len(question.hints)] * 2
+    assert not any(line in text for line in secret for text in question.hints)
+
+
+def test_every_notebook_has_the_points_planned_for_it():
+    for name in WRITTEN:
+        questions = register.questions_of(name)
+        assert sum(question.points for question in questions) == register.POINTS[name], name
+    assert sum(register.POINTS.values()) == 100
+
+
+def test_the_first_lines_of_a_notebook_add_up():
+    for name in WRITTEN:
+        questions = register.questions_of(name)
+        text = (register_source(name)).read_text("utf-8")
+        minutes, count, points = re.search(
+            r"\*(\d+) min, (\d+) questions?, (\S+) points", text
+        ).groups()
+        assert int(count) == len(questions), name
+        assert float(points) == sum(question.points for question in questions), name
+        assert int(minutes) >= sum(question.minutes for question in questions), name
+
+
+def register_source(name):
+    from course import ROOT
+
+    return ROOT / "solutions" / f"{name}.py"
