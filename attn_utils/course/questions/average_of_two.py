@@ -55,6 +55,8 @@ def _why_not_separated(M, A, B):
     if near(onto_a, 0, atol=1e-6):
         if near(onto_b, B):
             return "this keeps v_b and removes v_a: the roles of A and B are exchanged."
+        if near(onto_b, 0, atol=1e-6):
+            return "everything is sent to zero, v_a as well as v_b."
         return "v_a is sent to zero, and it is v_b that moves the result."
     if near(onto_a, factor * A, atol=1e-6) and near(onto_b, 0, atol=1e-6):
         return f"right subspace, wrong size: v_b vanishes, but v_a comes back times {factor:.3g}."
@@ -87,9 +89,9 @@ def _why_not_average(keys, query, a, b, weights):
     if factor:
         return (
             f"right direction, leftover {rest.sum():.0%} at n = {n}: the margin is too small, "
-            f"multiply the query by at least {factor:.2g}."
+            f"multiply the query by at least {np.ceil(10 * factor) / 10:g}."
         )
-    scores = keys @ query
+    scores = np.round(keys @ query, 9) + 0.0
     others = np.delete(scores, [a, b])
     two = f"the scores of a and b are {scores[a]:.3g} and {scores[b]:.3g}"
     if max(scores[a], scores[b]) < others.min() + 1e-9 and weights[a] < 1 / n:
@@ -98,8 +100,8 @@ def _why_not_average(keys, query, a, b, weights):
         return _third_key(scores, a, b, weights, two)
     gap = scores[a] - scores[b]
     return (
-        f"the two are not tied: {two}, and a gap of {gap:.3g} gives key a the share "
-        f"{weights[a] / (weights[a] + weights[b]):.3g} of their weight."
+        f"the two are not tied: {two}, and a gap of {gap:.3g} gives key a "
+        f"{weights[a] / (weights[a] + weights[b]):.1%} of their weight."
     )
 
 

@@ -1,0 +1,237 @@
+"""Answers to 2.1-2.5: right ones of every form we could think of, and the known mistakes."""
+
+import math
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import softmax
+from attn_utils.course import derive
+
+
+def both(height):
+    return lambda keys, a, b: height * (keys[a] + keys[b])
+
+
+def push_down(keys, a, b, height=12.0):
+    return -height * np.delete(keys, [a, b], axis=0).sum(0)
+
+
+def gauge(keys, a, b):
+    return 10 * (keys[a] + keys[b]) - 37 * keys.sum(0)
+
+
+def outside_the_span(keys, a, b):
+    """Something orthogonal to every key is added, which no score can see."""
+    away = np.arange(keys.shape[1]) * 5.0
+    return both(10)(keys, a, b) + away - keys.T @ (keys @ away)
+
+
+def from_log_weights(keys, a, b):
+    wanted = np.full(len(keys), 1e-5)
+    wanted[[a, b]] = 0.5
+    return np.log(wanted) @ keys
+
+
+def just_enough(keys, a, b):
+    """The smallest height that leaves one per cent."""
+    return max(0.0, np.log(49.5 * max(len(keys) - 2, 1))) * (keys[a] + keys[b])
+
+
+def three_keys(keys, a, b):
+    third = next((i for i in range(len(keys)) if i not in (a, b)), a)
+    return 20 * (keys[a] + keys[b] + keys[third])
+
+
+t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
+n, i = sp.symbols("n i", integer=True, positive=True)
+rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
+tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
+closed = 1 / (2 + (n - 2) * sp.exp(-t))
+counted = sp.exp(t) / (2 * sp.exp(t) + n - 2)
+
+
+def chain(*steps):
+    return derive((weight, "definition"), *steps, where=tie)
+
+
+def tied(height, size):
+    return softmax(np.array([height, height] + [0.0] * (size - 2)))
+
+
+def by_cases(height, size):
+    small = math.exp(-abs(height))
+    if size == 2:
+        return 0.5
+    return 1 / (2 + (size - 2) * small) if height > 0 else small / (2 * small + size - 2)
+
+
+def overflowing(height, size):
+    with np.errstate(all="ignore"):
+        return np.exp(height) / (2 * np.exp(height) + size - 2)
+
+
+def through_tanh(height, size):
+    """The two keys against all others is a sigmoid, and a sigmoid is half a tanh."""
+    if size == 2:
+        return 0.5
+    return 0.25 * (1 + math.tanh((height + math.log(2 / (size - 2))) / 2))
+
+
+def sharp(factor=math.sqrt, inside=lambda n, e: (n - 2) * (1 - e) / (2 * e), plain=lambda d: 1):
+    return lambda n, d, epsilon, scaled: (
+        (factor(d) if scaled else plain(d)) * math.log(inside(n, epsilon))
+    )
+
+
+def halve(n, d, epsilon, scaled):
+    low, high = -50.0, 50.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tied(middle, n)[2:].sum() > epsilon else (low, middle)
+    return high * (math.sqrt(d) if scaled else 1)
+
+
+RIGHT = {
+    "2.1": {
+        "everything but B": lambda A, B: np.eye(len(A)) - B @ B.T,
+        "pseudo-inverse": lambda A, B: A @ np.linalg.pinv(A),
+        "normal equations": lambda A, B: A @ np.linalg.solve(A.T @ A, A.T),
+        "sum of outer products": lambda A, B: sum(np.outer(x, x) for x in A.T),
+        "oblique projector": lambda A, B: np.c_[A, 0 * B] @ np.linalg.pinv(np.c_[A, B]),
+        "something else on the rest": lambda A, B: (
+            A @ A.T + np.ones((len(A), len(A))) @ (np.eye(len(A)) - A @ A.T - B @ B.T)
+        ),
+        "nested lists": lambda A, B: (A @ A.T).tolist(),
+    },
+    "2.2": {
+        "the sum, high": both(10),
+        "push the others down": push_down,
+        "a common shift": gauge,
+        "a part no key sees": outside_the_span,
+        "logarithms of the weights": from_log_weights,
+        "the smallest height": just_enough,
+        "enormous": both(1e15),
+        "beyond enormous": both(1e100),
+        "pushed down, enormous": lambda keys, a, b: push_down(keys, a, b, 1e15),
+        "a list": lambda keys, a, b: list(both(9)(keys, a, b)),
+        "a column": lambda keys, a, b: both(9)(keys, a, b)[:, None],
+        "a row": lambda keys, a, b: both(9)(keys, a, b)[None],
+    },
+    "2.3": {
+        "shortest": chain((counted, "count"), (closed, "divide")),
+        "other way round": chain((closed, "all at once"), (counted, "multiply by exp(t)")),
+        "through the leftover": chain(
+            (counted, "count"), ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest")
+        ),
+        "as a tanh": chain(
+            (counted, "count"),
+            (closed, "divide"),
+            (sp.Rational(1, 2) - (n - 2) * sp.exp(-t) / (4 + 2 * (n - 2) * sp.exp(-t)), "split"),
+        ),
+    },
+    "2.4": {
+        "softmax itself": lambda t, n: tied(t, n)[0],
+        "two cases": by_cases,
+        "a tanh": through_tanh,
+        "an array of one": lambda t, n: np.array([by_cases(t, n)]),
+    },
+    "2.5": {
+        "logarithms apart": lambda n, d, e, scaled: (
+            (math.sqrt(d) if scaled else 1.0)
+            * (math.log(n - 2) - math.log(2) + math.log(1 / e - 1))
+        ),
+        "halving an interval": halve,
+        "a NumPy number": lambda n, d, e, scaled: (
+            np.sqrt(d if scaled else 1) * np.log((n - 2) * (1 / e - 1) / 2)
+        ),
+    },
+}
+
+WRONG = {
+    "2.1": {
+        "turned round (002-3)": (lambda A, B: A.T @ A, "turned round"),
+        "coordinates only": (lambda A, B: A.T, "coordinates of v_a"),
+        "A itself": (lambda A, B: A, "takes 2 coordinates"),
+        "identity": (lambda A, B: np.eye(len(A)), "M B equals B"),
+        "sum of both": (lambda A, B: A @ A.T + B @ B.T, "so does v_b"),
+        "difference": (lambda A, B: A @ A.T - B @ B.T, "M B equals -B"),
+        "the other one": (lambda A, B: B @ B.T, "exchanged"),
+        "mixed": (lambda A, B: A @ np.ones((A.shape[1], B.shape[1])) @ B.T, "it is v_b that moves"),
+        "twice": (lambda A, B: 2 * A @ A.T, "times 2"),
+        "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "with length 0.5"),
+        "zero": (lambda A, B: 0 * A @ A.T, "everything is sent to zero"),
+        "random": (lambda A, B: np.ones((len(A), len(A))), "differs from A by"),
+        "only when it fills the space": (
+            lambda A, B: np.linalg.inv(np.c_[A, B]),
+            "LinAlgError",
+        ),
+    },
+    "2.2": {
+        "no scale (004-2)": (both(1), "leftover 52% at n = 8"),
+        "half the sum": (both(0.5), "leftover 65% at n = 8"),
+        "only a": (lambda keys, a, b: 20 * keys[a], "only one of the two"),
+        "difference": (lambda keys, a, b: 20 * (keys[a] - keys[b]), "pushed down, below"),
+        "two to one": (lambda keys, a, b: 20 * (2 * keys[a] + keys[b]), "a gap of 20 "),
+        "nearly tied": (lambda keys, a, b: 20 * keys[a] + 20.5 * keys[b], "a gap of -0.5 "),
+        "sign": (both(-20), "points away"),
+        "all keys": (lambda keys, a, b: 20 * keys.sum(0), "each of the 8"),
+        "elementwise product": (lambda keys, a, b: 99 * keys[a] * keys[b], "comes between"),
+        "three keys": (three_keys, "ties with them"),
+        "the average of the scores": (lambda keys, a, b: 10.0, "shape ()"),
+        "infinite": (lambda keys, a, b: np.inf * keys[a], "infinity"),
+        "weights, not a query": (lambda keys, a, b: np.eye(len(keys))[a] / 2, "expected (12,)"),
+    },
+    "2.3": {
+        "a and b counted again": (
+            chain((counted, "count"), (sp.exp(t) / (2 * sp.exp(t) + n), "tidy")),
+            "step 2",
+        ),
+        "others have weight zero (003-3)": (
+            chain(
+                (sp.exp(t) / (2 * sp.exp(t)), "the rest vanishes"), (sp.Rational(1, 2), "cancel")
+            ),
+            "step 1",
+        ),
+        "one step": (chain((closed, "clear")), "1 of at least 2"),
+        "not finished": (
+            chain(
+                (sp.exp(t) / (2 * sp.exp(t) + rest), "put t in"),
+                (1 / (2 + rest * sp.exp(-t)), "divide"),
+            ),
+            "still contains s_i",
+        ),
+        "another start": (derive((counted, "given"), (closed, "divide"), where=tie), "must start"),
+        "the limit": (
+            chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large")),
+            "not what is asked for",
+        ),
+        "a number": (0.5, "derive"),
+    },
+    "2.4": {
+        "the score (003-3)": (lambda t, n: t, "that is the score"),
+        "counted twice": (lambda t, n: np.exp(t) / (2 * np.exp(t) + n), "counted twice"),
+        "the limit": (lambda t, n: 0.5, "only the limit"),
+        "one winner": (lambda t, n: softmax(np.r_[t, np.zeros(n - 1)])[0], "one winner"),
+        "another key's": (lambda t, n: 1 / (2 * np.exp(t) + n - 2), "one of the other keys"),
+        "both together": (lambda t, n: 2 * tied(t, n)[0], "both keys together"),
+        "the leftover": (lambda t, n: 1 - 2 * tied(t, n)[0], "all the others"),
+        "below the line (004-3)": (lambda t, n: 1 / (2 * np.exp(t)), "below the line"),
+        "overflow, silent": (overflowing, "average_weight(1000, 50) contains nan"),
+        "overflow, loud": (lambda t, n: 1 / (2 + (n - 2) * math.exp(-t)), "OverflowError"),
+        "overflow, warned": (lambda t, n: 1 / (2 + (n - 2) * np.exp(-t)), "it warns"),
+        "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
+    },
+    "2.5": {
+        "no sqrt(d) (003-4)": (sharp(factor=lambda d: 1), "not made up for"),
+        "d for sqrt(d)": (sharp(factor=lambda d: d), "only sqrt(d) divides"),
+        "always sqrt(d)": (sharp(plain=math.sqrt), "not divided by it"),
+        "one winner": (sharp(inside=lambda n, e: (n - 1) * (1 - e) / e), "one key wins alone"),
+        "n for n - 2": (sharp(inside=lambda n, e: n * (1 - e) / (2 * e)), "among the others"),
+        "a half lost": (sharp(inside=lambda n, e: (n - 2) * (1 - e) / e), "factor of two"),
+        "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "not the smallest"),
+        "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
+        "infinite": (lambda n, d, e, scaled: math.inf, "infinity"),
+    },
+}
