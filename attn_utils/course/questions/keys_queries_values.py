@@ -58,10 +58,11 @@ def _why_not_the_limit(u, added, tokens, said, weights):
     far = _distance_to_mixtures(tokens, b)
     shares = ", ".join(f"{weight:.2g}" for weight in weights)
     near, other = (0, 2) if added != "c" else (2, 0)
+    scores = (tokens @ tokens[1]).round(9)
     known = {
         f"u_b is at least {far / size:.2f} lengths away from every mixture of the inputs": b,
-        f"x_2 scores {tokens[1] @ tokens[1]:.3g} with itself and {tokens[1] @ tokens[near]:.3g} "
-        f"with x_{near + 1}, so it does not look there": tokens[near],
+        f"x_2 scores {scores[1]:.3g} with itself and {abs(scores[near]):.3g} with x_{near + 1}, so it "
+        "does not look there": tokens[near],
         "this is the token at the other end, whose score is lowest": tokens[other],
         "what was added to x_2 has changed its value too, not only its scores": a,
         "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": (
@@ -123,36 +124,37 @@ def _miss(u, triple):
 
 def _mended(triple, misses, size):
     """The sentence of the first simple repair of the triple that makes it right, or None."""
+    K, Q, V = triple
+    repairs = {
+        "right directions, but the scores differ by too little: their gap must grow with the "
+        "length of the u's, and 400 times Q is enough here": (K, 400 * Q, V),
+        f"V is {size**2:g} times too large: (u v^T) v = u |v|^2, and |v|^2 = {size**2:g}": (
+            (K, Q, V / size**2)
+        ),
+        "right directions, but neither V nor the gap of the scores has the right size": (
+            (K, 400 * Q, V / size**2)
+        ),
+    }
+    repairs = _transposes(triple) | repairs
+    return next((why for why, repair in repairs.items() if misses(repair) <= CLOSE), None)
+
+
+def _transposes(triple):
+    repairs = {}
     for count in (1, 2, 3):
         for turned in combinations(range(3), count):
-            repair = [part.T if k in turned else part for k, part in enumerate(triple)]
-            if misses(repair) <= CLOSE:
-                names = " and ".join("KQV"[k] for k in turned)
-                return f"it works after transposing {names}: k = Kx, so a matrix meets a column x"
-    K, Q, V = triple
-    if misses((K, 400 * Q, V)) <= CLOSE:
-        return (
-            "right directions, but the scores differ by too little: their gap must grow with the "
-            "length of the u's, and 400 times Q is enough here"
-        )
-    if misses((K, Q, V / size**2)) <= CLOSE:
-        return f"V is {size**2:g} times too large: (u v^T) v = u |v|^2, and |v|^2 = {size**2:g}"
-    if misses((K, 400 * Q, V / size**2)) <= CLOSE:
-        return "right directions, but neither V nor the gap of the scores has the right size"
-    return None
+            names = " and ".join("KQV"[k] for k in turned)
+            why = f"it works after transposing {names}: k = Kx, so a matrix meets a column x"
+            repairs[why] = [part.T if k in turned else part for k, part in enumerate(triple)]
+    return repairs
 
 
 _PATTERNS = (  # (which output, its coefficients on the u's, what it means)
-    (0, (0, 1, 0, 0), "c_1 has lost its u_c: does V keep anything of x_3 but u_b?"),
-    (0, (0, 1, 1, 0), "the sign of u_c in c_1 is turned round"),
-    (
-        1,
-        (0, 1, -0.5, 0),
-        "query 2 scores x_1 and x_3 alike (both hold u_b), so c_2 is their middle",
-    ),
+    (1, (0, 1, -0.5, 0), "query 2 scores x_1 and x_3 alike (both hold u_b): c_2 is their middle"),
     (1, (0, 1, 0, 1), "token 2 looks at x_1, but V lets u_d through with u_b"),
     (1, (0, 0, 0, 0), "token 2 looks at itself, and V sends u_a to zero"),
-    (1, (0, 0, 0, 0.5), "V lets through u_d, not u_b"),
+    (0, (0, 1, 0, 0), "c_1 has lost its u_c: V keeps nothing of x_3 but u_b"),
+    (0, (0, 1, 1, 0), "the sign of u_c in c_1 is turned round"),
 )
 
 
@@ -169,7 +171,7 @@ def _why_not_right(u, triple):
         return f"the two outputs are exchanged: {fact}."
     for k, shares, sentence in _PATTERNS:
         if np.linalg.norm(context[k] - np.array(shares) @ u) <= CLOSE * size:
-            return f"{sentence}: {fact}."
+            return f"{sentence} ({fact})."
     return (
         f"{fact}; the weights of query 1 are {_list(weights[0])}, of query 2 {_list(weights[1])}."
     )
@@ -191,7 +193,9 @@ def errors_are_exact(rng, error_2, error_1):
         beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     )
     for chain, start, name in zip((error_2, error_1), starts, ("error_2", "error_1"), strict=True):
-        end = judge_chain(chain, start=start, goal=start, symbols=(beta,), name=f"`{name}`")
+        end = judge_chain(
+            chain, start=start, goal=start, symbols=(beta,), steps=1, name=f"`{name}`"
+        )
         if end.count(sp.exp) > 2:
             raise NotYet(
                 f"every step of `{name}` holds, but its last line can still be simplified."
@@ -235,6 +239,12 @@ def _why_not_routed(addresses, content, carried, triple, relative):
     mended = _mended(triple, lambda t: _lost(addresses, carried, t), np.linalg.norm(addresses[0]))
     if mended:
         return f"{mended} ({rows})."
+    empty = _contexts(_carriers(addresses, 0 * carried), *triple)[1]
+    if min(empty[0, 2], empty[1, 0]) > 0.99 > min(weights[0, 2], weights[1, 0]):
+        return (
+            f"without contents the tokens look where they should, but contents {relative:g} times as "
+            f"long as the u's leak into the scores: {rows}."
+        )
     if weights[1, 1] > 0.99:
         return f"token 2 looks at itself, so c_2 cannot depend on what x_1 carries: {rows}."
     if np.linalg.norm(context[1] - z) + np.linalg.norm(context[0] - y) < 1e-6:
@@ -246,11 +256,6 @@ def _why_not_routed(addresses, content, carried, triple, relative):
     through = np.linalg.norm(addresses @ triple[2].T, axis=1)[1:].max()
     if min(weights[0, 2], weights[1, 0]) > 0.99 and through > 1e-6:
         return f"the tokens look where they should, but V lets u_c or u_d through: {rows}."
-    if _lost(addresses, 0.01 * carried, triple) <= CLOSE < _lost(addresses, carried, triple):
-        return (
-            f"it works for small contents, but contents {relative:g} times as long as the u's leak "
-            f"into the scores: {rows}."
-        )
     return f"c_2 is {np.linalg.norm(context[1] - y):.3g} away from what x_1 carries: {rows}."
 
 

@@ -1,0 +1,302 @@
+"""Answers to 5.1-5.5 that must pass in whatever form they come, and mistakes that must not."""
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend
+from attn_utils.course import derive
+
+
+def unit(x, y):
+    """The matrix that sends y to x, for x and y of equal length."""
+    return np.outer(x, y) / (y @ y)
+
+
+def tokens(a, b, c, d, added=None):
+    return np.array([d + b, a + {None: 0, "c": c, "d": d}[added], c + b])
+
+
+# 5.1
+
+
+def exact_softmax(a, b, c, d, added):
+    x = tokens(a, b, c, d, added)
+    return attend(x, x, x, scale=1.0)[0][1]
+
+
+def limit(a, b, c, d, added):
+    return a + (0 if added is None else d if added == "d" else c)
+
+
+def as_a_list(a, b, c, d, added):
+    return [list(limit(a, b, c, d, added))]
+
+
+# 5.3: values v_1 = u_b and v_3 = u_b - u_c, and a query for each of the two tokens that matter
+
+
+def standard_v(a, b, c, d):
+    return unit(b, b) - unit(c, c)
+
+
+def standard_q(a, b, c, d):
+    return unit(d, a) + unit(c, d)
+
+
+def standard(a, b, c, d):
+    return np.eye(len(a)), standard_q(a, b, c, d), standard_v(a, b, c, d)
+
+
+def with_parts(K=None, Q=None, V=None):
+    """The standard triple with some of its matrices replaced by functions of the u's."""
+
+    def triple(*u):
+        parts = zip((K, Q, V), standard(*u), strict=True)
+        return tuple(part if new is None else new(*u) for new, part in parts)
+
+    return triple
+
+
+def relabelled_by_v(a, b, c, d):
+    """Every token looks at itself; V turns what it holds into what is wanted."""
+    return np.eye(len(a)), np.eye(len(a)), unit(b, b) - unit(c, d) + unit(b, a)
+
+
+def exact_for_any_weights(a, b, c, d):
+    """Blurred weights that differ from row to row, and the V that makes both outputs exact."""
+    K = Q = np.eye(len(a)) / np.linalg.norm(a)
+    x = tokens(a, b, c, d)
+    mixed = attend(x @ Q.T, x @ K.T, x, scale=1.0)[0][:2]
+    return K, Q, np.array([b - c, b]).T @ np.linalg.pinv(mixed.T)
+
+
+def random_keys_and_queries(a, b, c, d):
+    rng = np.random.default_rng(5)
+    K, Q = rng.normal(size=(2, len(a), len(a))) / (a @ a)
+    x = tokens(a, b, c, d)
+    mixed = attend(x @ Q.T, x @ K.T, x, scale=1.0)[0][:2]
+    return K, Q, np.array([b - c, b]).T @ np.linalg.pinv(mixed.T)
+
+
+def pushes_the_others_down(a, b, c, d):
+    """Query 2 is opposed by x_2 and x_3, query 1 by x_1 and x_2."""
+    Q = -unit(a, a) - unit(c, a) - unit(b, d) - unit(d, d) - 2 * unit(a, d)
+    return np.eye(len(a)), 2 * Q, standard_v(a, b, c, d)
+
+
+# 5.4
+
+beta = sp.Symbol("beta", positive=True)
+E = sp.exp(beta**2)
+near, far = E / (E + 2), 1 / (E + 2)
+START_2 = beta * sp.sqrt((near + far - 1) ** 2 + far**2)
+START_1 = beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2)
+
+
+def chain(start, *steps):
+    return derive((start, "definition"), *((step, "algebra") for step in steps))
+
+
+SHORT_2 = chain(START_2, beta * sp.sqrt(2 * far**2), sp.sqrt(2) * beta / (E + 2))
+SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + 4 * far**2), sp.sqrt(5) * beta / (E + 2))
+LONG_2 = chain(
+    START_2,
+    beta * sp.sqrt((-1 / (E + 2)) ** 2 + 1 / (E + 2) ** 2),
+    beta * sp.sqrt(2) / (E + 2),
+    sp.sqrt(2) * beta * sp.exp(-(beta**2)) / (1 + 2 * sp.exp(-(beta**2))),
+)
+LONG_1 = chain(
+    START_1,
+    beta * sp.sqrt((1 / (E + 2)) ** 2 + (2 / (E + 2)) ** 2),
+    beta * sp.sqrt(5 / (E + 2) ** 2),
+    sp.sqrt(5) * beta / (2 + E),
+)
+
+
+# 5.5
+
+
+def route(a, c, d, content):
+    return np.eye(len(a)), unit(d, a) + unit(c, d), content @ content.T
+
+
+def route_by_addresses(a, c, d, content):
+    """Keys hold the addresses only, and V drops them only."""
+    K = unit(a, a) + unit(c, c) + unit(d, d)
+    return 3 * K, unit(d, a) + unit(c, d), np.eye(len(a)) - K
+
+
+def route_with_turned_signs(a, c, d, content):
+    K, Q, V = route(a, c, d, content)
+    return -K, -5 * Q, V + 7 * unit(content[:, 0] * np.linalg.norm(a), a)
+
+
+def self_looking(a, c, d, content):
+    return np.eye(len(a)), np.eye(len(a)), content @ content.T
+
+
+def leaking(a, c, d, content):
+    K, Q, V = route(a, c, d, content)
+    return K, Q + V, V
+
+
+RIGHT = {
+    "5.1": {
+        "the limit": (limit,),
+        "the exact mixture": (exact_softmax,),
+        "a nested list": (as_a_list,),
+    },
+    "5.3": {
+        "look up by address": (standard,),
+        "look at yourself, relabel by V": (relabelled_by_v,),
+        "blurred weights, exact V": (exact_for_any_weights,),
+        "random keys and queries, exact V": (random_keys_and_queries,),
+        "push the others down": (pushes_the_others_down,),
+        "everything in K instead of Q": (
+            lambda *u: (standard_q(*u).T, np.eye(len(u[0])), standard_v(*u)),
+        ),
+        "v_2 is anything": (with_parts(V=lambda *u: standard_v(*u) + 9 * unit(u[3], u[0])),),
+        "a list of lists, very large": (
+            lambda *u: [(1e6 * standard(*u)[0]).tolist(), *standard(*u)[1:]],
+        ),
+    },
+    "5.4": {
+        "as short as possible": (SHORT_2, SHORT_1),
+        "longer, in other words": (LONG_2, LONG_1),
+        "one of each": (SHORT_2, LONG_1),
+    },
+    "5.5": {
+        "look up by address": (route,),
+        "keys without contents": (route_by_addresses,),
+        "other signs, scales and v_2": (route_with_turned_signs,),
+    },
+}
+
+WRONG = {
+    "5.1": {
+        "u_b after all": (lambda a, b, c, d, added: b, "away from every mixture"),
+        "x_1": (lambda a, b, c, d, added: d + b, "does not look there"),
+        "x_3 when u_c is added": (
+            lambda a, b, c, d, added: c + b if added == "c" else limit(a, b, c, d, added),
+            "does not look there (added = 'c'",
+        ),
+        "still u_a": (lambda a, b, c, d, added: a, "changed its value too"),
+        "u_b and u_d grow together (000-8)": (
+            lambda a, b, c, d, added: (
+                a if added is None else 0.5 * tokens(a, b, c, d, added)[:2].sum(0)
+            ),
+            "do not share the weight",
+        ),
+        "the plain mean": (lambda *u: tokens(*u).mean(0), "far from equal"),
+        "the sum": (lambda *u: tokens(*u).sum(0), "averaged, not added up"),
+        "two scores": (lambda a, *u: a @ a, "expected (6,)"),
+        "u_d and u_c exchanged": (
+            lambda a, b, c, d, added: limit(a, b, d, c, added),
+            "you said 1.00 u_a + 1.00 u_c",
+        ),
+    },
+    "5.3": {
+        "V forgets u_c": (with_parts(V=lambda a, b, c, d: unit(b, b)), "lost its u_c"),
+        "sign of u_c": (
+            with_parts(V=lambda a, b, c, d: unit(b, b) + unit(c, c)),
+            "sign of u_c in c_1",
+        ),
+        "V not normalised": (
+            with_parts(V=lambda *u: standard_v(*u) * (u[0] @ u[0])),
+            "100 times too large",
+        ),
+        "V is the identity": (with_parts(V=lambda a, *u: np.eye(len(a))), "u_d through"),
+        "K = Q = I with the V of the handout's hint": (
+            with_parts(Q=lambda a, *u: np.eye(len(a))),
+            "looks at itself",
+        ),
+        "Q transposed": (with_parts(Q=lambda *u: standard_q(*u).T), "after transposing Q"),
+        "V transposed": (
+            lambda *u: (*relabelled_by_v(*u)[:2], relabelled_by_v(*u)[2].T),
+            "after transposing V",
+        ),
+        "q_2 = u_b": (
+            with_parts(Q=lambda a, b, c, d: unit(b, a) + unit(c, d)),
+            "scores x_1 and x_3 alike",
+        ),
+        "rows exchanged": (
+            with_parts(Q=lambda a, b, c, d: unit(c, a) + unit(d, d)),
+            "outputs are exchanged",
+        ),
+        "unit gap": (with_parts(K=lambda a, *u: np.eye(len(a)) / (a @ a)), "differ by too little"),
+        "unit gap and V not normalised": (
+            lambda *u: (
+                np.eye(len(u[0])) / (u[0] @ u[0]),
+                standard_q(*u),
+                standard_v(*u) * (u[0] @ u[0]),
+            ),
+            "neither V nor the gap",
+        ),
+        "K = 0": (with_parts(K=lambda a, *u: np.zeros((len(a),) * 2)), "every token gets 1/3"),
+        "products entry by entry (000-10)": (
+            with_parts(V=lambda a, b, c, d: (b * b - c * c) / (a @ a)),
+            "V is a vector",
+        ),
+        "only V": (lambda *u: standard_v(*u), "three matrices are expected"),
+        "overflow": (
+            with_parts(
+                K=lambda a, *u: 1e200 * np.eye(len(a)), Q=lambda a, *u: 1e200 * np.eye(len(a))
+            ),
+            "too large for a computer",
+        ),
+    },
+    "5.4": {
+        "weights (1, 0, 1) (000-9)": (
+            (
+                chain(START_2, beta * sp.sqrt((2 * near - 1) ** 2 + near**2), sp.sqrt(2) * beta),
+                SHORT_1,
+            ),
+            "step 1 of `error_2` does not follow",
+        ),
+        "the same error twice": ((SHORT_2, SHORT_2), "`error_1` must start at the definition"),
+        "a root of a sum taken term by term": (
+            (SHORT_2, chain(START_1, beta * sp.sqrt(5 * far**2), 3 * beta * far)),
+            "step 2 of `error_1` does not follow",
+        ),
+        "not simplified": (
+            (
+                chain(
+                    START_2,
+                    beta * sp.sqrt((far + near - 1) ** 2 + (1 - near - far + far) ** 2 / 4),
+                    beta * sp.sqrt((far + near - 1) ** 2 + (1 - near) ** 2 / 4),
+                ),
+                SHORT_1,
+            ),
+            "can still be simplified",
+        ),
+    },
+    "5.5": {
+        "K = Q = I (001-5)": (self_looking, "cannot depend on what x_1 carries"),
+        "V is the identity": (
+            lambda *u: (*route(*u)[:2], np.eye(len(u[0]))),
+            "lets u_c or u_d through",
+        ),
+        "Q transposed": (
+            lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),
+            "after transposing Q",
+        ),
+        "unit gap": (
+            lambda *u: (route(*u)[0] / (u[0] @ u[0]), *route(*u)[1:]),
+            "differ by too little",
+        ),
+        "contents leak into the scores": (leaking, "leak into the scores"),
+        "exchanged": (
+            lambda a, c, d, content: (np.eye(len(a)), unit(c, a) + unit(d, d), content @ content.T),
+            "contents are exchanged",
+        ),
+        "token 1 keeps its own content": (
+            lambda a, c, d, content: (np.eye(len(a)), unit(d, a) + unit(d, d), content @ content.T),
+            "returns its own content",
+        ),
+        "uniform": (lambda *u: (0 * route(*u)[0], *route(*u)[1:]), "all scores are equal"),
+        "content instead of its projector": (
+            lambda *u: (*route(*u)[:2], u[3].T),
+            "V has shape (3, 9), expected (9, 9)",
+        ),
+    },
+}
