@@ -1,0 +1,83 @@
+"""Knows a run folder and the trained translator in it, which takes text and gives text; trains nothing."""
+
+import json
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from attn_utils.translation.batches import pad_source
+from attn_utils.translation.config import Config
+from attn_utils.translation.corpora import DataError
+from attn_utils.translation.decoding import beam, greedy
+from attn_utils.translation.model import Translator, build
+from attn_utils.translation.vocabulary import Vocabulary
+
+MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
+
+
+def best_device():
+    """cuda, else mps, else cpu."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def write_json(path, value):
+    """Written aside and moved in, so that a reader never meets half a file."""
+    aside = path.with_suffix(".tmp")
+    aside.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(aside, path)
+
+
+class Run(NamedTuple):
+    """A translator and its vocabulary."""
+
+    model: Translator
+    vocabulary: Vocabulary
+
+    @classmethod
+    def load(cls, folder, *, device=None):
+        """The best model of a run folder."""
+        folder, device = Path(folder), device or best_device()
+        try:
+            config = Config(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
+            vocabulary = Vocabulary.load(folder / "vocabulary.json")
+            weights = torch.load(folder / "best.pt", map_location=device, weights_only=True)
+        except Exception as error:  # each part of a broken folder fails in its own way
+            raise DataError(
+                f"{folder} holds no finished run ({type(error).__name__}): train one first."
+            ) from error
+        model = build(config, len(vocabulary)).to(device)
+        model.load_state_dict(weights)
+        return cls(model.eval(), vocabulary)
+
+    def search(self, sentences, *, beam_size=1, length_penalty=1.0):
+        """Sentences (one batch) -> Decoded, with ids of source, end mark included, first."""
+        sources = [self.vocabulary.encode(sentence) for sentence in sentences]
+        device = next(self.model.parameters()).device
+        source, lengths = pad_source(sources, device)
+        options = {"max_length": 2 * source.shape[1] + 10}
+        if beam_size == 1:
+            return greedy(self.model, source, lengths, **options)
+        return beam(
+            self.model, source, lengths, size=beam_size, length_penalty=length_penalty, **options
+        )
+
+    def translate(self, sentences, *, batch_size=100, **options):
+        """Sentences -> their translations, in the same order; options as for `search`."""
+        sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
+        for line, size in enumerate(sizes, 1):
+            if size > MAX_SOURCE:
+                raise DataError(
+                    f"line {line} has {size} subwords, more than the {MAX_SOURCE} allowed."
+                )
+        order, results = sorted(range(len(sizes)), key=sizes.__getitem__), [""] * len(sizes)
+        self.model.eval()
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
+            decoded = self.search([sentences[i] for i in rows], **options)
+            for i, ids in zip(rows, decoded.tokens, strict=True):
+                results[i] = self.vocabulary.decode(ids)
+        return results
