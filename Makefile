@@ -1,0 +1,45 @@
+# Two commands are all most people need: `make lab` and `make test`. Bare `make` lists the rest.
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+export PYTHONWARNINGS := ignore::DeprecationWarning:jupyter_client
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lab test lint unit drift nbval build bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## install everything into .venv (done by the others when needed)
+
+$(STAMP): pyproject.toml .ci/setup
+	@sh .ci/setup $(VENV)
+	@touch $@
+
+lab: $(STAMP) ## open JupyterLab on the first notebook
+	@$(BIN)/python .ci/lab.py notebooks/00_start_here.ipynb
+
+test: lint unit drift nbval ## lint, unit tests, drift check, every notebook executed
+
+lint: $(STAMP) ## ruff check and format check
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: $(BIN)/ruff format ."; exit 1; }
+
+unit: $(STAMP) ## unit and property tests
+	@$(BIN)/pytest -n 2 tests
+
+drift: $(STAMP) ## are all generated files what the sources make?
+	@$(BIN)/attn build --check
+
+nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' in lax mode
+	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval --sanitize-with tests/sanitize.cfg solutions
+	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval-lax notebooks
+
+build: $(STAMP) ## make the notebooks from solutions/NN_name.py
+	@$(BIN)/attn build
+
+bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
+	@for script in tests/bench/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info
