@@ -61,11 +61,11 @@ def _why_not_shape(found, shape, B, T, D, H):
         return (
             f"{said}, the shape of the input; a score belongs to a pair of tokens, not to a feature"
         )
-    if sorted(found) == sorted(shape):
-        return f"{said}; the sizes are right, their order is not: matmul works on the last two axes"
     swapped = tuple({H: d, d: H}.get(size, size) for size in found)
     if swapped == shape:
         return f"{said}; there are {H} heads of width {d}, not {d} heads of width {H}"
+    if sorted(found) == sorted(shape):
+        return f"{said}; the sizes are right, their order is not: matmul works on the last two axes"
     if len(shape) == 4 and shape[-1] == d and tuple(found) == (B, H, T, D):
         return f"{said}; each head has its share of the width, not all of it"
     return f"{said}, {np.prod(found)} numbers in {len(found)} axes; the tensor has {np.prod(shape)}"
@@ -159,7 +159,7 @@ def attend_is_masked_softmax(rng, attend):
     """6.3: context and weights under any boolean mask, rows without a key zero, gradients finite."""
     num_cases = 0
     for lead, T, S, mask in _attend_cases(rng):
-        d, dv = 3, 4
+        d, dv = 3, 7
         q, k = rng.normal(size=(*lead, T, d)) * 2, rng.normal(size=(*lead, S, d))
         v = rng.normal(size=(*lead, S, dv))
         closed = "" if mask.any(-1).all() else ", a row without any key"
@@ -227,9 +227,9 @@ def _why_not_causal(readings, scores, look, T):
         "it hides nothing": all_of_it,
         "it also lets a query see the key just after it": look | np.eye(T, k=1, dtype=bool),
     }
-    for sentence, seen in known.items():
-        wrong = softmax(np.where(seen, scores, -np.inf))
-        for name, weights in readings.items():
+    for name, weights in readings.items():
+        for sentence, seen in known.items():
+            wrong = softmax(np.where(seen, scores, -np.inf))
             if np.allclose(weights, wrong, atol=TOLERANCE):
                 return f"{sentence} (length {T}, read as: {name})."
     weights = next(iter(readings.values()))
@@ -240,11 +240,11 @@ def _why_not_causal(readings, scores, look, T):
 HEAD_SIZES = ((2, 5, 12, 3), (1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8), (2, 3, 8, 2))
 
 
-def _split(x, num_heads):
+def split_blocks(x, num_heads):
     return np.stack(np.split(x, num_heads, -1), -3)
 
 
-def _merge(heads):
+def merge_blocks(heads):
     return np.concatenate([heads[..., head, :, :] for head in range(heads.shape[-3])], -1)
 
 
@@ -255,13 +255,13 @@ def heads_split_and_merge(rng, split_heads, merge_heads):
         setting = f"(B, T, D, H) = {(B, T, D, H)}"
         result = split_heads.via(run_function, [x], H)
         (found,) = only_tensors(result, "split_heads", 1)
-        match(found, _split(x, H), _split_known(x, B, T, D, H), f"split_heads, {setting}")
-        match_gradients(_named(result, "x"), {"x": _merge(probe((B, H, T, d)))}, setting)
+        match(found, split_blocks(x, H), _split_known(x, B, T, D, H), f"split_heads, {setting}")
+        match_gradients(_named(result, "x"), {"x": merge_blocks(probe((B, H, T, d)))}, setting)
         heads = rng.normal(size=(B, H, T, d))
         result = merge_heads.via(run_function, [heads])
         (found,) = only_tensors(result, "merge_heads", 1)
-        match(found, _merge(heads), _merge_known(heads, B, T, D), f"merge_heads, {setting}")
-        match_gradients(_named(result, "x"), {"x": _split(probe((B, T, D)), H)}, setting)
+        match(found, merge_blocks(heads), _merge_known(heads, B, T, D), f"merge_heads, {setting}")
+        match_gradients(_named(result, "x"), {"x": split_blocks(probe((B, T, D)), H)}, setting)
     return f"head and feature are where they belong on {len(HEAD_SIZES)} shapes, there and back."
 
 
@@ -277,7 +277,7 @@ def _split_known(x, B, T, D, H):
         "every H-th feature goes to a head, where neighbours belong together": (
             x.reshape(B, T, d, H).transpose(0, 3, 1, 2)
         ),
-        "the heads come in reverse order": _split(x, H)[:, ::-1],
+        "the heads come in reverse order": split_blocks(x, H)[:, ::-1],
         "width and number of heads have changed places": (
             x.reshape(B, T, d, H).transpose(0, 2, 1, 3)
         ),
@@ -292,7 +292,7 @@ def _merge_known(heads, B, T, D):
         "the features of different heads are interleaved, where each head is one block": (
             heads.transpose(0, 2, 3, 1).reshape(B, T, D)
         ),
-        "the heads are merged in reverse order": _merge(heads[:, ::-1]),
+        "the heads are merged in reverse order": merge_blocks(heads[:, ::-1]),
         "the heads are averaged or summed, where they stand side by side": heads.mean(1),
     }
 
@@ -347,7 +347,7 @@ MASK_SLIPS = {
 
 def multi_head(x, parameters, num_heads, *, scale=None, slip="", order="qkvo", **steps):
     """Causal multi-head attention from arrays, or with one step of it replaced by a mistake."""
-    split, merge = steps.get("split", _split), steps.get("merge", _merge)
+    split, merge = steps.get("split", split_blocks), steps.get("merge", merge_blocks)
     names = [next(n for n in NAMES if n[0] == letter) for letter in order]
     q, k, v = (split(project(x, parameters, name), num_heads) for name in names[:3])
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
@@ -370,7 +370,7 @@ def head_slips(run, B, T, D, H):
             merge=lambda x: x.transpose(0, 2, 3, 1).reshape(B, T, D)
         ),
         "the heads are merged in the wrong order: the last comes first": run(
-            merge=lambda x: _merge(x[:, ::-1])
+            merge=lambda x: merge_blocks(x[:, ::-1])
         ),
         "every H-th feature goes to a head, where neighbours belong together": run(
             split=lambda x, _: x.reshape(B, T, d, H).transpose(0, 3, 1, 2)

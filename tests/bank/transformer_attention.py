@@ -1,0 +1,586 @@
+"""Right and wrong answers to 6.1-6.7, each wrong one with a fragment of the message it must get."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+INF = float("inf")
+
+
+def swap(x):
+    return x.transpose(-2, -1)
+
+
+def loop_scores(q, k):
+    B, T, d = q.shape
+    rows = [[[q[b, t] @ k[b, s] for s in range(T)] for t in range(T)] for b in range(B)]
+    return torch.stack([torch.stack([torch.stack(r) for r in b]) for b in rows]) / d**0.5
+
+
+def root(q):
+    return math.sqrt(q.shape[-1])
+
+
+def fill_attend(q, k, v, mask):
+    scores = (q @ swap(k) / root(q)).masked_fill(~mask, -INF)
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
+def sdpa_attend(q, k, v, mask):
+    def look(values):
+        return F.scaled_dot_product_attention(q, k, values, attn_mask=mask)
+
+    identity = torch.eye(k.shape[-2], dtype=q.dtype).expand(*k.shape[:-2], -1, -1)
+    return look(v), look(identity)
+
+
+def renormalised_attend(q, k, v, mask):
+    weights = (q @ swap(k) / root(q)).softmax(-1) * mask
+    weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
+    return weights @ v, weights
+
+
+def einsum_attend(q, k, v, mask):
+    scores = torch.einsum("...td,...sd->...ts", q, k) * q.shape[-1] ** -0.5
+    scores = torch.where(mask, scores, torch.full_like(scores, -1e10))
+    weights = F.softmax(scores, dim=-1) * mask.any(-1, keepdim=True)
+    return torch.einsum("...ts,...se->...te", weights, v), weights
+
+
+def exponential_attend(q, k, v, mask):
+    scores = q @ swap(k) / root(q)
+    e = (scores - scores.amax(-1, keepdim=True)).exp() * mask
+    total = e.sum(-1, keepdim=True)
+    weights = e / torch.where(total == 0, torch.ones_like(total), total)
+    return weights @ v, weights
+
+
+def slipped_attend(weigh):
+    """attend with weights = weigh(scores, mask, d)."""
+
+    def attend(q, k, v, mask):
+        weights = weigh(q @ swap(k) / root(q), mask, q.shape[-1])
+        return weights @ v, weights
+
+    return attend
+
+
+def nan_gradient(q, k, v, mask):
+    bias = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -INF)
+    weights = (q @ swap(k) / root(q) + bias).softmax(-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
+def cut(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def glue(x):
+    return x.transpose(1, 2).flatten(2)
+
+
+def view_split(x, num_heads):
+    B, T, D = x.shape
+    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2)
+
+
+def view_merge(x):
+    B, H, T, d = x.shape
+    return x.transpose(1, 2).contiguous().view(B, T, H * d)
+
+
+def chunk_split(x, num_heads):
+    return torch.stack(x.chunk(num_heads, -1), 1)
+
+
+def cat_merge(x):
+    return torch.cat(list(x.unbind(1)), -1)
+
+
+def index_split(x, num_heads):
+    d = x.shape[-1] // num_heads
+    return torch.stack([x[..., i * d : (i + 1) * d] for i in range(num_heads)], 1)
+
+
+def permute_merge(x):
+    return x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+
+
+class Layer(nn.Module):
+    """The layer in steps, any of which a mistake may replace."""
+
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+
+    def project(self, x):
+        return self.query(x), self.key(x), self.value(x)
+
+    def split(self, x):
+        return cut(x, self.num_heads)
+
+    def merge(self, x):
+        return glue(x)
+
+    def scores(self, q, k):
+        return q @ swap(k) / root(q)
+
+    def weigh(self, scores, look):
+        return scores.masked_fill(~look, -INF).softmax(-1)
+
+    def thin(self, weights):
+        return self.attention_dropout(weights)
+
+    def finish(self, context):
+        return self.residual_dropout(self.out(context))
+
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.project(x))
+        look = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        return self.finish(self.merge(self.thin(self.weigh(self.scores(q, k), look)) @ v))
+
+
+def but(**steps):
+    """The layer with some steps replaced."""
+    return type("CausalSelfAttention", (Layer,), steps)
+
+
+class WithSDPA(Layer):
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.project(x))
+        p = self.attention_dropout.p if self.training else 0.0
+        return self.finish(
+            glue(F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p))
+        )
+
+
+class WithTorchModule(nn.Module):
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(D, num_heads, attention_dropout, batch_first=True)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+
+    def forward(self, x):
+        blocked = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return self.residual_dropout(self.inner(x, x, x, attn_mask=blocked)[0])
+
+
+class WithEinsum(Layer):
+    def forward(self, x):
+        q, k, v = (p.unflatten(-1, (self.num_heads, -1)) for p in self.project(x))  # (B, T, H, d)
+        scores = torch.einsum("bthi,bshi->bhts", q, k) / root(q)
+        T = x.shape[1]
+        scores = scores + torch.full((T, T), -1e10, dtype=x.dtype).triu(1)
+        weights = self.attention_dropout(scores.softmax(-1))
+        return self.finish(torch.einsum("bhts,bshi->bthi", weights, v).flatten(2))
+
+
+class WithLoops(Layer):
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.project(x))
+        rows = []
+        for t in range(x.shape[1]):  # one query at a time, over what is written so far
+            scores = (q[:, :, t, None] * k[:, :, : t + 1]).sum(-1) / root(q)
+            weights = self.attention_dropout(scores.softmax(-1))
+            rows.append((weights[..., None] * v[:, :, : t + 1]).sum(2))
+        return self.finish(glue(torch.stack(rows, 2)))
+
+
+class WithHeadLoop(Layer):
+    def forward(self, x):
+        heads = []
+        for q, k, v in zip(*(p.chunk(self.num_heads, -1) for p in self.project(x)), strict=True):
+            scores = q.bmm(k.mT).div(root(q))
+            weights = scores.softmax(-1).tril()
+            weights = self.attention_dropout(weights / weights.sum(-1, keepdim=True))
+            heads.append(weights @ v)
+        return self.finish(torch.cat(heads, -1))
+
+
+class WithFunction(Layer):
+    def forward(self, x):
+        T, (q, k, v) = x.shape[1], (part.transpose(0, 1) for part in (x, x, x))
+        context, _ = F.multi_head_attention_forward(
+            *(q, k, v, x.shape[2], self.num_heads, None),
+            torch.cat([self.query.bias, self.key.bias, self.value.bias]),
+            *(None, None, False, self.attention_dropout.p, self.out.weight, self.out.bias),
+            training=self.training,
+            attn_mask=torch.full((T, T), -INF, dtype=x.dtype).triu(1),
+            use_separate_proj_weight=True,
+            q_proj_weight=self.query.weight,
+            k_proj_weight=self.key.weight,
+            v_proj_weight=self.value.weight,
+        )
+        return self.residual_dropout(context.transpose(0, 1))
+
+
+def everywhere(p):
+    return lambda self, weights: F.dropout(weights, p or self.attention_dropout.p)
+
+
+class ReturnsPair(Layer):
+    def forward(self, x):
+        return super().forward(x), None
+
+
+class OtherNames(nn.Module):
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        self.wq, self.wk, self.wv, self.wo = (nn.Linear(D, D) for _ in range(4))
+
+    def forward(self, x):
+        return x
+
+
+class HeadWidths(Layer):
+    def __init__(self, D, num_heads, **options):
+        super().__init__(D, num_heads, **options)
+        self.query = nn.Linear(D, D // num_heads)
+
+
+SHAPES = {
+    "q": (2, 5, 12),
+    "scores": (2, 5, 5),
+    "context": (2, 5, 12),
+    "q_heads": (2, 3, 5, 4),
+    "scores_heads": (2, 3, 5, 5),
+    "context_heads": (2, 3, 5, 4),
+    "y": (2, 5, 12),
+}
+
+RIGHT = {
+    "6.1": {
+        "tuples": (SHAPES,),
+        "lists": ({name: list(shape) for name, shape in SHAPES.items()},),
+        "torch sizes": ({name: torch.zeros(shape).shape for name, shape in SHAPES.items()},),
+    },
+    "6.2": {
+        "mT": (lambda q, k: q @ k.mT / q.shape[-1] ** 0.5,),
+        "bmm": (lambda q, k: torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.size(2)),),
+        "einsum": (lambda q, k: torch.einsum("bti,bsi->bts", q, k) * q.shape[2] ** -0.5,),
+        "scaled before": (lambda q, k: (q * q.shape[-1] ** -0.25) @ (k * q.shape[-1] ** -0.25).mT,),
+        "broadcast": (lambda q, k: (q[:, :, None] * k[:, None]).sum(-1) / root(q),),
+        "loops": (loop_scores,),
+    },
+    "6.3": {
+        "masked_fill": (fill_attend,),
+        "torch's fused kernel, with identity values for the weights": (sdpa_attend,),
+        "softmax, mask, renormalise": (renormalised_attend,),
+        "einsum and -1e10": (einsum_attend,),
+        "exponentials": (exponential_attend,),
+    },
+    "6.4": {
+        "boolean, True = may look": (lambda n: torch.ones(n, n, dtype=torch.bool).tril(),),
+        "boolean, True = hidden": (lambda n: torch.ones(n, n, dtype=torch.bool).triu(1),),
+        "added": (lambda n: torch.full((n, n), -INF).triu(1),),
+        "added, -1e10, more axes": (lambda n: torch.full((1, 1, n, n), -1e10).triu(1),),
+        "zeros and ones": (lambda n: torch.tril(torch.ones(n, n)),),
+        "compared positions": (lambda n: torch.arange(n)[:, None] >= torch.arange(n),),
+    },
+    "6.5": {
+        "view": (view_split, view_merge),
+        "chunks": (chunk_split, cat_merge),
+        "slices": (index_split, permute_merge),
+        "unflatten": (cut, glue),
+    },
+    "6.6": {
+        "in steps": (Layer,),
+        "torch's fused kernel": (WithSDPA,),
+        "torch's own module inside": (WithTorchModule,),
+        "torch's own function": (WithFunction,),
+        "einsum and -1e10": (WithEinsum,),
+        "a loop over the queries": (WithLoops,),
+        "a loop over the heads, tril and renormalise": (WithHeadLoop,),
+    },
+    "6.7": {
+        "factored": (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * D * (2 * D + T)),
+        "multiply-adds": (
+            lambda D, H: 4 * D**2 + 4 * D,
+            lambda T, D, H: 4 * T * D * D + 2 * T * T * D,
+        ),
+        "counted by torch": (
+            lambda D, H: sum(p.numel() for p in nn.MultiheadAttention(D, H).parameters()),
+            lambda T, D, H: 2 * T * D * (4 * D) + H * 2 * (2 * T * T * (D // H)),
+        ),
+    },
+}
+
+
+def with_shape(name, shape):
+    return (SHAPES | {name: shape},)
+
+
+WRONG = {
+    "6.1": {
+        "no batch axis": (with_shape("scores", (5, 5)), "batch axis is missing"),
+        "scores like the input (004-8)": (with_shape("scores", (2, 5, 12)), "pair of tokens"),
+        "heads after tokens": (with_shape("q_heads", (2, 5, 3, 4)), "their order is not"),
+        "d/h heads (004-10)": (with_shape("q_heads", (2, 4, 5, 3)), "not 4 heads of width 3"),
+        "full width per head": (with_shape("q_heads", (2, 3, 5, 12)), "its share of the width"),
+        "one context for all heads": (with_shape("context_heads", (2, 5, 4)), "in 3 axes"),
+        "one left out": (with_shape("y", None), "no prediction for y"),
+        "not a dictionary": (((2, 5, 12),), "a dictionary is expected"),
+    },
+    "6.2": {
+        "`.T`": ((lambda q, k: q @ k.T / root(q),), "turns all three axes round"),
+        "`.T`, unscaled": ((lambda q, k: q @ k.T,), "nor is it scaled"),
+        "no scale": ((lambda q, k: q @ k.mT,), "are not scaled"),
+        "scale by d": ((lambda q, k: q @ k.mT / q.shape[-1],), "divided by d"),
+        "multiplied": ((lambda q, k: q @ k.mT * root(q),), "multiplied by sqrt(d)"),
+        "length for width": ((lambda q, k: q @ k.mT / q.shape[1] ** 0.5,), "root of the length"),
+        "keys down": ((lambda q, k: k @ q.mT / root(q),), "rows and columns are swapped"),
+        "softmax too early": (
+            (lambda q, k: (q @ k.mT / root(q)).softmax(-1),),
+            "already a softmax",
+        ),
+        "clipped (004-9)": ((lambda q, k: (q @ k.mT).clip(-1, 1),), "off by up to"),
+        "out of the graph": ((lambda q, k: (q @ k.mT / root(q)).detach(),), "no gradient flows"),
+        "no return": ((lambda q, k: None,), "is a `return` missing"),
+    },
+    "6.3": {
+        "columns (004-8)": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-2).nan_to_num(0)),),
+            "runs over the queries",
+        ),
+        "batch": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(0).nan_to_num(0)),),
+            "the first axis, the batch",
+        ),
+        "no scale": (
+            (slipped_attend(lambda s, m, d: (s * d**0.5).masked_fill(~m, -INF).softmax(-1)),),
+            "not scaled",
+        ),
+        "scale by d": (
+            (slipped_attend(lambda s, m, d: (s / d**0.5).masked_fill(~m, -INF).softmax(-1)),),
+            "divided by d",
+        ),
+        "mask after softmax": (
+            (slipped_attend(lambda s, m, d: s.softmax(-1) * m),),
+            "comes after the softmax",
+        ),
+        "polarity": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1).nan_to_num(0)),),
+            "the other way round",
+        ),
+        "mask by zero": ((slipped_attend(lambda s, m, d: (s * m).softmax(-1)),), "exp(0) = 1"),
+        "no mask": ((slipped_attend(lambda s, m, d: s.softmax(-1)),), "the mask is not used"),
+        "closed row uniform": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -1e9).softmax(-1)),),
+            "shares its weight out equally",
+        ),
+        "closed row nan": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-1)),),
+            "comes out as nan",
+        ),
+        "nan gradient": ((nan_gradient,), "contains nan"),
+        "places changed": (
+            (lambda q, k, v, mask: fill_attend(q, k, v, mask)[::-1],),
+            "changed places",
+        ),
+        "context alone": ((lambda q, k, v, mask: fill_attend(q, k, v, mask)[0],), "1 tensors"),
+    },
+    "6.4": {
+        "strictly past": ((lambda n: torch.ones(n, n).tril(-1).bool(),), "cannot see itself"),
+        "future": ((lambda n: torch.ones(n, n).triu().bool(),), "hides the past"),
+        "nothing hidden": ((lambda n: torch.ones(n, n).bool(),), "it hides nothing"),
+        "one too far": ((lambda n: torch.ones(n, n).tril(1).bool(),), "just after it"),
+        "nan": ((lambda n: torch.ones(n, n).triu(1) * -INF,), "0 times infinity"),
+        "a nudge": (
+            (lambda n: torch.full((n, n), -1.0).triu(1) * 2,),
+            "of its weight on later keys",
+        ),
+        "one row": ((lambda n: torch.ones(n, dtype=torch.bool),), "has shape"),
+    },
+    "6.5": {
+        "view without transpose": (
+            (lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), glue),
+            "cut up without moving an axis",
+        ),
+        "no transpose": ((lambda x, h: x.unflatten(-1, (h, -1)), glue), "after the tokens"),
+        "interleaved": (
+            (lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2), glue),
+            "every H-th feature",
+        ),
+        "reversed": ((lambda x, h: cut(x, h).flip(1), glue), "come in reverse order"),
+        "H for d (004-10)": (
+            (lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2), glue),
+            "width and number of heads",
+        ),
+        "merge without transpose": (
+            (cut, lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
+            "glued together without",
+        ),
+        "merge interleaves": ((cut, lambda x: x.permute(0, 2, 3, 1).flatten(2)), "are interleaved"),
+        "merge reversed": ((cut, lambda x: glue(x.flip(1))), "merged in reverse"),
+        "merge averages": ((cut, lambda x: x.mean(1)), "side by side"),
+        "view of swapped memory": (
+            (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
+            "stopped with RuntimeError",
+        ),
+    },
+    "6.6": {
+        "softmax over queries (004-8)": (
+            (but(weigh=lambda self, s, look: s.masked_fill(~look, -INF).softmax(-2)),),
+            "columns sum to one",
+        ),
+        "softmax over heads": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -INF).softmax(1).nan_to_num(0)),),
+            "over the heads",
+        ),
+        "no scale": ((but(scores=lambda self, q, k: q @ k.mT),), "are not scaled"),
+        "scale by d": ((but(scores=lambda self, q, k: q @ k.mT / q.shape[-1]),), "divided by d,"),
+        "scale by sqrt(D)": (
+            (but(scores=lambda self, q, k: q @ k.mT / (q.shape[-1] * q.shape[1]) ** 0.5),),
+            "divided by sqrt(D)",
+        ),
+        "mask after softmax": (
+            (but(weigh=lambda self, s, look: s.softmax(-1) * look),),
+            "comes after the softmax",
+        ),
+        "polarity": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(look, -INF).softmax(-1).nan_to_num(0)),),
+            "wrong way round",
+        ),
+        "transposed mask": (
+            (but(weigh=lambda self, s, look: s.masked_fill(~look.mT, -INF).softmax(-1)),),
+            "mask is transposed",
+        ),
+        "strict mask": (
+            (
+                but(
+                    weigh=lambda s_, s, look: (
+                        s.masked_fill(~look.tril(-1), -INF).softmax(-1).nan_to_num(0)
+                    )
+                ),
+            ),
+            "cannot see itself",
+        ),
+        "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
+        "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no causal mask"),
+        "view without transpose": (
+            (
+                but(
+                    split=lambda self, x: x.reshape(
+                        x.shape[0], self.num_heads, x.shape[1], x.shape[2] // self.num_heads
+                    )
+                ),
+            ),
+            "cut without moving an axis",
+        ),
+        "merge without transpose": (
+            (but(merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1)),),
+            "glued without moving an axis",
+        ),
+        "both without transpose": (
+            (
+                but(
+                    split=lambda self, x: x.reshape(
+                        x.shape[0], self.num_heads, x.shape[1], x.shape[2] // self.num_heads
+                    ),
+                    merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1),
+                ),
+            ),
+            "cut and glued without",
+        ),
+        "heads interleaved": (
+            (but(merge=lambda self, x: x.permute(0, 2, 3, 1).flatten(2)),),
+            "features are interleaved",
+        ),
+        "heads reversed": ((but(merge=lambda self, x: glue(x.flip(1))),), "the last comes first"),
+        "projection order (k, q, v)": (
+            (but(project=lambda self, x: (self.key(x), self.query(x), self.value(x))),),
+            "key, query, value for",
+        ),
+        "projection order (q, v, k)": (
+            (but(project=lambda self, x: (self.query(x), self.value(x), self.key(x))),),
+            "query, value, key for",
+        ),
+        "transposed projections": (
+            (
+                but(
+                    project=lambda self, x: [
+                        x @ p.weight + p.bias for p in (self.query, self.key, self.value)
+                    ],
+                    finish=lambda self, c: self.residual_dropout(
+                        c @ self.out.weight + self.out.bias
+                    ),
+                ),
+            ),
+            "multiply by W",
+        ),
+        "no output projection": (
+            (but(finish=lambda self, c: self.residual_dropout(c)),),
+            "`out`, is missing",
+        ),
+        "detached": ((but(thin=lambda self, w: w.detach()),), "gradient of x is off"),
+        "dropout in eval": ((but(thin=everywhere(None)),), "attention_dropout is left on in eval"),
+        "residual dropout in eval": (
+            (but(finish=lambda s, c: F.dropout(s.out(c), s.residual_dropout.p)),),
+            "residual_dropout is left on in eval",
+        ),
+        "no attention dropout": ((but(thin=lambda self, w: w),), "drop weights after"),
+        "no residual dropout": ((but(finish=lambda s, c: s.out(c)),), "drop output features"),
+        "dropouts swapped": (
+            (
+                but(
+                    thin=lambda self, w: self.residual_dropout(w),
+                    finish=lambda self, c: self.attention_dropout(self.out(c)),
+                ),
+            ),
+            "changed places",
+        ),
+        "dropout on the context": (
+            (but(merge=lambda s, x: s.attention_dropout(glue(x)), thin=lambda s, w: w),),
+            "whole weights",
+        ),
+        "residual dropout too early": (
+            (but(finish=lambda s, c: s.out(s.residual_dropout(c))),),
+            "too early",
+        ),
+        "returns a pair": ((ReturnsPair,), "returned a tuple"),
+        "names of its own": ((OtherNames,), "no parameter `query.weight`"),
+        "chunked heads (004-11)": ((HeadWidths,), "`query.weight` has shape (4, 12)"),
+    },
+    "6.7": {
+        "no biases": ((lambda D, H: 4 * D * D, lambda T, D, H: 0), "the biases are missing"),
+        "three projections": (
+            (lambda D, H: 3 * D * D + 3 * D, lambda T, D, H: 0),
+            "one projection",
+        ),
+        "three matrices": (
+            (lambda D, H: 3 * D * D, lambda T, D, H: 0),
+            "and the biases are missing",
+        ),
+        "times heads": ((lambda D, H: H * 4 * (D * D + D), lambda T, D, H: 0), "of the full width"),
+        "chunked heads (004-11)": (
+            (lambda D, H: 4 * (D * D // H + D), lambda T, D, H: 0),
+            "chunk of the input; a head",
+        ),
+        "projections alone": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D),
+            "all pairs of tokens are missing",
+        ),
+        "pairs alone": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * T * D),
+            "the projections are missing",
+        ),
+        "one product": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * T * D),
+            "one of the two products",
+        ),
+        "heads at full width": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),
+            "with the full width",
+        ),
+        "something else": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: T * D),
+            "of what the products cost",
+        ),
+    },
+}
