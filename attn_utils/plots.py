@@ -94,7 +94,8 @@ def scatter(points, *, xlabel, ylabel, title="", colour=0, label=None, size=8, a
     """A cloud of points. points: (n, 2)."""
     ax = _axes(ax)
     xs, ys = np.asarray(points, float).T
-    ax.scatter(xs, ys, s=size, alpha=0.4, color=COLOURS[colour], label=label, linewidths=0)
+    alpha = 0.4 if len(xs) > 20 else 1  # a cloud shows its density, a landmark stands out
+    ax.scatter(xs, ys, s=size, alpha=alpha, color=COLOURS[colour], label=label, linewidths=0)
     if label:
         ax.legend()
     return _label(ax, xlabel, ylabel, title)
