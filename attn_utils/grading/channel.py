@@ -47,11 +47,9 @@ def _pack(value, buffers, depth):
 
 
 def _pack_array(value, buffers):
-    torch = sys.modules.get("torch")  # never imported for the sake of a NumPy answer
-    tag = "array"
+    tag, torch = "array", sys.modules.get("torch")  # never imported for the sake of NumPy answers
     if torch is not None and isinstance(value, torch.Tensor):
-        tag, value = "tensor", value.detach().cpu().resolve_conj().resolve_neg()
-        value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+        tag, value = "tensor", value.detach().cpu().numpy()
     if not isinstance(value, np.ndarray):
         raise ChannelError(f"it is a {type(value).__name__}, not numbers, text or arrays")
     array = _numeric(np.asarray(value))

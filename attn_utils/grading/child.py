@@ -46,11 +46,15 @@ class Output(io.RawIOBase):
         self.kept += bytes(data[: self.room - len(self.kept)])
         return len(data)
 
-    def take(self):
-        text = self.kept.decode("utf-8", "replace")
-        self.room -= len(self.kept)
-        self.kept.clear()
-        return text
+
+def printed(output):
+    """Return what was printed since the last time."""
+    with contextlib.suppress(ValueError):  # the student may have closed it
+        output.flush()
+    text = output.buffer.kept.decode("utf-8", "replace")
+    output.buffer.room -= len(output.buffer.kept)
+    output.buffer.kept.clear()
+    return text
 
 
 class Quiet:
@@ -60,14 +64,14 @@ class Quiet:
         return self
 
     def __call__(self, *args, **kwargs):
-        return None
+        return self
 
 
 def serve(fd, *, output_bytes):
     """Answer requests on `fd` until it closes."""
     read, write = functools.partial(os.read, fd), functools.partial(os.write, fd)
-    output = Output(output_bytes)
-    sys.stdout = sys.stderr = io.TextIOWrapper(output, "utf-8", "replace", write_through=True)
+    output = io.TextIOWrapper(Output(output_bytes), "utf-8", "replace")
+    sys.stdout = sys.stderr = output
     sys.modules["__main__"] = main = types.ModuleType("__main__")
     main.display = main.get_ipython = Quiet()
     signal.signal(signal.SIGALRM, _out_of_time)
@@ -92,7 +96,7 @@ def reply(request, namespace, output):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             value, warned = ACTIONS[request["do"]](namespace, caught, *request["with"])
-        found = {"id": request["id"], "value": value, "output": output.take()}
+        found = {"id": request["id"], "value": value, "output": printed(output)}
         return channel.encode({**found, "warned": [str(text)[:300] for text in warned[:20]]})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,5 +1,6 @@
 """Knows how a judge talks to a submission: starts, replays, times and ends it, and trusts no reply."""
 
+import contextlib
 import json
 import os
 import re
@@ -24,7 +25,6 @@ class Limits:
     """What one submission may use: seconds of wall clock, bytes of the rest."""
 
     cell: float = 20.0
-    call: float = 10.0
     total: float = 120.0
     memory: int = 2 << 30
     disk: int = 64 << 20
@@ -116,14 +116,14 @@ class Session:
     def __init__(self, zygote, cells, limits=None):
         self.zygote, self.cells, self.limits = zygote, dict(cells), limits or Limits()
         self.errors, self.fatal, self.output, self.cpu = {}, set(), "", 0.0
-        self.channel, self.num_children, self.num_requests = None, 0, 0
+        self.channel, self.busy, self.num_children, self.num_requests = None, False, 0, 0
         self.deadline = time.monotonic() + self.limits.total
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc_info):
-        self._end()
+        self._end(self.channel)
 
     def run(self):
         """Run the cells unless a child has; return {number: sentence} of those that failed."""
@@ -136,8 +136,10 @@ class Session:
 
     def answers(self, names, seconds):
         """Return an Answer for each name; together they have `seconds` from now."""
+        if self.busy:  # a judge that was stopped has left its question open
+            self._end(self.channel)
         self.run()
-        return [Answer(self, name, time.monotonic() + seconds) for name in names]
+        return [Answer(self, name, seconds) for name in names]
 
     def _run_cell(self, number):
         try:
@@ -157,68 +159,68 @@ class Session:
         self.channel = self.zygote.spawn(self.limits)
         self.num_children += 1
         try:
-            channel.receive(self._reader(time.monotonic() + 60), 64)
+            channel.receive(_reader(self.channel, time.monotonic() + 60), 64)
         except (EOFError, OSError, channel.ChannelError) as error:
-            self._end()
+            self._end(self.channel)
             raise RuntimeError("the sandbox could not be set up for a submission") from error
 
-    def _end(self):
-        """End the child, if there is one; return its exit code."""
-        if self.channel is None:
-            return None
-        self.channel.close()
+    def _end(self, line):
+        """End the child at the other end of `line`, if it is still ours; return how it ended."""
+        if line is None or line is not self.channel:
+            return "it had been ended"
         self.channel = None
+        line.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits on it
+        line.close()
         code, cpu = self.zygote.end()
         self.cpu += cpu
-        return code
+        return f"signal {-code}" if code < 0 else f"exit status {code}"
 
-    def request(self, do, *what, seconds):
-        """Have the child `do` something; return its reply, or raise what became of it."""
-        allowed = min(seconds, self._left())
-        if self.channel is None or allowed <= 0:
+    def request(self, do, *what, seconds, late=None):
+        """Have the child `do` something; return its reply, or raise what became of it.
+
+        late: what to say when it is not done in `seconds`.
+        """
+        if self.channel is None or self._left() <= 0:
             raise Stopped(self._used_up())
+        if seconds > self._left():
+            seconds, late = self._left(), self._used_up()
+        late = late or f"it did not finish within {seconds:g} seconds."
         self.num_requests += 1
-        message = {"id": self.num_requests, "do": do, "with": what, "seconds": allowed}
-        body = channel.encode(message)
-        late = f"it did not finish within {allowed:.3g} seconds."
-        try:
-            found = self._exchange(body, time.monotonic() + allowed + GRACE)
-        except TimeoutError:
-            self._end()
-            raise Stopped(late) from None
-        except (EOFError, ConnectionError):
-            raise Stopped(f"it stopped the process ({_cause(self._end())}).") from None
-        except channel.ChannelError as error:
-            self._end()
-            raise Stopped(f"what came back cannot be judged: {error}.") from None
-        except BaseException:
-            self._end()  # a reply left half read would be taken for the next one
-            raise
+        message = {"id": self.num_requests, "do": do, "with": what, "seconds": max(seconds, 0.001)}
+        with self._guarding(self.channel, late):
+            found = self._exchange(channel.encode(message), time.monotonic() + seconds + GRACE)
         if "error" in found:
             outcome, text = OUTCOMES[found["error"][0]], found["error"][1]
             raise outcome(late if outcome is Late else text)
         return found
 
+    @contextlib.contextmanager
+    def _guarding(self, line, late):
+        """Turn whatever goes wrong on the way into one sentence and an ended child."""
+        self.busy = True
+        try:
+            yield
+        except TimeoutError:
+            self._end(line)
+            raise Stopped(late) from None
+        except (EOFError, ConnectionError):
+            raise Stopped(f"it stopped the process ({self._end(line)}).") from None
+        except channel.ChannelError as error:
+            self._end(line)
+            raise Stopped(f"what came back cannot be judged: {error}.") from None
+        except BaseException:
+            self._end(line)  # a reply left half read would be taken for the next one
+            raise
+        finally:
+            self.busy = False
+
     def _exchange(self, body, deadline):
-        channel.send(self._writer(deadline), body)
+        line, number = self.channel, self.num_requests
+        channel.send(_writer(line, deadline), body)
         while True:
-            found = _checked(channel.decode(channel.receive(self._reader(deadline))))
-            if found["id"] == self.num_requests:
+            found = _checked(channel.decode(channel.receive(_reader(line, deadline))))
+            if found["id"] == number:
                 return found
-
-    def _reader(self, deadline):
-        def read(count):
-            self.channel.settimeout(max(deadline - time.monotonic(), 0.001))
-            return self.channel.recv(count)
-
-        return read
-
-    def _writer(self, deadline):
-        def write(data):
-            self.channel.settimeout(max(deadline - time.monotonic(), 0.001))
-            return self.channel.send(data)
-
-        return write
 
     def why_missing(self, name):
         """Return the exception for a name that is not there: empty, or its cell did not run."""
@@ -236,6 +238,22 @@ class Session:
         return f"the notebook had stopped its process {self.num_children} times."
 
 
+def _reader(line, deadline):
+    def read(count):
+        line.settimeout(max(deadline - time.monotonic(), 0.001))
+        return line.recv(count)
+
+    return read
+
+
+def _writer(line, deadline):
+    def write(data):
+        line.settimeout(max(deadline - time.monotonic(), 0.001))
+        return line.send(data)
+
+    return write
+
+
 def _checked(found):
     """Return a reply that has the parts a reply has, with its texts cut to size."""
     match found:
@@ -246,15 +264,12 @@ def _checked(found):
     raise channel.ChannelError("the reply is not a reply")
 
 
-def _cause(code):
-    return f"signal {-code}" if code < 0 else f"exit status {code}"
-
-
 class Answer:
     """One answer of a submission, as a judge calls it: the far twin of `course.answers.Answer`."""
 
-    def __init__(self, session, name, deadline):
-        self._session, self._name, self._deadline = session, name, deadline
+    def __init__(self, session, name, seconds):
+        self._session, self._name, self._seconds = session, name, seconds
+        self._deadline = time.monotonic() + seconds
         self.warned, self._last = [], None
 
     def __call__(self, *args, **kwargs):
@@ -275,9 +290,10 @@ class Answer:
         return repr(self._ask(*asked)) == repr(before)
 
     def _ask(self, do, *what):
-        seconds = min(self._deadline - time.monotonic(), self._session.limits.call)
+        left = self._deadline - time.monotonic()
+        late = f"it did not finish within {self._seconds:g} seconds."
         try:
-            found = self._session.request(do, self._name, *what, seconds=seconds)
+            found = self._session.request(do, self._name, *what, seconds=left, late=late)
         except Missing:
             raise self._session.why_missing(self._name) from None
         self.warned, self._last = found["warned"], ((do, *what), found["value"])

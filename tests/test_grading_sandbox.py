@@ -1,0 +1,678 @@
+"""Attacks on the sandbox and the wire of the grader, run for real."""
+
+import contextlib
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attn_utils.course import chains, register
+from attn_utils.course.answers import within
+from attn_utils.course.checking import judge
+from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_utils.grading import channel, child, sandbox
+from attn_utils.grading.session import MAX_CHILDREN, Limits, Session, Zygote
+
+MISSING = sandbox.missing_mechanisms()
+needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
+SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
+SHORT = Limits(cell=1.0, total=30.0)
+FINE = "def fine(x):\n    return 2 * x"
+
+
+@pytest.fixture(scope="module")
+def zygote():
+    with Zygote(("numpy", "sympy")) as zygote:
+        yield zygote
+
+
+@pytest.fixture
+def submit(zygote):
+    """Start a session with these cells, a sound one last; it must still answer unless ended."""
+    sessions = []
+
+    def submit(*cells, limits=SMALL):
+        sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
+        session = Session(zygote, dict(enumerate(sources, 1)), limits)
+        sessions.append(session)
+        session.run()
+        return session
+
+    yield submit
+    for session in sessions:
+        session.__exit__()
+
+
+def ask(session, name, *args, **kwargs):
+    return session.answers([name], 5)[0](*args, **kwargs)
+
+
+def still_fine(session):
+    return ask(session, "fine", 21) == 42
+
+
+# --- the wire ---------------------------------------------------------------------------------
+
+ARRAYS = [
+    np.arange(6.0).reshape(2, 3),
+    np.array(True),
+    np.zeros((0, 4), np.float32),
+    np.array([1 + 2j]),
+    np.arange(3, dtype=">i4"),
+    np.arange(8, dtype=np.uint8)[::2],
+]
+
+
+@pytest.mark.parametrize("array", ARRAYS, ids=str)
+def test_arrays_cross_the_wire_unchanged(array):
+    found = channel.decode(channel.encode(array))
+    assert found.dtype == array.dtype.newbyteorder("<") and found.shape == array.shape
+    assert np.array_equal(found, array) and found.flags.writeable
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+plain = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(st.text(), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(plain)
+@settings(deadline=None, max_examples=60)
+def test_plain_data_crosses_the_wire_unchanged(value):
+    assert channel.decode(channel.encode(value)) == value
+
+
+@given(st.binary(max_size=300))
+@settings(deadline=None, max_examples=200)
+def test_random_bytes_are_a_message_or_a_channel_error(data):
+    with contextlib.suppress(channel.ChannelError):
+        channel.decode(data)
+
+
+HOSTILE_TREES = {
+    "objects": (["array", "|O8", 1], 8),
+    "records": (["array", "V8", 1], 8),
+    "a negative size": (["array", "<f8", -1], 8),
+    "a size that overflows": (["array", "<f8", 1 << 30, 1 << 30, 1 << 30], 8),
+    "a size that is true": (["array", "<f8", True], 8),
+    "a size of 0 beside an endless one": (["array", "<f8", 0, 1 << 62], 0),
+    "more than its bytes": (["array", "<f8", 3], 8),
+    "less than its bytes": (["array", "<f8", 1], 24),
+    "a hundred axes": (["array", "<f8", *[1] * 100], 8),
+    "an unknown tag": (["pickle", "gASVDg=="], 0),
+    "an object": ({"a": 1}, 0),
+    "an empty list": ([], 0),
+    "an odd dictionary": (["dict", "a"], 0),
+    "a dictionary with a list for a key": (["dict", ["list"], 1], 0),
+    "too many items": (["list", *[0] * channel.MAX_ITEMS], 0),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_TREES)
+def test_a_hostile_message_is_refused(name):
+    tree, num_bytes = HOSTILE_TREES[name]
+    header = json.dumps(tree).encode()
+    with pytest.raises(channel.ChannelError):
+        channel.decode(struct.pack("<I", len(header)) + header + bytes(num_bytes))
+
+
+@pytest.mark.parametrize("depth", [channel.MAX_DEPTH + 1, 100_000])
+def test_a_deeply_nested_message_is_refused(depth):
+    header = b'["list",' * depth + b"0" + b"]" * depth
+    with pytest.raises(channel.ChannelError):
+        channel.decode(struct.pack("<I", len(header)) + header)
+
+
+def test_an_announced_size_over_the_limit_is_refused_before_it_is_read():
+    chunks = iter([struct.pack("<Q", 1 << 60)])
+    with pytest.raises(channel.ChannelError, match="larger than 64 MB"):
+        channel.receive(lambda count: next(chunks))
+
+
+# --- an ordinary submission -------------------------------------------------------------------
+
+
+@needs_sandbox
+def test_answers_are_called_with_data_and_return_data(submit):
+    session = submit(
+        """
+        import numpy as np
+        def scaled(x, *, factor=1.0):
+            return {"sum": (factor * x).sum(), "all": [factor * x, (x.shape, None)]}
+        shapes = {"q": (2, 3)}
+        """
+    )
+    found = ask(session, "scaled", np.ones((2, 2)), factor=3.0)
+    assert found["sum"] == 12.0 and found["all"][1] == ((2, 2), None)
+    assert np.array_equal(found["all"][0], np.full((2, 2), 3.0))
+    assert session.answers(["shapes"], 5)[0].value() == {"q": (2, 3)}
+
+
+@needs_sandbox
+def test_a_derivation_arrives_as_a_tree_through_a_driver(submit):
+    session = submit(
+        """
+        import sympy as sp
+        from attn_utils.course import derive
+        x = sp.Symbol("x", positive=True)
+        chain = derive((x + x, "definition"), (2 * x, "collect"))
+        """
+    )
+    (chain,) = session.answers(["chain"], 5)
+    tree = ["Mul", ["Rational", "2"], ["Symbol", "x"]]
+    assert chain.via(chains.as_data)[-1] == ["=", "collect", tree]
+
+
+@needs_sandbox
+def test_tensors_arrive_as_tensors_and_return_as_arrays():
+    import torch
+
+    cell = """
+import matplotlib.pyplot as plt
+import torch
+def gradient(x):
+    leaf = x.clone().requires_grad_()
+    torch.nn.functional.softmax(leaf @ leaf.T, dim=-1)[0, 0].backward()
+    return leaf.grad, type(x).__name__
+plt.plot([1, 2]); plt.savefig("figure.png")
+"""
+    x = torch.eye(2, 3, dtype=torch.float64)
+    with (
+        Zygote(("numpy", "matplotlib.pyplot", "torch")) as zygote,
+        Session(zygote, {1: cell}) as session,
+    ):
+        gradient, kind = ask(session, "gradient", x)
+        assert session.errors == {} and kind == "Tensor"
+    assert gradient.shape == (2, 3) and gradient.any()
+
+
+@needs_sandbox
+def test_a_cell_that_fails_does_not_stop_the_next(submit):
+    session = submit("before = 1", "x = 1\n\ny = x / 0", "def broken(:", "after = before + 1")
+    assert session.errors == {
+        2: "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
+        3: "SyntaxError: invalid syntax (line 1 of your cell).",
+    }
+    assert session.answers(["after"], 5)[0].value() == 2
+
+
+@needs_sandbox
+def test_each_kind_of_failure_of_a_call_has_its_exception_and_sentence(submit):
+    session = submit(
+        "def stub(x):\n    raise NotImplementedError",
+        "def fails(x):\n    y = x\n    return y / 0",
+        "def objects(x):\n    return object()",
+        "import nonsense\ndef unborn(x):\n    return x",
+    )
+    with pytest.raises(NotAttempted):
+        ask(session, "stub", 1)
+    with pytest.raises(NotAttempted):
+        ask(session, "absent", 1)
+    sentences = {
+        "fails": "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
+        "objects": "a object came back, where numbers are expected.",
+        "unborn": "the cell of unborn did not run: your code stopped with ModuleNotFoundError: "
+        "No module named 'nonsense' (line 1 of your cell).",
+    }
+    for name, sentence in sentences.items():
+        with pytest.raises(NotYet) as caught:
+            ask(session, name, 1)
+        assert str(caught.value) == sentence
+
+
+@needs_sandbox
+def test_warnings_of_the_last_call_are_reported(submit):
+    session = submit("import numpy as np\ndef f(x):\n    return np.exp(x)")
+    (f,) = session.answers(["f"], 5)
+    assert f(np.array([1e4]))[0] == np.inf and "overflow" in f.warned[0]
+    assert f(np.array([0.0]))[0] == 1.0 and f.warned == []
+
+
+@needs_sandbox
+def test_an_answer_that_changes_from_call_to_call_is_not_steady(submit):
+    session = submit("import itertools\nc = itertools.count()\ndef f():\n    return next(c)")
+    unsteady, steady = session.answers(["f", "fine"], 5)
+    unsteady(), steady(1)
+    assert (unsteady.steady(), steady.steady()) == (False, True)
+
+
+def test_magics_are_dropped_and_python_is_left_as_it_is():
+    cases = {
+        "%matplotlib inline\nx = 1": "pass\nx = 1",
+        "if True:\n    !ls\nx = !ls\n%time y = 2": "if True:\n    pass\nx = None\ny = 2",
+        "%%time\nx = 1": "pass\nx = 1",
+        "%%bash\nrm -rf ~": "",
+        "np.exp?": "pass",
+        "x = (7\n  % 4)": "x = (7\n  % 4)",
+        's = """\n!important\n"""': 's = """\n!important\n"""',
+    }
+    assert {source: child.python_source(source) for source in cases} == cases
+
+
+@needs_sandbox
+def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
+    session = submit(
+        """
+        from attn_utils.course import check, hint
+        display(1); get_ipython().run_line_magic("matplotlib", "inline")
+        check("1.1", print); hint("1.1")
+        """
+    )
+    assert session.errors == {} and session.output == ""
+
+
+# --- attacks that must end in a sentence, with the rest of the notebook alive -----------------
+
+ENDS_ITSELF = {
+    "import os; os._exit(0)": "it stopped the process (exit status 0).",
+    "import ctypes; ctypes.string_at(0)": "it stopped the process (signal 11).",
+    "import os; os.close(3)": "it stopped the process (",
+    "import sys; sys.exit()": "your code stopped with SystemExit",
+    "class Mine(SystemExit): pass\nraise Mine('bye')": "your code stopped with Mine: bye",
+    "class Mine(BaseException): pass\nraise Mine": "your code stopped with Mine",
+    "raise KeyboardInterrupt": "your code stopped with KeyboardInterrupt",
+    "def f(): f()\nf()": "your code stopped with RecursionError",
+}
+BOMBS = {
+    "import os\nwhile True: os.fork()": "PermissionError",
+    "import subprocess\nsubprocess.run(['ls'])": "PermissionError",
+    "import multiprocessing as m\nm.Process(target=print).start()": "PermissionError",
+    "import os\nos.execv('/usr/bin/env', ['env'])": "PermissionError",
+    "x = bytearray(1 << 40)": "MemoryError",
+    "x = []\nwhile True: x.append(bytearray(1 << 24))": "MemoryError",
+    "import mmap\nx = mmap.mmap(-1, 1 << 32)": "Cannot allocate memory",
+    "import os\nos.memfd_create('x')": "PermissionError",
+    "import numpy as np\nx = np.ones((1 << 20, 1 << 20))": "MemoryError",
+    "f = open('/tmp/big', 'wb')\nwhile True: f.write(bytes(1 << 24))": "OSError",
+    "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(9,)).start()": (
+        "RuntimeError: can't start new thread"
+    ),
+    "import resource as r\nr.setrlimit(r.RLIMIT_AS, (-1, -1))": "ValueError",
+}
+REACHES_OUT = {
+    "import socket\nsocket.socket().connect(('127.0.0.1', 80))": "PermissionError",
+    "import socket\nsocket.socket(socket.AF_UNIX)": "PermissionError",
+    "import socket\nsocket.socketpair()": "PermissionError",
+    "import urllib.request as u\nu.urlopen('http://example.org', timeout=1)": "URLError",
+    "open('/etc/passwd')": "FileNotFoundError",
+    "open('/proc/self/environ')": "FileNotFoundError",
+    "open('/proc/1/mem')": "FileNotFoundError",
+    f"open({str(Path(__file__))!r})": "FileNotFoundError",
+    f"open({str(Path(chains.__file__))!r}, 'a')": "[Errno ",
+    "open('/dev/sda')": "FileNotFoundError",
+    "import os\nos.mkdir('/new')": "[Errno ",
+    "import os\nos.setuid(0)": "PermissionError",
+    "import os\nos.chroot('/tmp')": "PermissionError",
+    "import os\nos.kill(2, 9)": "ProcessLookupError",
+    "input()": "EOFError",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("cell", ENDS_ITSELF | BOMBS | REACHES_OUT)
+def test_an_attack_costs_its_own_cell_and_nothing_else(submit, cell):
+    session = submit(cell)
+    assert (ENDS_ITSELF | BOMBS | REACHES_OUT)[cell] in session.errors.get(1, "no error")
+    assert "\n" not in session.errors[1] and still_fine(session)
+
+
+LOOPS = {
+    "a busy loop": "while True: pass",
+    "a sleep": "import time; time.sleep(600)",
+    "a long call in C": "sum(range(10**12))",
+    "every signal ignored": """
+        import signal, time
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
+        while True: time.sleep(1)
+        """,
+    "the interrupt swallowed": """
+        while True:
+            try:
+                while True: pass
+            except BaseException: pass
+        """,
+    "a lock never released": "import threading; l = threading.Lock(); l.acquire(); l.acquire()",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", LOOPS)
+def test_an_endless_cell_is_stopped_and_the_others_still_count(submit, name):
+    session = submit(LOOPS[name], limits=SHORT)
+    assert session.errors == {1: "it did not finish within 1 seconds."} and still_fine(session)
+
+
+@needs_sandbox
+def test_an_endless_call_is_stopped_and_the_next_question_is_asked(submit):
+    session = submit(
+        "def endless(x):\n    while True: pass", "import os\ndef leave(x): os._exit(3)"
+    )
+    with pytest.raises(NotYet, match=r"it did not finish within 1 seconds\."):
+        session.answers(["endless"], 1)[0](1)
+    with pytest.raises(NotYet, match=r"it stopped the process \(exit status 3\)"):
+        ask(session, "leave", 1)
+    assert still_fine(session)
+
+
+@needs_sandbox
+def test_a_judge_stopped_from_outside_leaves_nothing_for_the_next_question(submit):
+    session = submit("def stubborn(x):\n    return sum(range(10**12))")
+    (stubborn,) = session.answers(["stubborn"], 30)
+    with pytest.raises(NotYet, match=r"it did not finish within 0\.2 seconds\."):
+        within(0.2, lambda: stubborn(1))
+    assert still_fine(session)
+
+
+@needs_sandbox
+def test_a_submission_that_keeps_stopping_its_process_is_given_up(submit):
+    session = submit("import os\ndef leave(): os._exit(0)")
+    sentences = set()
+    for _ in range(MAX_CHILDREN + 1):
+        with pytest.raises(NotYet) as caught:
+            ask(session, "leave")
+        sentences.add(str(caught.value))
+    assert f"the notebook had stopped its process {MAX_CHILDREN} times." in sentences
+
+
+@needs_sandbox
+def test_the_total_time_of_a_submission_is_bounded(submit):
+    limits = Limits(cell=5.0, total=1.5)
+    start = time.monotonic()
+    session = submit(*["import time; time.sleep(1)"] * 50, limits=limits)
+    assert time.monotonic() - start < 25
+    with pytest.raises(NotYet, match=r"used up its 1\.5 seconds"):
+        ask(session, "fine", 1)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    "cell", ["print('x' * (200 << 20))", "for _ in range(10**6): print('a line')"]
+)
+def test_output_is_cut_at_one_megabyte(submit, cell):
+    session = submit(cell, limits=Limits(cell=10.0, total=30.0))
+    assert session.errors == {} and len(session.output) == 1 << 20 and still_fine(session)
+
+
+# --- attacks on the judge ---------------------------------------------------------------------
+
+FORGERIES = {
+    "noise": "os.write(3, b'\\xff' * 100)",
+    "an endless message": "os.write(3, (1 << 60).to_bytes(8, 'little'))",
+    "a flood": "[os.write(3, bytes(1 << 16)) for _ in range(10**6)]",
+    "a message that never ends": "os.write(3, (1 << 20).to_bytes(8, 'little')); time.sleep(600)",
+    "a pickle": "b = pickle.dumps(print); os.write(3, len(b).to_bytes(8, 'little') + b)",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_bytes_on_the_channel_end_in_a_sentence(submit, name):
+    session = submit(f"import os, pickle, time\ndef forge():\n    {FORGERIES[name]}")
+    with pytest.raises(NotYet, match=r"cannot be judged|did not finish"):
+        session.answers(["forge"], 1)[0]()
+    assert still_fine(session)
+
+
+HOSTILE = {
+    "an array that lies about its class": """
+        class Liar:
+            __class__ = property(lambda self: __import__("numpy").ndarray)
+            __array__ = lambda self, *a, **k: 1 / 0
+        """,
+    "an array that never ends": """
+        class Liar:
+            def __array__(self, *a, **k):
+                while True: pass
+        """,
+    "a number with an endless __float__": """
+        class Liar(float):
+            def __float__(self):
+                while True: pass
+        """,
+    "a pickle that runs code": """
+        class Liar:
+            def __reduce__(self):
+                return (__import__("os").system, ("touch /tmp/pwned",))
+        """,
+    "an iterator without an end": """
+        class Liar:
+            __next__ = lambda self: 1
+            __iter__ = lambda self: self
+        """,
+    "a dictionary with hostile keys": """
+        class Liar(dict):
+            def items(self): return [(self, self)]
+            def __str__(self): raise SystemExit
+        """,
+    "an exception that cannot be shown": """
+        class Liar(Exception):
+            def __init__(self): raise self
+            def __str__(self): raise self
+        """,
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_object_is_refused_in_a_sentence(submit, name):
+    session = submit(HOSTILE[name], "def hostile():\n    return Liar()")
+    with pytest.raises(NotYet) as caught:
+        session.answers(["hostile"], 1)[0]()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+    assert still_fine(session)
+
+
+PATCHES = {
+    "nothing": "",
+    "numpy's comparisons": "import numpy as np\nnp.allclose = np.isclose = lambda *a, **k: True",
+    "builtins": "import builtins\nbuiltins.abs = builtins.float = lambda *a: 0",
+    "the verdicts": "import attn_utils.course.verdict as v\nv.NotYet.__init__ = lambda *a: None",
+    "the answers": "import attn_utils.course.answers as a\na.plain = lambda value: value * 0",
+    "the judges": "import attn_utils.course.checking as c\nc.judge = lambda *a: 'correct'",
+    "the modules": "import sys\nfor name in list(sys.modules): sys.modules[name] = None",
+    "the wire": "import json\njson.dumps = lambda *a, **k: '\"correct\"'",
+    "the standard output": "import sys\nsys.stdout.close()",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", PATCHES)
+def test_no_patch_in_the_child_makes_a_wrong_answer_correct(submit, name):
+    session = submit("def mean(values):\n    return sum(values) + 1", PATCHES[name])
+    assert judged(session, "0.1").status == "not yet"
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", ["nothing", "numpy's comparisons", "the standard output"])
+def test_a_right_answer_is_correct_across_the_wire(submit, name):
+    session = submit("def mean(values):\n    return sum(values) / len(values)", PATCHES[name])
+    assert judged(session, "0.1").status == "correct"
+
+
+def judged(session, question_id):
+    question = register.find(question_id)
+    part = question.part("code")
+    callers = session.answers(part.answers, question.seconds)
+    return judge(question, part, np.random.default_rng(), callers)
+
+
+@needs_sandbox
+def test_the_stack_memory_and_environment_of_a_child_hold_no_secret_of_the_judge(monkeypatch):
+    seed = os.urandom(8).hex()
+    monkeypatch.setenv("SEED", seed)
+    cell = """
+import gc, inspect, os, sys
+def look():
+    frames = [repr(frame.frame.f_locals) for frame in inspect.stack()]
+    held = [text for text in gc.get_objects() if isinstance(text, (str, dict, list))]
+    return repr([frames, held, dict(os.environ), sys.argv]), os.getppid()
+"""
+    with Zygote(("numpy",)) as zygote, Session(zygote, {1: cell}) as session:
+        text, parent = ask(session, "look")
+    assert "OMP_NUM_THREADS" in text and seed not in text and parent == 0
+
+
+@needs_sandbox
+def test_what_one_submission_writes_the_next_cannot_read(submit, zygote):
+    with Session(zygote, {1: "open('/tmp/mine', 'w').write('x')"}, SMALL) as session:
+        assert session.run() == {}
+    session = submit("import os\nfound = os.listdir('/tmp')")
+    assert session.answers(["found"], 5)[0].value() == []
+
+
+@needs_sandbox
+def test_folders_outside_python_and_the_course_are_not_there(submit, tmp_path):
+    (tmp_path / "results.jsonl").write_text("{}")
+    root = Path(__file__).resolve().parents[1]
+    wanted = [
+        tmp_path,
+        root / "solutions",
+        root / "tests",
+        root / ".git",
+        Path("/etc"),
+        Path("/proc"),
+    ]
+    session = submit(f"import os\nfound = [os.path.exists(p) for p in {[str(p) for p in wanted]}]")
+    assert session.answers(["found"], 5)[0].value() == [False] * len(wanted)
+
+
+SYSTEM_CALLS = {"ptrace": 101, "bpf": 321, "io_uring_setup": 425, "shmget": 29, "keyctl": 250}
+SYSTEM_CALLS |= {"mount": 165, "unshare": 272, "setns": 308, "process_vm_readv": 310, "vfork": 58}
+SYSTEM_CALLS |= {"x32 getpid": 0x40000000 + 39, "memfd_secret": 447, "clone": 56, "socket": 41}
+
+
+@needs_sandbox
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86_64")
+def test_system_calls_that_no_answer_needs_are_refused(submit):
+    session = submit(
+        """
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        def errno(number):
+            return libc.syscall(ctypes.c_long(number), 0, 0, 0, 0, 0) or 0, ctypes.get_errno()
+        """
+    )
+    found = {name: ask(session, "errno", number) for name, number in SYSTEM_CALLS.items()}
+    assert found == dict.fromkeys(SYSTEM_CALLS, (-1, 1))
+
+
+# --- nothing is left behind -------------------------------------------------------------------
+
+
+def descendants(pid):
+    """Return the ids of every process below `pid`."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for below in map(int, task.read_text().split()):
+            found += [below, *descendants(below)]
+    return found
+
+
+@needs_sandbox
+def test_threads_and_daemons_end_with_the_session(zygote):
+    before = descendants(zygote.process.pid)
+    cell = """
+import threading, time
+def burn():
+    while True: time.sleep(0.01)
+for daemon in (True, False):
+    threading.Thread(target=burn, daemon=daemon).start()
+"""
+    with Session(zygote, {1: cell, 2: FINE}, SMALL) as session:
+        assert session.run() == {} and still_fine(session)
+        assert len(descendants(zygote.process.pid)) == len(before) + 1
+    assert descendants(zygote.process.pid) == before
+
+
+@needs_sandbox
+def test_killing_the_judge_ends_the_fork_server_and_the_child():
+    program = """
+import os, sys
+from attn_utils.grading.session import Session, Zygote
+zygote = Zygote(("numpy",)).__enter__()
+session = Session(zygote, {1: "x = 1"})
+session.run()
+print(zygote.process.pid, flush=True)
+session.request("run", 2, "while True: pass", seconds=60)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as judge:
+        pid = int(judge.stdout.readline())
+        below = [pid, *descendants(pid)]
+        judge.send_signal(signal.SIGKILL)
+    assert len(below) == 3
+    deadline = time.monotonic() + 10
+    while any(map(_alive, below)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(_alive, below))
+
+
+def _alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@needs_sandbox
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run unprivileged already")
+def test_the_sandbox_needs_no_privilege():
+    program = """
+from attn_utils.grading import sandbox
+from attn_utils.grading.session import Session, Zygote
+with Zygote(("numpy",)) as zygote, Session(zygote, {1: "import os; os.fork()", 2: "x = 1"}) as session:
+    print(sandbox.missing_mechanisms(), list(session.run()), session.answers(["x"], 5)[0].value())
+"""
+    found = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        env={"PYTHONPATH": str(Path(sandbox.__file__).parents[2])},
+        preexec_fn=_become_anyone,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout == "[] [1] 1\n", found.stderr
+
+
+def _become_anyone():
+    """Drop root, in a view of the files where Python is not below a folder that is root's alone."""
+    sandbox._libc("unshare", sandbox.NEW_MOUNT)
+    sandbox._libc("mount", None, "/", None, sandbox.REC_PRIVATE, None)
+    for path in {sys.base_prefix, sys.prefix}:
+        closed = [above for above in Path(path).parents if not above.stat().st_mode & 1]
+        if closed:
+            tree = sandbox._read_only_tree(path)
+            sandbox._libc("mount", "tmpfs", str(closed[-1]), "tmpfs", 0, "mode=755")
+            os.makedirs(path)
+            sandbox._libc("syscall", sandbox.MOVE_MOUNT, tree, b"", -100, path, 0x4)
+    os.setgroups([])
+    os.setresgid(54321, 54321, 54321)
+    os.setresuid(54321, 54321, 54321)
+
+
+def test_without_a_sandbox_the_same_session_runs():
+    with (
+        Zygote(("numpy",), sandboxed=False) as zygote,
+        Session(zygote, {1: FINE, 2: "while True: pass"}, SHORT) as session,
+    ):
+        assert session.run() == {2: "it did not finish within 1 seconds."} and still_fine(session)
+
+
+def test_a_fork_server_that_cannot_start_says_why():
+    with pytest.raises(RuntimeError, match="No module named 'nonsense'"):
+        Zygote(("nonsense",)).__enter__()
