@@ -1,0 +1,345 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/05_keys_queries_values.py. Instructors edit that file. -->
+# # Keys, queries, values
+#
+# > Three matrices decide where a token looks, where it is found, and what it hands over.
+#
+# *50 min, 5 questions, 9 points, needs 04*
+#
+# After this notebook you can
+#
+# - **predict** what self-attention returns when a token is its own key, query and value, and what it never can,
+# - **design** three projections that move chosen contents between tokens,
+# - **derive** the exact error of such a design.
+
+# %%
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend, plots, softmax
+from attn_utils.course import check, derive, hint
+
+rng = np.random.default_rng(5)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $x_i$ | token $i$ | rows of $(n, d)$ | `tokens` |
+# | $K, Q, V$ | the projections | $(d, d)$ | `K`, `Q`, `V` |
+# | $k_i, q_i, v_i$ | $Kx_i$, $Qx_i$, $Vx_i$ | $(d,)$ | rows of `tokens @ K.T` and so on |
+# | $\alpha_{ij}$ | weight that query $i$ gives to token $j$ | $(n, n)$ | `weights` |
+# | $c_i$ | output for token $i$ | $(d,)$ | rows of `context` |
+# | $u_a, u_b, u_c, u_d$ | orthogonal vectors, all of length $\beta$ | $(d,)$ | `u_a`, ..., `u_d` |
+# | $xy^\top$ | outer product: $(xy^\top)z = x\,(y^\top z)$ | $(d, d)$ | `np.outer(x, y)` |
+
+# %% [markdown]
+# ## The definition
+#
+# In **self-attention** the keys, queries and values are made from the same tokens by three matrices:
+#
+# $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
+# \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
+#
+# Below, four tokens in the plane look at each other, first with no projections at all, then with a $Q$ that turns
+# every query by 90°.
+
+
+# %%
+def self_attention(tokens, K, Q, V):
+    """Equation (1). tokens: (n, d), matrices (d, d) -> context (n, d), weights (n, n)."""
+    return attend(tokens @ Q.T, tokens @ K.T, tokens @ V.T, scale=1.0)  # row x @ Q.T is Qx
+
+
+angles = np.radians([0, 30, 120, 210])
+plane = 2 * np.c_[np.cos(angles), np.sin(angles)]  # (4, 2)
+same, turn = np.eye(2), np.array([[0.0, -1.0], [1.0, 0.0]])
+names = ["0°", "30°", "120°", "210°"]
+for ax, Q, title in zip(
+    plots.panels(2), (same, turn), ("no projections", "Q turns by 90°"), strict=True
+):
+    plots.attention_map(self_attention(plane, same, Q, same)[1], names, names, title=title, ax=ax)
+
+# %% [markdown]
+# Without projections a token looks at itself and its neighbours: it scores highest with what it resembles. With the
+# turned query the token at 30° looks at 120°, although the two have nothing in common. The values are untouched.
+
+# %% [markdown]
+# ## Three tokens
+#
+# For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal, all of the same large length $\beta$, and
+#
+# $$x_1 = u_d + u_b, \qquad x_2 = u_a, \qquad x_3 = u_c + u_b . \tag{2}$$
+#
+# Read $u_a, u_c, u_d$ as *who a token is*, and $u_b$ as something that tokens 1 and 3 both know.
+
+
+# %%
+def three_tokens(u_a, u_b, u_c, u_d, added=None):
+    """The tokens of (2), (3, d), with u_d or u_c added to the second if `added` says so."""
+    extra = {None: 0, "d": u_d, "c": u_c}[added]
+    return np.array([u_d + u_b, u_a + extra, u_c + u_b])
+
+
+# %% [markdown]
+# ### 5.1 Three tokens, no projections
+#
+# *code · 2 points · 8 min*
+#
+# **Given** the tokens (2), used as their own keys, queries and values, and $\beta$ large. **Show** which vector $c_2$
+# tends to: as things are (`added=None`), after adding $u_d$ to $x_2$ (`added="d"`), after adding $u_c$ (`added="c"`).
+# **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers. The limit or the exact mixture both pass.
+#
+# *Predict:* token 2 would like to learn $u_b$. Adding $u_d$ makes it resemble token 1, which knows. Does that help?
+
+
+# %% answer="5.1"
+def limit_of_c2(u_a, u_b, u_c, u_d, added):
+    """What c_2 tends to when the u's are long; added: None, "d" or "c"."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="5.1"
+check("5.1", limit_of_c2)
+
+# %%
+if check("5.1", limit_of_c2):
+    for added in (None, "d", "c"):
+        tokens = three_tokens(*(3 * np.eye(4)), added)
+        shares = self_attention(tokens, *[np.eye(4)] * 3)[0][1] / 3
+        listed = ", ".join(f"{share:.6f}" for share in shares)
+        print(f"added {added!s:4}  u_a, u_b, u_c, u_d in c_2: {listed}")
+
+# %% [markdown]
+# ### 5.2 Why not $u_b$
+#
+# *written · 2 points · 7 min*
+#
+# **Given** 5.1. **Show** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and why or why not. There
+# are two independent reasons, one about *where token 2 looks* and one about *what looking can return*; give both.
+# **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
+
+# %% [markdown] written="5.2"
+# *Your answer to 5.2: replace this line.*
+
+# %%
+mixtures = rng.dirichlet(np.ones(3), 4000)  # every way to weigh three tokens
+tokens, u_b = three_tokens(*np.eye(4)), np.eye(4)[1]
+across, along = tokens[2] - tokens[0], tokens[[0, 2]].mean(0) - tokens[1]
+off = u_b - tokens[1] - (u_b - tokens[1]) @ along / (along @ along) * along
+view = np.array([axis / np.linalg.norm(axis) for axis in (across, along, off)]).T  # (4, 3)
+label = ("across", "from x₂ to the others", "off the triangle")
+for ax, (i, j) in zip(plots.panels(2, height=3.9), ((0, 1), (1, 2)), strict=True):
+    axes = {"xlabel": label[i], "ylabel": label[j], "ax": ax}
+    for name, points, colour, size in (
+        ("mixtures", mixtures @ tokens, 5, 8),
+        ("x₁, x₂, x₃", tokens, 0, 50),
+        ("u_b", u_b[None], 1, 80),
+    ):
+        places = (points - tokens[1]) @ view[:, [i, j]]
+        plots.scatter(places, label=name, colour=colour, size=size, **axes)
+    ax.set(aspect="equal", ylim=(-0.15, 1.75))
+distance = np.linalg.norm(mixtures @ tokens - u_b, axis=1).min()
+print(f"nearest of 4,000 mixtures: {distance:.2f} lengths away; exactly {np.sqrt(2 / 5):.2f}")
+
+# %% [markdown]
+# Left, the triangle of all mixtures from the front; right, from its edge. Whatever the weights, the output is somewhere
+# on this triangle. Where is $u_b$? Replace `three_tokens(*np.eye(4))` by one with `added="d"` and look again.
+
+# %% [markdown]
+# ### 5.3 Three matrices
+#
+# *code · 3 points · 15 min*
+#
+# **Given** the same tokens (2) and now all of equation (1). **Show** matrices with $c_2 \to u_b$ and
+# $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
+# where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
+#
+# Many triples are right and all of them pass: only $c_1$ and $c_2$ are measured, to 1% of $\beta$, at $\beta = 10$ and
+# $20$. A good order: first a $V$ that makes two of the values exactly what is wanted, then decide who should look where.
+
+
+# %% answer="5.3"
+def projections(u_a, u_b, u_c, u_d):
+    """K, Q, V, each (d, d), that bring u_b to token 2 and u_b - u_c to token 1."""
+    # 1. V: what each token hands over
+    # 2. K and Q: whom each token finds
+    raise NotImplementedError("your answer here")
+
+
+# %% check="5.3"
+check("5.3", projections)
+
+
+# %%
+def draw(beta):
+    """The three matrices at this length of the u's, and the weights they give."""
+    u, names = beta * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
+    triple = projections(*u)
+    *panes, last = plots.panels(4, height=2.7)
+    for ax, values, title in zip(panes, triple, "KQV", strict=True):
+        plots.matrix(values, rows=names, columns=names, title=title, ax=ax)
+    weights, tokens = self_attention(three_tokens(*u), *triple)[1], ["x₁", "x₂", "x₃"]
+    plots.attention_map(weights, tokens, tokens, title=f"weights at β = {beta:g}", ax=last)
+
+
+if check("5.3", projections):
+    plots.explore(draw, beta=(0.2, 3.0, 2.0, 0.1))
+
+# %% [markdown]
+# Columns say what is asked about, rows what comes out. The map shows your own design at work: as $\beta$ falls below one
+# the rows blur, because gaps between scores shrink with $\beta^2$.
+
+# %% [markdown]
+# ### 5.4 How exact
+#
+# *derive · 1 point · 8 min*
+#
+# **Given** a design whose values are $v = (u_b,\ 0,\ u_b - u_c)$, where query 2 scores $(\beta^2, 0, 0)$ and query 1
+# scores $(0, 0, \beta^2)$. One weight is then `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the others `far`. Along $u_b$
+# and $u_c$ the output $c_2$ misses $u_b$ by (near + far − 1) and (−far) lengths; $c_1$ misses $u_b - u_c$ by
+# (far + near − 1) and (1 − near).
+#
+# **Show** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
+# form in which $e^{\beta^2}$ occurs once.
+
+# %% answer="5.4"
+beta = sp.Symbol("beta", positive=True)
+near = sp.exp(beta**2) / (sp.exp(beta**2) + 2)
+far = 1 / (sp.exp(beta**2) + 2)
+error_2 = derive(
+    (beta * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
+    # your steps here
+)
+error_1 = derive(
+    (beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
+    # your steps here
+)
+error_2
+
+# %% check="5.4"
+check("5.4", error_2, error_1)
+
+# %%
+if check("5.4", error_2, error_1):
+    lengths = np.linspace(0.1, 4, 40)
+    values = np.array([[1, 0], [0, 0], [1, -1]])  # along u_b and u_c, in units of beta
+    series = {}
+    for chain, winner, wanted, name in ((error_2, 0, [1, 0], "c₂"), (error_1, 2, [1, -1], "c₁")):
+        outputs = [softmax(x**2 * np.eye(3)[winner]) @ values - wanted for x in lengths]
+        series[f"{name} measured"] = lengths * np.linalg.norm(outputs, axis=1)
+        series[f"-{name} closed form"] = sp.lambdify(beta, chain.end)(lengths)
+    plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
+
+# %% [markdown]
+# Your formulas lie on what was measured. The distance first grows with $\beta$, since everything does, and then falls
+# off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
+
+# %% [markdown]
+# ### 5.5 Contents nobody knows
+#
+# *code · 1 point · 7 min*
+#
+# In 5.3 both answers are known when $V$ is written down, so a clever $V$ alone can produce them, whoever looks at whom.
+# That never shows what keys and queries are *for*. So make the contents unknown.
+#
+# **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, with $y$ and $z$ anywhere in a subspace orthogonal to the $u$'s;
+# the columns of `content`, $(d, m)$, are an orthonormal basis of it. **Show** matrices with $c_2 \to y$ and
+# $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
+
+
+# %% answer="5.5"
+def routing_projections(u_a, u_c, u_d, content):
+    """K, Q, V that carry y to token 2 and z to token 1, whatever they are."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="5.5"
+check("5.5", routing_projections)
+
+
+# %%
+def returned(carried, K, Q, V):
+    """How much content arrives in c_2 when x_1 carries this much."""
+    u = 3 * np.eye(4)
+    tokens = np.array([u[3] + carried * np.eye(4)[1], u[0], u[2]])
+    return self_attention(tokens, K, Q, V)[0][1, 1]
+
+
+carried = np.linspace(-6, 6, 49)
+designs = {"every token looks at itself": [np.eye(4)] * 3}
+if check("5.5", routing_projections):
+    designs["your projections"] = routing_projections(
+        *(3 * np.eye(4))[[0, 2, 3]], np.eye(4)[:, 1:2]
+    )
+found = {name: [returned(y, *triple) for y in carried] for name, triple in designs.items()}
+plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
+# %% [markdown]
+# A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
+# returns what was sent. This is the division of labour that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads
+# *contents*.
+
+# %% [markdown]
+# ## Common mistakes
+#
+# "Adding $u_d$ to $x_2$ makes token 2 look at $x_1$, so $u_d$ and $u_b$ come in together" and "adding *enough* of it will
+# do". At $\beta = 3$:
+
+# %%
+u, one = 3 * np.eye(4), [np.eye(4)] * 3
+before, after = (self_attention(three_tokens(*u, added), *one) for added in (None, "d"))
+gain, share = after[1][1, 0] / before[1][1, 0], after[0][1, 1] / before[0][1, 1]
+print(f"weight on x_1: times {gain:.5f}   u_b in c_2: times {share:.4f}")
+more = (three_tokens(*u) + np.outer([0, 1, 0], s * u[3]) for s in np.linspace(0, 5, 501))
+most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
+print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
+
+# %% [markdown]
+# "The weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one, and the
+# values in 5.4 are not $u_b$ twice. And "the matrix $uv^\top$ sends $v$ to $u$": only after a division.
+
+# %%
+values = np.array([[1, 0], [0, 0], [1, -1]])  # u_b, 0, u_b - u_c, along u_b and u_c
+print("weights (1, 0, 1) sum to 2; they would give", np.array([1, 0, 1]) @ values)
+print("made to sum to one they would give", np.array([0.5, 0, 0.5]) @ values)
+print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4))
+print("length of u: 3, of (u v^T) v:", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
+
+# %% [markdown]
+# ## Going further: looking is smoothing
+#
+# For keys of length one, $e^{t\,k^\top q}$ is, up to a factor that cancels, $e^{-t\lVert k - q\rVert^2/2}$: attention is
+# a Gaussian kernel smoother of bandwidth $1/\sqrt t$. Here noisy values on a circle are smoothed with two bandwidths:
+# a short query flattens the wave, a long one follows it and keeps some of the noise.
+
+# %%
+angle = np.sort(rng.uniform(-np.pi, np.pi, 150))
+circle, noisy = np.c_[np.cos(angle), np.sin(angle)], np.sin(2 * angle) + rng.normal(size=150) / 3
+smooth = {
+    f"t = {t}": attend(t * circle, circle, noisy[:, None], scale=1.0)[0][:, 0] for t in (3, 60)
+}
+label = {"xlabel": "angle", "ylabel": "value"}
+ax = plots.scatter(np.c_[angle, noisy], colour=5, **label)
+plots.curves(angle, smooth | {"-without noise": np.sin(2 * angle)}, ax=ax, **label)
+
+# %% [markdown]
+# ## Summary
+#
+# 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).
+# 2. Three matrices separate *who is asked*, *who answers* and *what is said*; outer products write them down.
+# 3. The error of a design falls like $e^{-\beta^2}$; only unknown contents prove that routing is needed.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?
+# 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
+# 3. Which product of matrices decides the scores, and can different pairs $K, Q$ share it?
+# 4. Why must scores grow with $\beta$ for 5.3 to work by looking?
+# 5. Which of $K$, $Q$, $V$ may depend on contents in 5.5, and which must not?
+#
+# **Next:** `06_transformer_attention` does all of this for batches, heads and masks, in PyTorch.
+#
+# **References.** Vaswani et al. (2017), self-attention; Nadaraya (1964) and Watson (1964), kernel smoothing;
+# Tsai et al. (2019), attention as a kernel; Elhage et al. (2021), where a head looks and what it moves.
