@@ -4,6 +4,7 @@ import sys
 
 COMMANDS = {
     "build": ("attn_utils.course.command:build", "make the notebooks from solutions/NN_name.py"),
+    "translate": ("attn_utils.translation.command:main", "train, score or use a translator"),
 }
 
 
