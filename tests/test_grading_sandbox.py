@@ -506,6 +506,30 @@ def test_a_right_answer_is_correct_across_the_wire(submit, name):
     assert judged(session, "0.1").status == "correct"
 
 
+@needs_sandbox
+@pytest.mark.parametrize("target", ["__import__('os').system('touch pwned')", "exit()", "9" * 99])
+def test_a_forged_chain_cannot_run_code_in_the_judge(submit, tmp_path, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    question = register.find("0.2")
+    part = question.part("derive")
+    session = submit(
+        f"""
+        import sympy as sp
+        import attn_utils.course.chains as chains
+        chains.as_data = lambda chain: [
+            ["=", "", chains._tree(chain)], ["x -> " + {target!r}, "", ["Rational", "1"]]
+        ]
+        x = sp.Symbol("x")
+        {part.answers[0]} = 1 / (1 + x) + 1 / (1 - x)
+        """
+    )
+    callers = session.answers(part.answers, question.seconds)
+    verdict = judge(question, part, np.random.default_rng(), callers)
+    assert verdict.message.startswith("a line of the chain is tied") and not list(
+        tmp_path.iterdir()
+    )
+
+
 def judged(session, question_id):
     question = register.find(question_id)
     part = question.part("code")

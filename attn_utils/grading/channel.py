@@ -10,7 +10,7 @@ import numpy as np
 MAX_BYTES = 64 << 20  # one message
 MAX_HEADER = 8 << 20  # the part of it that is parsed as JSON
 MAX_ITEMS = 200_000  # numbers, strings and containers in one message
-MAX_DEPTH = 32
+MAX_DEPTH = 64
 MAX_DIMENSION = 1 << 31
 DTYPES = frozenset("|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16".split())
 

@@ -22,24 +22,33 @@ def main(control, *, preload, sandboxed):
         if sandboxed:
             sandbox.build_root(sandbox.readable_paths())
     except Exception as error:
-        control.sendall(json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode())
+        tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
-    control.sendall(json.dumps({"ready": os.getpid()}).encode())
     gc.collect()
     gc.freeze()
-    while True:
-        request, channels, _, _ = socket.recv_fds(control, 4096, 1)
-        if not request:
-            return
-        pid = spawn(channels[0], base, sandboxed, **json.loads(request))
-        os.close(channels[0])
-        more = control.recv(1)  # the word to end it, or nothing when the judge is gone
-        os.kill(pid, signal.SIGKILL)
-        _, status, usage = os.wait4(pid, 0)
-        if not more:
-            return
-        end = {"exit": os.waitstatus_to_exitcode(status), "cpu": usage.ru_utime + usage.ru_stime}
-        control.sendall(json.dumps(end).encode())
+    tell(control, {"ready": True})
+    while serve_one(control, base, sandboxed):
+        pass
+
+
+def tell(control, message):
+    control.sendall(json.dumps(message).encode())
+
+
+def serve_one(control, base, sandboxed):
+    """Fork a child, end it when told to, and say how it ended; False when the judge is gone."""
+    request, channels, _, _ = socket.recv_fds(control, 4096, 1)
+    if not request:
+        return False
+    pid = spawn(channels[0], base, sandboxed, **json.loads(request))
+    os.close(channels[0])
+    told = control.recv(1)
+    os.kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    if told:
+        code = os.waitstatus_to_exitcode(status)
+        tell(control, {"exit": code, "cpu": usage.ru_utime + usage.ru_stime})
+    return bool(told)
 
 
 def warm_up(preload):
