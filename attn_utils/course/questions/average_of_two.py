@@ -66,19 +66,19 @@ def _why_not_separated(M, A, B):
 
 def query_averages(rng, average_query):
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    worst = max(judge_average(average_query, *setting) for setting in frames(rng))
+    worst = max(judge_average(average_query, *setting)[1] for setting in frames(rng))
     return f"over 18 sets of keys, at most {worst / 2:.2%} of the weight was left elsewhere."
 
 
 def judge_average(query_of, keys, a, b):
-    """The L1 error of the weights of one answer on one set of keys, or why it is too large."""
+    """One answer's query and the L1 error of its weights on one set of keys, or why it is wrong."""
     n, d = keys.shape
     query = vector(query_of(keys, a, b), d, f"the query for n = {n} keys")
     weights = weights_of(keys, query)
     error = error_of_average(weights, a, b)
     if error > LIMIT:
         raise NotYet(_why_not_average(keys, query, a, b, weights))
-    return error
+    return query, error
 
 
 def _why_not_average(keys, query, a, b, weights):

@@ -1,0 +1,309 @@
+"""Answers to 3.1-3.5: right ones of every form we could think of, and the known mistakes."""
+
+import math
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import softmax
+from attn_utils.course import derive
+from bank.average_of_two import (
+    both,
+    from_log_weights,
+    gauge,
+    just_enough,
+    outside_the_span,
+    push_down,
+    three_keys,
+)
+
+t = sp.Symbol("t", positive=True)
+epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+n, i = sp.symbols("n i", integer=True, positive=True)
+others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
+definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}
+drawn = sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t) + n - 2)
+closed = 1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * epsilon))
+line = t * epsilon - sp.log(sp.exp(t) + n - 2)
+ratio = sp.log(sp.exp(t * epsilon) / (sp.exp(t) + n - 2))
+
+
+def weight_chain(*steps):
+    return derive((definition, "definition"), *steps, where=heights)
+
+
+def odds_chain(*steps):
+    return derive((sp.log(w / (1 - w)), "log-odds"), *steps, where={w: (drawn, drawn)})
+
+
+weight_of_a = weight_chain((drawn, "scores"), (closed, "divide"))
+log_odds = odds_chain((ratio, "a against the rest"), (line, "logarithm of a ratio"))
+
+
+def normal(x):
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def crowd(t, n):
+    """log(exp(t) + n - 2), for any t."""
+    return t + math.log1p((n - 2) * math.exp(-t))
+
+
+def law(variance=lambda t: t * t / 2, rivals=crowd, turn=1):
+    def weight_cdf(w, t, n):
+        return normal(turn * (math.log(w / (1 - w)) - t + rivals(t, n)) / math.sqrt(variance(t)))
+
+    return weight_cdf
+
+
+def by_drawing(w, t, n):
+    lengths = np.random.default_rng(0).normal(1, math.sqrt(0.5), 400_000)
+    scores = t * lengths
+    top = np.maximum(scores, t)
+    mine = np.exp(scores - top)
+    return np.mean(mine / (mine + np.exp(t - top) + (n - 2) * np.exp(-top)) <= w)
+
+
+def by_adding_up(w, t, n):
+    grid = np.linspace(-6, 8, 28_001)
+    density = np.exp(-((grid - 1) ** 2)) / math.sqrt(math.pi)
+    scores = np.c_[
+        t * grid, np.full(len(grid), t), np.full(len(grid), math.log(max(n - 2, 1e-300)))
+    ]
+    return np.sum(density * (softmax(scores)[:, 0] <= w)) * (grid[1] - grid[0])
+
+
+def by_the_length(w, t, n):
+    length = (math.log(w) - math.log1p(-w) + crowd(t, n)) / t
+    return 0.5 + 0.5 * math.erf(length - 1)
+
+
+def tied_at(low):
+    """A tie between the means at height `low`, everything else 12 lower."""
+    return lambda means, a, b: 12 * (means[a] + means[b]) + (low - 12) * means.sum(0)
+
+
+c, d = sp.symbols("c d", positive=True)
+lambda_a, lambda_b, m_aa, m_ab, m_bb = sp.symbols("lambda_a lambda_b m_aa m_ab m_bb", real=True)
+products = {q_a: (c, c), q_b: (c, c), m_aa: (1, 1), m_bb: (1, 1), m_ab: (0, 0)}
+
+
+def score_chain(start, *steps):
+    return derive((start, "definition"), *steps, where=products)
+
+
+start_a = lambda_a * (q_a * m_aa + q_b * m_ab) / sp.sqrt(d)
+start_b = lambda_b * (q_b * m_bb + q_a * m_ab) / sp.sqrt(d)
+score_a = score_chain(
+    start_a, (lambda_a * q_a / sp.sqrt(d), "orthonormal"), (c * lambda_a / sp.sqrt(d), "height")
+)
+score_b = score_chain(
+    start_b, (lambda_b * q_b / sp.sqrt(d), "orthonormal"), (c * lambda_b / sp.sqrt(d), "height")
+)
+
+
+RIGHT = {
+    "3.1": {
+        "the sum, high": both(10),
+        "push the others down": push_down,
+        "a common shift": gauge,
+        "a part no key sees": outside_the_span,
+        "logarithms of the weights": from_log_weights,
+        "the smallest height": just_enough,
+        "enormous": both(1e15),
+        "a list": lambda means, a, b: list(both(9)(means, a, b)),
+        "a column": lambda means, a, b: both(9)(means, a, b)[:, None],
+    },
+    "3.2": {
+        "shortest": (weight_of_a, log_odds),
+        "other way round": (
+            weight_chain((closed, "all at once"), (drawn, "multiply")),
+            odds_chain((ratio, "ratio"), (line, "logarithm")),
+        ),
+        "around the mean length": (
+            weight_of_a,
+            odds_chain(
+                (line, "logarithms"),
+                (t * (epsilon - 1) - sp.log(1 + (n - 2) * sp.exp(-t)), "take exp(t) out"),
+            ),
+        ),
+        "logarithms apart": (
+            weight_of_a,
+            odds_chain((sp.log(w) - sp.log(1 - w), "a ratio"), (line, "put w in")),
+        ),
+    },
+    "3.3": {
+        "closed form": law(),
+        "through the length": by_the_length,
+        "drawing 400,000 keys": by_drawing,
+        "adding up the density": by_adding_up,
+    },
+    "3.4": {
+        "jumps, the sum": ("B", both(10)),
+        "jumps, small letter": (" b ", both(7)),
+        "stays, pushed down": ("A", push_down),
+        "stays, tied low": ("A", tied_at(0.05)),
+        "wanders, tied at a half": ("C", tied_at(0.5)),
+        "jumps, tied far below zero": ("B", tied_at(-8)),
+        "between two descriptions": ("C", tied_at(2.4)),
+        "between two descriptions, the other": ("B", tied_at(2.4)),
+    },
+    "3.5": {
+        "chains": (score_a, score_b),
+        "height first": (
+            score_chain(
+                start_a,
+                (lambda_a * (c * m_aa + c * m_ab) / sp.sqrt(d), "height"),
+                (lambda_a * c / sp.sqrt(d), "orthonormal"),
+            ),
+            score_b,
+        ),
+        "formula": lambda beta, c, d: 2 * beta * c**2 / d,
+        "two variances": lambda beta, c, d: beta * (c / d**0.5) ** 2 + beta * (c / d**0.5) ** 2,
+        "a covariance matrix": lambda beta, c, d: (
+            np.array([c, -c]) @ (beta * np.eye(2)) @ np.array([c, -c]) / d
+        ),
+    },
+}
+
+WRONG = {
+    "3.1": {
+        "no scale (000-2)": (both(1), "leftover 52% at n = 8"),
+        "a unit vector": (both(0.5**0.5), "leftover 60% at n = 8"),
+        "only a": (lambda means, a, b: 20 * means[a], "only one of the two"),
+        "difference": (lambda means, a, b: 20 * (means[a] - means[b]), "pushed down, below"),
+        "expected lengths": (lambda means, a, b: 20 * means[a] + 30 * means[b], "a gap of -10 "),
+        "sign": (both(-20), "points away"),
+        "the mean of all": (lambda means, a, b: 20 * means.mean(0), "each of the 8"),
+        "product": (lambda means, a, b: 99 * means[a] * means[b], "comes between"),
+        "three": (three_keys, "ties with them"),
+        "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "has shape (2, 12)"),
+    },
+    "3.2": {
+        "k_b is random too (000-3)": (
+            (
+                weight_chain(
+                    (
+                        sp.exp(t * epsilon)
+                        / (sp.exp(t * epsilon) + sp.exp(t * sp.Symbol("epsilon_b")) + n - 2),
+                        "scores",
+                    ),
+                    (closed, "divide"),
+                ),
+                log_odds,
+            ),
+            "epsilon_b = ",
+        ),
+        "the others dropped (000-5)": (
+            (
+                weight_chain(
+                    (drawn, "scores"),
+                    (sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t)), "the rest is small"),
+                ),
+                log_odds,
+            ),
+            "step 2 of `weight_of_a`",
+        ),
+        "the length counts for both": (
+            (
+                weight_chain(
+                    (sp.exp(t * epsilon) / (2 * sp.exp(t * epsilon) + n - 2), "scores"),
+                    (1 / (2 + (n - 2) * sp.exp(-t * epsilon)), "divide"),
+                ),
+                log_odds,
+            ),
+            "step 1 of `weight_of_a`",
+        ),
+        "heights left in": (
+            (
+                weight_chain(
+                    (1 / (1 + (sp.exp(q_b) + n - 2) * sp.exp(-epsilon * q_a)), "divide"),
+                    (1 / (1 + (sp.exp(q_b) + n - 2) / sp.exp(epsilon * q_a)), "same"),
+                ),
+                log_odds,
+            ),
+            "still contains q_a, q_b",
+        ),
+        "not a line": (
+            (weight_of_a, odds_chain((sp.log(drawn / (1 - drawn)), "put in"), (ratio, "simplify"))),
+            "straight line",
+        ),
+        "odds, not log-odds": (
+            (
+                weight_of_a,
+                odds_chain((sp.exp(t * epsilon) / (sp.exp(t) + n - 2), "odds"), (line, "log")),
+            ),
+            "step 1 of `log_odds`",
+        ),
+        "one step": ((weight_of_a, odds_chain((line, "clear"))), "1 of at least 2"),
+        "the second is missing": ((weight_of_a, 1.0), "derive"),
+    },
+    "3.3": {
+        "k_b random too (000-3)": (law(lambda t: t * t), "treats k_b as random"),
+        "a half as deviation": (law(lambda t: t * t / 4), "not a standard deviation"),
+        "root twice": (law(lambda t: t * t / 2**0.5), "root is taken twice"),
+        "others left out (000-5)": (law(rivals=lambda t, n: t), "left out"),
+        "the other tail": (law(turn=-1), "*above* w"),
+        "uniform": (lambda w, t, n: w, "this is w itself"),
+        "a density": (
+            lambda w, t, n: math.exp(-((math.log(w / (1 - w)) / t) ** 2)) / (t * w * (1 - w)),
+            "between 0 and 1",
+        ),
+        "overflow": (law(rivals=lambda t, n: math.log(math.exp(t) + n - 2)), "OverflowError"),
+        "always a half": (lambda w, t, n: 0.5, "is 0.5, the measured"),
+    },
+    "3.4": {
+        "always the average": (("A", both(10)), "half as long as its mean gets weight"),
+        "wanders (002-6)": (("C", both(10)), "not spread like this"),
+        "the mean of the others": (("D", both(10)), "never had more than"),
+        "grows with the length (004-4)": (("E", both(10)), "one of length 4 gets 1.0000"),
+        "always v_a (000-4)": (("F", both(10)), "shorter than its mean"),
+        "jumps, though pushed down (001-2)": (("B", push_down), "nothing jumps"),
+        "3.1 is wrong": (("B", both(1)), "settle 3.1 first"),
+        "3.1 is empty": (("B", None), "answer 3.1 first"),
+        "a word": (("switches", both(10)), "one of the letters"),
+        "a number": ((2, both(10)), "`behaviour` is 2"),
+    },
+    "3.5": {
+        "lengths squared (003-6)": (
+            (
+                score_chain(start_a, (lambda_a**2 * c / sp.sqrt(d), "drawn keys"), (c, "mean")),
+                score_b,
+            ),
+            "step 1 of `score_a`",
+        ),
+        "no sqrt(d) (003-4)": (
+            (
+                score_a,
+                score_chain(start_b, (lambda_b * q_b, "orthonormal"), (c * lambda_b, "height")),
+            ),
+            "step 1 of `score_b`",
+        ),
+        "stops early": (
+            (
+                score_chain(
+                    start_a,
+                    (lambda_a * q_a * m_aa / sp.sqrt(d), "orthogonal"),
+                    (lambda_a * q_a / sp.sqrt(d), "unit"),
+                ),
+                score_b,
+            ),
+            "still contains q_a",
+        ),
+        "swapped": ((score_b, score_a), "must start"),
+        "no 1/d (003-4)": (lambda beta, c, d: 2 * beta * c**2, "sqrt(d) is missing"),
+        "1/sqrt(d)": (lambda beta, c, d: 2 * beta * c**2 / d**0.5, "squared in a variance"),
+        "one key": (lambda beta, c, d: beta * c**2 / d, "not one"),
+        "doubled again": (lambda beta, c, d: 4 * beta * c**2 / d, "not doubled again"),
+        "beta squared": (lambda beta, c, d: 2 * beta**2 * c**2 / d, "already a variance"),
+        "c not squared": (lambda beta, c, d: 2 * beta * c / d, "by its square"),
+        "deviation": (lambda beta, c, d: math.sqrt(2 * beta / d) * c, "standard deviation"),
+        "the mean (003-7)": (lambda beta, c, d: 0.0, "mean of the gap"),
+        "drawn keys in the query (003-5)": (
+            lambda beta, c, d: (8 * beta + 4 * beta**2) * c**2 / d,
+            "made of the drawn keys",
+        ),
+        "a guess": (lambda beta, c, d: 1.0, "is 1, the measured variance"),
+    },
+}
