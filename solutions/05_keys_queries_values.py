@@ -160,12 +160,13 @@ for ax, (i, j) in zip(plots.panels(2, height=3.9), ((0, 1), (1, 2)), strict=True
         places = (points - tokens[1]) @ view[:, [i, j]]
         plots.scatter(places, label=name, colour=colour, size=size, **axes)
     ax.set(aspect="equal", ylim=(-0.15, 1.75))
-distance = np.linalg.norm(mixtures @ tokens - u_b, axis=1).min()
-print(f"nearest of 4,000 mixtures: {distance:.2f} lengths away; exactly {np.sqrt(2 / 5):.2f}")
+for added in (None, "d"):
+    gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
+    print(f"added {added!s:4}  nearest of 4,000 mixtures to u_b: {gaps.min():.2f} lengths")
 
 # %% [markdown]
 # Left, the triangle of all mixtures from the front; right, from its edge. Whatever the weights, the output is somewhere
-# on this triangle. Where is $u_b$? Replace `three_tokens(*np.eye(4))` by one with `added="d"` and look again.
+# on this triangle. Where is $u_b$? And does adding $u_d$ to $x_2$ bring the triangle nearer?
 
 # %% [markdown]
 # ### 5.3 Three matrices
