@@ -59,26 +59,44 @@ def _attend_numpy(q, k, v, mask, causal, scale, need_weights):
     dtype = np.promote_types(q.dtype, np.float32)  # NumPy can store half precision, not compute it
     weights = np.zeros((*batch, T, S), dtype) if need_weights else None
     context = np.zeros((*np.broadcast_shapes(tuple(batch), v.shape[:-2]), T, dv), dtype)
-    for rows, keys in _row_blocks(q, S, causal):
+    for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
         queries = q[..., rows, :].astype(dtype) * scale  # cheaper than scaling the scores
         out = weights[..., rows, keys] if need_weights else None
         scores = np.matmul(queries, k[..., keys, :].mT, out=out, dtype=dtype)
-        _hide(scores, mask, rows, keys, causal)
+        _hide(scores, _part(mask, rows, keys), causal)
         context[..., rows, :] = _softmax_in_place(scores) @ v[..., keys, :]
     return tuple(x if x is None else x.astype(q.dtype, copy=False) for x in (context, weights))
 
 
 def _attend_torch(q, k, v, mask, causal, scale):
-    contexts, weights, S = [], [], k.shape[-2]
-    for rows, keys in _row_blocks(q, S, causal):
-        scores = (q[..., rows, :] * scale) @ k[..., keys, :].mT
-        seeing = _hide_torch(scores, mask, rows, keys, causal)
-        weights.append(scores.softmax(-1) if seeing is None else scores.softmax(-1) * seeing)
-        contexts.append(weights[-1] @ v[..., keys, :])
-    if len(weights) == 1:
-        return contexts[0], weights[0]
-    cat, pad = sys.modules["torch"].cat, sys.modules["torch"].nn.functional.pad
-    return cat(contexts, -2), cat([pad(w, (0, S - w.shape[-1])) for w in weights], -2)
+    T, S = q.shape[-2], k.shape[-2]
+    split = causal and q.device.type == "cpu"  # nothing to skip otherwise, or faster in one step
+    blocks = list(_row_blocks(T, S, _num_rows(q, S) if split else T, causal))
+    if len(blocks) == 1:
+        return _block_torch(q, k, v, mask, causal, scale)
+    cut = ((q[..., r, :], k[..., c, :], v[..., c, :], _part(mask, r, c)) for r, c in blocks)
+    return _stacked(blocks, (_block_torch(*parts, causal, scale) for parts in cut), S)
+
+
+def _block_torch(q, k, v, mask, causal, scale):
+    scores = (q * scale) @ k.mT  # cheaper than scaling the scores
+    seeing = _hide_torch(scores, mask, causal)
+    weights = sys.modules["torch"].softmax(scores, -1, out=None if scores.requires_grad else scores)
+    weights = weights if seeing is None else weights * seeing
+    return weights @ v, weights
+
+
+def _stacked(blocks, results, S):
+    """The (context, weights) of each block in turn, one below the other, the weights S wide."""
+    torch, contexts, weights = sys.modules["torch"], [], []
+    for (rows, keys), (context, block) in zip(blocks, results, strict=True):
+        contexts.append(context)
+        if block.requires_grad:  # gradients flow back through cat, not through a filled array
+            weights.append(torch.nn.functional.pad(block, (0, S - keys.stop)))
+        else:
+            weights = weights or [block.new_zeros(*block.shape[:-2], blocks[-1][0].stop, S)]
+            weights[0][..., rows, keys] = block
+    return torch.cat(contexts, -2), weights[0] if len(weights) == 1 else torch.cat(weights, -2)
 
 
 def _attend_fused(q, k, v, mask, causal, scale):
@@ -87,52 +105,53 @@ def _attend_fused(q, k, v, mask, causal, scale):
     if causal and not square:  # torch aligns its own causal mask top-left
         below = causal_mask(q.shape[-2], k.shape[-2], like=q)
         mask = below if mask is None else mask & below
-    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    four = (None,) * (2 - len(batch))  # the fast kernel wants four axes
-    q, k, v = (x.expand(*batch, *x.shape[-2:])[four] for x in (q, k, v))
+    batch = _joint("scores and v", q.shape[:-2], v.shape[:-2])
+    four = (1,) * (2 - len(batch)) + batch  # the fast kernel wants four axes, of a mask two or four
+    q, k, v = (_spread(x, (*four, *x.shape[-2:])) for x in (q, k, v))
+    mask = mask[None] if mask is not None and mask.ndim == 3 else mask
     sdpa = sys.modules["torch"].nn.functional.scaled_dot_product_attention
     context = sdpa(q, k, v, attn_mask=mask, is_causal=square, scale=scale)
     return context.reshape(*batch, *context.shape[-2:]), None
 
 
-def _row_blocks(q, S, causal):
-    """Yield (rows, keys): queries few enough that their scores stay in the cache, and keys in reach.
+def _num_rows(q, S):
+    """How many queries to take at a time, so that their scores stay in the cache."""
+    return max(MIN_ROWS, BLOCK // max(1, math.prod(q.shape[:-2]) * S))
 
-    A causal block never touches the keys after its last query, so half of the work is not done.
+
+def _row_blocks(T, S, size, causal):
+    """Yield (rows, keys): slices of at most size queries, and of the keys that they may look at.
+
+    A causal block leaves out the keys after its last query, which saves half of the work.
     """
-    T = q.shape[-2]
     blind = max(T - S, 0) if causal else 0  # queries before the first key
     if blind:
         yield slice(0, blind), slice(0, 0)
-    size = max(MIN_ROWS, BLOCK // max(1, math.prod(q.shape[:-2]) * S))
-    size = T if is_tensor(q) and q.device.type != "cpu" else size
     for start in range(blind, max(T, 1), max(size, 1)):
         stop = min(start + size, T)
         yield slice(start, stop), slice(0, S - T + stop if causal else S)
 
 
-def _hide(scores, mask, rows, keys, causal):
+def _hide(scores, mask, causal):
     """Set the scores of one block to -inf, in place, where a query may not look."""
     if mask is not None:
-        np.copyto(scores, -np.inf, where=~_part(mask, rows, keys))
-    if causal:  # the keys of a block end with its last query: only its last square is cut
+        np.copyto(scores, -np.inf, where=~mask)
+    if causal:  # the last key is the last query's: later keys fill the corner of the last square
         corner = scores[..., -scores.shape[-2] :]
         np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape[-2:]))
 
 
-def _hide_torch(scores, mask, rows, keys, causal):
-    """The same, except in rows without any key: a softmax of -inf alone has no value and no gradient.
+def _hide_torch(scores, mask, causal):
+    """The same, but for rows without a key, since softmax of -inf alone has no value and no gradient.
 
-    Returns which rows (..., T, 1) have a key at all, or None if all have.
+    Returns which rows (..., T, 1) have a key, or None if all have: the others are still to be zeroed.
     """
-    if mask is None and not causal:
-        return None
-    if mask is None:
+    if mask is None and causal:
         corner = scores[..., -scores.shape[-2] :]
         corner += _bias(causal_mask(*corner.shape[-2:], like=scores), scores.dtype)
+    if mask is None:
         return None
-    look = _part(mask, rows, keys)
-    look = look & causal_mask(*scores.shape[-2:], like=scores) if causal else look
+    look = mask & causal_mask(*scores.shape[-2:], like=scores) if causal else mask
     seeing = look.any(-1, keepdim=True)
     scores += _bias(look | ~seeing, scores.dtype)
     return None if seeing.all() else seeing
@@ -144,6 +163,8 @@ def _bias(look, dtype):
 
 
 def _part(mask, rows, keys):
+    if mask is None:
+        return None
     return mask[..., rows if mask.shape[-2] > 1 else slice(None), keys]
 
 
@@ -207,10 +228,12 @@ def _misfit(names, one, other):
 
 def _joint(names, one, other):
     try:
-        return np.broadcast_shapes(one, other)
+        return one if one == other else np.broadcast_shapes(one, other)
     except ValueError:
         raise _misfit(names, one, other) from None
 
 
 def _spread(x, shape):
+    if x.shape == shape:
+        return x
     return x.expand(shape) if is_tensor(x) else np.broadcast_to(x, shape)
