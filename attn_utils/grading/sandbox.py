@@ -14,10 +14,13 @@ from pathlib import Path
 NEW_USER, NEW_MOUNT, NEW_PID = 0x10000000, 0x00020000, 0x20000000
 NEW_NET, NEW_IPC, NEW_UTS = 0x40000000, 0x08000000, 0x04000000
 REC_PRIVATE, NOSUID_NODEV, DETACH = 0x4000 | 0x40000, 0x2 | 0x4, 0x2
+HERE, RECURSIVE, EMPTY_PATH = -100, 0x8000, 0x1000  # AT_FDCWD, AT_RECURSIVE, AT_EMPTY_PATH
 OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442
+CLONE_TREE, FROM_EMPTY_PATH, RDONLY, NOSUID, NODEV = 0x1 | 0x80000, 0x4, 0x1, 0x2, 0x4
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 SET_SECCOMP, SET_NO_NEW_PRIVS = 22, 38
 EPERM, ENOSYS = 1, 38
+SCRATCH = "/scratch"  # a child's own folder; not /tmp, below which Python itself may be installed
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
 # processes, tracing, shared memory, mounts, keys ...) answers "Operation not permitted".
@@ -78,7 +81,7 @@ def readable_paths():
     """Return the folders a student's code may read: Python, installed packages, this package."""
     installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    python.append(sysconfig.get_config_var("LIBDIR"))
+    python.append(sysconfig.get_config_var("LIBDIR") or "")
     ours = str(Path(__file__).resolve().parents[1])
     system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
     paths = sorted({path for path in [*system, *python, *installed, ours] if os.path.isdir(path)})
@@ -96,26 +99,27 @@ def build_root(paths):
         (target.parent if path in devices else target).mkdir(parents=True, exist_ok=True)
         if path in devices:
             target.touch()
-        _libc("syscall", MOVE_MOUNT, tree, b"", -100, str(target), 0x4)
+        _libc("syscall", MOVE_MOUNT, tree, b"", HERE, str(target), FROM_EMPTY_PATH)
         os.close(tree)
-    os.mkdir("/tmp/tmp")
+    os.mkdir("/tmp" + SCRATCH)
     os.chdir("/tmp")
     _libc("pivot_root", ".", ".")
     _libc("umount2", ".", DETACH)
-    _set_read_only("/", 0)
+    _set_mount(HERE, "/", 0, RDONLY | NOSUID | NODEV)
     os.chdir("/")
 
 
 def _read_only_tree(path):
-    tree = _libc("syscall", OPEN_TREE, -100, path, 0x1 | 0x80000 | 0x8000)
-    _set_read_only(tree, 0x8000, nodev=not path.startswith("/dev/"))
+    """Return a handle on a detached, read-only copy of the mounts at and below `path`."""
+    tree = _libc("syscall", OPEN_TREE, HERE, path, CLONE_TREE | RECURSIVE)
+    nodev = 0 if path.startswith("/dev/") else NODEV
+    _set_mount(tree, b"", EMPTY_PATH | RECURSIVE, RDONLY | NOSUID | nodev)
     return tree
 
 
-def _set_read_only(mount, flags, nodev=True):
-    attributes = struct.pack("<QQQQ", 0x1 | 0x2 | (0x4 if nodev else 0), 0, 0, 0)
-    where = (mount, b"", flags | 0x1000) if isinstance(mount, int) else (-100, mount, flags)
-    _libc("syscall", MOUNT_SETATTR, *where, attributes, len(attributes))
+def _set_mount(folder, path, flags, attributes):
+    packed = struct.pack("<QQQQ", attributes, 0, 0, 0)
+    _libc("syscall", MOUNT_SETATTR, folder, path, flags, packed, len(packed))
 
 
 def fork_alone():
@@ -133,7 +137,7 @@ def lock_in(*, base, memory, seconds, disk):
     """Shut this process in for good; sizes in bytes, `base` the address space it has already."""
     _libc("unshare", NEW_MOUNT)
     uid = secrets.randbelow(1 << 28) + (1 << 30) if os.geteuid() == 0 else None
-    _libc("mount", "tmpfs", "/tmp", "tmpfs", NOSUID_NODEV, f"mode=1777,size={disk},nr_inodes=1000")
+    _libc("mount", "tmpfs", SCRATCH, "tmpfs", NOSUID_NODEV, f"mode=1777,size={disk},nr_inodes=1000")
     limit(base=base, memory=memory, seconds=seconds, disk=disk)
     if uid is not None:  # RLIMIT_NPROC spares root; a uid of its own shares it with nobody
         os.setgroups([])
@@ -141,9 +145,9 @@ def lock_in(*, base, memory, seconds, disk):
         os.setresuid(uid, uid, uid)
     _libc("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
     _libc("prctl", SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    restrict_files({"/": 0b1100, "/dev": 0b110, "/tmp": ~0})
+    restrict_files({"/": 0b1100, "/dev": 0b110, SCRATCH: ~0})
     restrict_calls()
-    os.chdir("/tmp")
+    os.chdir(SCRATCH)
 
 
 def limit(*, base, memory, seconds, disk):

@@ -116,7 +116,7 @@ class Session:
     def __init__(self, zygote, cells, limits=None):
         self.zygote, self.cells, self.limits = zygote, dict(cells), limits or Limits()
         self.errors, self.fatal, self.output, self.cpu = {}, set(), "", 0.0
-        self.channel, self.busy, self.num_children, self.num_requests = None, False, 0, 0
+        self.channel, self.busy, self.num_children, self.num_requests = None, None, 0, 0
         self.deadline = time.monotonic() + self.limits.total
 
     def __enter__(self):
@@ -136,16 +136,15 @@ class Session:
 
     def answers(self, names, seconds):
         """Return an Answer for each name; together they have `seconds` from now."""
-        if self.busy:  # a judge that was stopped has left its question open
-            self._end(self.channel)
+        self._end(self.busy)  # of a question that a judge, stopped from outside, has left open
         self.run()
         return [Answer(self, name, seconds) for name in names]
 
     def _run_cell(self, number):
         try:
             found = self.request("run", number, self.cells[number], seconds=self.limits.cell)
-        except NotYet as error:
-            self.errors[number] = str(error)
+        except (NotYet, NotAttempted) as error:
+            self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, Stopped)):
                 self.fatal.add(number)
         else:
@@ -169,7 +168,8 @@ class Session:
         if line is None or line is not self.channel:
             return "it had been ended"
         self.channel = None
-        line.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits on it
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits on it
         line.close()
         code, cpu = self.zygote.end()
         self.cpu += cpu
@@ -180,13 +180,15 @@ class Session:
 
         late: what to say when it is not done in `seconds`.
         """
-        if self.channel is None or self._left() <= 0:
-            raise Stopped(self._used_up())
-        if seconds > self._left():
-            seconds, late = self._left(), self._used_up()
+        if self.channel is None and self._left() > 0:
+            raise Stopped(f"the notebook had stopped its process {self.num_children} times.")
         late = late or f"it did not finish within {seconds:g} seconds."
+        if seconds > self._left():
+            seconds, late = self._left(), f"the notebook used up its {self.limits.total:g} seconds."
+        if seconds <= 0:
+            raise Late(late)
         self.num_requests += 1
-        message = {"id": self.num_requests, "do": do, "with": what, "seconds": max(seconds, 0.001)}
+        message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
         with self._guarding(self.channel, late):
             found = self._exchange(channel.encode(message), time.monotonic() + seconds + GRACE)
         if "error" in found:
@@ -197,7 +199,7 @@ class Session:
     @contextlib.contextmanager
     def _guarding(self, line, late):
         """Turn whatever goes wrong on the way into one sentence and an ended child."""
-        self.busy = True
+        self.busy = line
         try:
             yield
         except TimeoutError:
@@ -212,7 +214,7 @@ class Session:
             self._end(line)  # a reply left half read would be taken for the next one
             raise
         finally:
-            self.busy = False
+            self.busy = None if self.busy is line else self.busy
 
     def _exchange(self, body, deadline):
         line, number = self.channel, self.num_requests
@@ -231,11 +233,6 @@ class Session:
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
         return NotYet(f"the cell of {name} did not run: {failed[-1]}")
-
-    def _used_up(self):
-        if self._left() <= 0:
-            return f"the notebook had used up its {self.limits.total:g} seconds."
-        return f"the notebook had stopped its process {self.num_children} times."
 
 
 def _reader(line, deadline):

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 
 from attn_utils.grading import child, sandbox
 
@@ -21,6 +22,8 @@ def main(control, *, preload, sandboxed):
         base = address_space()
         if sandboxed:
             sandbox.build_root(sandbox.readable_paths())
+            os.environ.update(HOME=sandbox.SCRATCH, TMPDIR=sandbox.SCRATCH)
+            tempfile.tempdir = None
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
