@@ -102,6 +102,7 @@ RIGHT = {
         "one head each": (one_each(20),),
         "the other way round": (other_way_round,),
         "unequal lengths": (one_each(60, 12),),
+        "no longer than it must be": (one_each(10),),
         "push the others down": (push_down,),
         "push the rest down twice": (push_down_the_rest_twice,),
         "lift and push": (lift_and_push,),

@@ -1,5 +1,7 @@
 """Questions 4.1-4.5, two heads whose outputs are averaged; judges simulate the student's queries."""
 
+from statistics import NormalDist
+
 import numpy as np
 
 from ..chains import judge_chain
@@ -10,6 +12,7 @@ from ..frames import (
     frames,
     keys_of_random_length,
     noise_for,
+    noisy_keys,
     weights_of,
 )
 from ..reading import array, vector
@@ -20,6 +23,9 @@ LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left e
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
 ENOUGH = 0.85  # share of draws that must be near: failures only fall like 1/t
 DRAWS = 4000
+# The length of k_a in each draw: N(1, 1/2) at evenly spread probabilities, so that the share of good
+# draws, and with it the verdict, is the same for every seed.
+LENGTHS = np.array([NormalDist(1, 0.5**0.5).inv_cdf((k + 0.5) / DRAWS) for k in range(DRAWS)])
 
 
 def _pair(queries_of, means, a, b):
@@ -98,7 +104,8 @@ def heads_survive(rng, two_head_queries):
     for n, d in ((10, 14), (4, 6)):
         means, (a, b) = frame(rng, n, d), map(int, rng.choice(n, 2, replace=False))
         pair = _pair(two_head_queries, means, a, b)
-        keys = keys_of_random_length(rng, means, a, DRAWS, noise_for(*pair))
+        keys = noisy_keys(rng, means, DRAWS, noise_for(*pair))
+        keys[:, a] += np.outer(LENGTHS - 1, means[a])
         keys = keys[keys[:, a] @ means[a] > 0]
         shares.append(_share_near(keys, pair, a, b))
         if shares[-1] < ENOUGH:
