@@ -116,8 +116,8 @@ def _finish(notebook):
         wanted = _cell_id(cell, role, name)
         taken[wanted] = taken.get(wanted, 0) + 1
         cell.id = wanted if taken[wanted] == 1 else f"{wanted}-{taken[wanted]}"
-        if role in ("answer", "check", "written"):
-            cell.metadata["nbgrader"] = _nbgrader(role, name, cell.id)
+        if role:
+            cell.metadata["nbgrader"] = _nbgrader(cell, role, name)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     pairing = {
         "cell_metadata_filter": f"{','.join(ROLES)},tags,-all",
@@ -147,14 +147,17 @@ def _only_part(question):
     return next(part.kind for part in register.find(question).parts if part.judge)
 
 
-def _nbgrader(role, name, grade_id):
-    question, _, kind = name.partition(" ")
-    parts = register.find(question).parts
-    mark = {"schema_version": 3, "grade_id": grade_id, "task": False}
-    mark |= {"grade": role != "answer", "locked": role == "check", "solution": role != "check"}
-    if role != "answer":
+def _nbgrader(cell, role, name):
+    """nbgrader's mark for a cell. What only instructors see is a solution too: nbgrader blanks it."""
+    mark = {"schema_version": 3, "grade_id": cell.id, "task": False}
+    mark |= {"locked": role == "check", "solution": role != "check"}
+    mark["grade"] = role in ("check", "written") or cell.cell_type == "markdown"
+    if role in ("check", "written"):
+        question, _, kind = name.partition(" ")
         wanted = kind or ("written" if role == "written" else _only_part(question))
-        mark["points"] = next(part.points for part in parts if part.kind == wanted)
+        mark["points"] = register.find(question).part(wanted).points
+    elif mark["grade"]:  # nbgrader insists that a markdown solution be worth something
+        mark["points"] = 0
     return mark
 
 
