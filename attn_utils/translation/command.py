@@ -41,9 +41,16 @@ def main(argv=None):
         return 2
 
 
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not a positive number")
+    return number
+
+
 def _parser(verb):
     parser = _Parser(prog=f"attn translate {verb}", usage=USE)
-    parser.add_argument("--threads", type=int, help="CPU threads; torch decides if not given")
+    parser.add_argument("--threads", type=_positive, help="CPU threads; torch decides if not given")
     return parser
 
 
@@ -60,7 +67,9 @@ def _train(argv):
     parser.add_argument("--attention", default="dot", choices=list(SLOTS))
     parser.add_argument("--preset", default="default", choices=list(PRESETS))
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tokens", type=int, help="budget in target subwords, if not the preset's")
+    parser.add_argument(
+        "--tokens", type=_positive, help="budget in target subwords, if not the preset's"
+    )
     parser.add_argument("--data", metavar="DIR", help="folder of Multi30k's raw files")
     parser.add_argument(
         "--out", metavar="RUN", required=True, help="a run left there is carried on"
@@ -102,7 +111,7 @@ def _score(argv):
     parser.add_argument("run", metavar="RUN")
     parser.add_argument("--source", metavar="FILE", required=True)
     parser.add_argument("--reference", metavar="FILE", required=True)
-    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--beam", type=_positive, default=1)
     options = _options(parser, argv)
     sources, references = read_parallel(options.source, options.reference)
     hypotheses = Run.load(options.run).translate(sources, beam_size=options.beam)
@@ -115,7 +124,7 @@ def _sentence(argv):
     parser = _parser("SENTENCE")
     parser.add_argument("sentence")
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--beam", type=_positive, default=5)
     options = _options(parser, argv)
     if not options.sentence.strip():
         raise DataError("the sentence is empty.")

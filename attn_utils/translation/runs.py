@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from attn_utils.translation.batches import pad_source
+from attn_utils.translation.batches import collate, pad_source
 from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import DataError
 from attn_utils.translation.decoding import beam, greedy
@@ -54,7 +55,7 @@ class Run(NamedTuple):
         return cls(model.eval(), vocabulary)
 
     def search(self, sentences, *, beam_size=1, length_penalty=1.0):
-        """Sentences (one batch) -> Decoded, with ids of source, end mark included, first."""
+        """One batch of sentences -> Decoded; a beam of one is greedy search."""
         sources = [self.vocabulary.encode(sentence) for sentence in sentences]
         device = next(self.model.parameters()).device
         source, lengths = pad_source(sources, device)
@@ -81,3 +82,27 @@ class Run(NamedTuple):
             for i, ids in zip(rows, decoded.tokens, strict=True):
                 results[i] = self.vocabulary.decode(ids)
         return results
+
+    @torch.inference_mode()
+    def word_weights(self, pairs):
+        """Teacher-forced attention from word to word: for each pair an array (target words, source words).
+
+        Subwords of one source word add up, those of one target word are averaged; end marks are left out.
+        """
+        encoded = [tuple(map(self.vocabulary.encode, pair)) for pair in pairs]
+        batch = collate(encoded, next(self.model.parameters()).device)
+        self.model.eval()
+        memory = self.model.encode(batch.source, batch.lengths)
+        _, weights, _ = self.model.decode(batch.inputs, memory)
+        return [
+            self._membership(target, average=True).T
+            @ w[: len(target), : len(source)].cpu().numpy()
+            @ self._membership(source)
+            for (source, target), w in zip(encoded, weights, strict=True)
+        ]
+
+    def _membership(self, ids, *, average=False):
+        """(pieces, words), 1 where the piece belongs to the word; with average, columns sum to one."""
+        numbers = self.vocabulary.word_numbers(ids)
+        member = np.eye(numbers[-1] + 1)[numbers]
+        return member / member.sum(0) if average else member

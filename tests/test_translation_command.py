@@ -1,0 +1,103 @@
+"""`attn translate`: what it prints, and one sentence for everything that can go wrong."""
+
+import json
+
+import pytest
+
+from attn_utils.translation import command, config
+from attn_utils.translation.command import main
+from attn_utils.translation.config import Config
+from attn_utils.translation.corpora import embedded
+
+TINY = Config(
+    vocabulary=150, embedding=16, width=16, batch_tokens=200, tokens=1500, warmup=3, rate=1e-2
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run folder made by the command itself, on a corpus small enough for a test."""
+    folder = tmp_path_factory.mktemp("translate") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(config.PRESETS, "default", TINY)
+        small = embedded(num_train=40, num_val=2, num_test=3)
+        patch.setattr(command, "load", lambda name, data: small)
+        assert main(["train", "--attention", "mean", "--seed", "7", "--out", str(folder)]) == 0
+    return folder
+
+
+def refuse(capsys, *argv):
+    """The one sentence that the command refuses with."""
+    assert main(list(map(str, argv))) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and err.strip().endswith(".")
+    return err
+
+
+def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    assert record["command"] == "attn translate train --attention mean --seed 7 --out RUN"
+    assert record["config"]["attention"] == "mean" and record["config"]["seed"] == 7
+    assert len(record["hypotheses"]) == len(record["counts"]) == 3
+    assert record["metrics"][-1]["tokens"] >= TINY.tokens and record["cpu_seconds"] > 0
+    assert set(record["test"]) == {"perplexity", "greedy", "beam 5"}
+
+
+def test_score_prints_bleu_with_its_signature(run, tmp_path, capsys):
+    source, reference = tmp_path / "a.de", tmp_path / "a.en"
+    source.write_text("Der Hund schläft.\nDie Frau wartet.\n", encoding="utf-8")
+    reference.write_text("The dog is sleeping.\nThe woman is waiting.\n", encoding="utf-8")
+    assert main(["score", str(run), "--source", str(source), "--reference", str(reference)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("BLEU ") and "tok:13a" in out
+
+
+def test_a_sentence_is_translated_on_one_line(run, capsys):
+    assert main(["Der Hund schläft.", str(run)]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "reference", "claim"),
+    [
+        (b"", b"One.\n", "is empty"),
+        (b"Eins.\nZwei.\n", b"One.\n", "2 lines"),
+        (b"Hund " * 2000 + b"\n", b"Dog.\n", "line 1 has"),
+        (b"\xff\xfe\n", b"One.\n", "not UTF-8"),
+    ],
+)
+def test_a_bad_file_gets_one_sentence(run, tmp_path, capsys, source, reference, claim):
+    (tmp_path / "a.de").write_bytes(source)
+    (tmp_path / "a.en").write_bytes(reference)
+    files = ["--source", tmp_path / "a.de", "--reference", tmp_path / "a.en"]
+    assert claim in refuse(capsys, "score", run, *files)
+
+
+def test_a_missing_run_gets_one_sentence(tmp_path, capsys):
+    assert "no finished run" in refuse(capsys, "Ein Hund.", tmp_path / "nowhere")
+
+
+def test_an_empty_sentence_gets_one_sentence(run, capsys):
+    assert "empty" in refuse(capsys, " ", run)
+
+
+def test_an_unknown_option_gets_one_sentence(capsys):
+    assert "--colour" in refuse(capsys, "train", "--out", "x", "--colour", "red")
+
+
+def test_missing_data_gets_one_sentence(tmp_path, capsys):
+    error = refuse(
+        capsys, "train", "--preset", "full", "--data", tmp_path, "--out", tmp_path / "run"
+    )
+    assert "is missing" in error and "embedded corpus" in error
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("option", [["--beam", "0"], ["--beam", "-3"]])
+def test_a_beam_needs_at_least_one_hypothesis(run, capsys, option):
+    assert "--beam" in refuse(capsys, "Ein Hund.", run, *option)
+
+
+def test_help_shows_the_three_forms(capsys):
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.count("attn translate") == 3

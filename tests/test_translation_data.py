@@ -1,0 +1,182 @@
+"""Text on its way to tensors: corpora, vocabulary, batches."""
+
+import gzip
+import hashlib
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_utils.translation import corpora
+from attn_utils.translation.batches import bucket, collate
+from attn_utils.translation.corpora import DataError, read_lines, read_parallel
+from attn_utils.translation.vocabulary import BOS, EOS, PAD, Vocabulary
+
+TEXTS = ["Ein Hund rennt über die Wiese.", "A dog is running, quickly."] * 3
+VOCABULARY = Vocabulary.learn(TEXTS, size=80)
+
+
+@given(st.lists(st.sampled_from("Hund dog über is".split()), min_size=1).map(" ".join))
+def test_text_survives_the_vocabulary(text):
+    assert VOCABULARY.decode(VOCABULARY.encode(text)) == text
+
+
+def test_punctuation_survives_the_vocabulary():
+    assert VOCABULARY.decode(VOCABULARY.encode(TEXTS[1])) == TEXTS[1]
+
+
+def test_learning_twice_gives_the_same_vocabulary():
+    again = Vocabulary.learn(TEXTS, size=80)
+    assert again.tokenizer.to_str() == VOCABULARY.tokenizer.to_str()
+
+
+def test_decoding_stops_at_the_end_mark():
+    ids = VOCABULARY.encode("Ein Hund")
+    assert VOCABULARY.decode([*ids, EOS, *ids]) == "Ein Hund"
+
+
+def test_each_punctuation_mark_is_a_word():
+    ids = VOCABULARY.encode("A dog, quickly.")
+    words = {}
+    for piece, number in zip(VOCABULARY.pieces(ids), VOCABULARY.word_numbers(ids), strict=True):
+        words[number] = words.get(number, "") + piece.strip("\u2581")
+    assert list(words.values()) == ["A", "dog", ",", "quickly", "."]
+
+
+def test_inputs_are_targets_one_step_later():
+    batch = collate([([5, 6, 7], [8]), ([5], [8, 9, 10])])
+    assert batch.source.tolist() == [[5, 6, 7, EOS], [5, EOS, PAD, PAD]]
+    assert batch.lengths.tolist() == [4, 2]
+    assert batch.inputs.tolist() == [[BOS, 8, PAD, PAD], [BOS, 8, 9, 10]]
+    assert batch.targets.tolist() == [[8, EOS, PAD, PAD], [8, 9, 10, EOS]]
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80))
+def test_buckets_hold_every_pair_once_and_keep_to_their_size(lengths):
+    pairs = [([4] * s, [4] * t) for s, t in lengths]
+    groups = bucket(pairs, max_tokens=60, generator=torch.Generator().manual_seed(0))
+    assert sorted(i for group in groups for i in group) == list(range(len(pairs)))
+    for group in groups:
+        longest = max(max(len(pairs[i][0]), len(pairs[i][1])) + 1 for i in group)
+        assert len(group) == 1 or longest * len(group) <= 60
+
+
+def test_buckets_waste_little_on_padding():
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.randint(5, 30, (2000,), generator=generator).tolist()
+    pairs = [([4] * n, [4] * n) for n in lengths]
+    groups = bucket(pairs, max_tokens=500, generator=generator)
+    padded = sum(len(group) * max(lengths[i] for i in group) for group in groups)
+    assert sum(lengths) / padded > 0.95
+
+
+def fake_multi30k(folder, monkeypatch):
+    """Six small files under Multi30k's names, with checksums to match."""
+    checksums = {}
+    for name in corpora.CHECKSUMS:
+        data = gzip.compress("eins\u2028zwei\ndrei\n".encode())
+        (folder / name).write_bytes(data)
+        checksums[name] = hashlib.sha256(data).hexdigest()
+    monkeypatch.setattr(corpora, "CHECKSUMS", checksums)
+
+
+def test_lines_end_at_newlines_alone(tmp_path, monkeypatch):
+    fake_multi30k(tmp_path, monkeypatch)
+    assert corpora.multi30k(tmp_path).val == [
+        ("eins\u2028zwei", "eins\u2028zwei"),
+        ("drei", "drei"),
+    ]
+
+
+def test_the_environment_names_the_data_folder(tmp_path, monkeypatch):
+    fake_multi30k(tmp_path, monkeypatch)
+    monkeypatch.setenv("ATTN_DATA", str(tmp_path))
+    assert len(corpora.load("multi30k").test) == 2
+
+
+def one_sentence(error):
+    """The message, after checking that it is a single sentence."""
+    message = str(error.value)
+    assert message.endswith(".") and "\n" not in message
+    return message
+
+
+def test_a_damaged_file_is_named(tmp_path, monkeypatch):
+    fake_multi30k(tmp_path, monkeypatch)
+    (tmp_path / "val.en.gz").write_bytes(b"half")
+    with pytest.raises(DataError) as error:
+        corpora.multi30k(tmp_path)
+    assert "val.en.gz is damaged" in one_sentence(error)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(DataError) as error:
+        corpora.multi30k(tmp_path)
+    assert "train.de.gz is missing" in one_sentence(error)
+
+
+def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
+    import pooch
+    import requests
+
+    def offline(*args, **options):
+        raise requests.ConnectionError("no network")
+
+    monkeypatch.delenv("ATTN_DATA", raising=False)
+    monkeypatch.setattr(requests, "get", offline)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
+    with pytest.raises(DataError) as error:
+        corpora.multi30k()
+    assert "--data" in one_sentence(error) and "embedded corpus" in str(error.value)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_damaged_cached_file_is_fetched_again(tmp_path, monkeypatch):
+    import pooch
+
+    good = tmp_path / "good"
+    good.mkdir()
+    fake_multi30k(good, monkeypatch)
+    cache = tmp_path / "cache"
+    (cache / "multi30k").mkdir(parents=True)
+    (cache / "multi30k" / "val.en.gz").write_bytes(b"half")
+    monkeypatch.delenv("ATTN_DATA", raising=False)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: cache)
+    monkeypatch.setattr(pooch.core, "choose_downloader", lambda url, **options: copy_from(good))
+    assert len(corpora.multi30k().val) == 2
+
+
+def copy_from(folder):
+    def download(url, output_file, pooch):
+        with open(output_file, "wb") as file:
+            file.write((folder / url.rsplit("/", 1)[1]).read_bytes())
+
+    return download
+
+
+@pytest.mark.parametrize(
+    ("content", "claim"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "is empty"),
+        (b"caf\xe9\n", "is not UTF-8"),
+        (None, "does not exist"),
+    ],
+)
+def test_a_bad_file_gets_one_sentence(tmp_path, content, claim):
+    path = tmp_path / "file.de"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError) as error:
+        read_lines(path)
+    assert claim in one_sentence(error)
+
+
+def test_unequal_line_counts_are_both_named(tmp_path):
+    source, reference = tmp_path / "a.de", tmp_path / "a.en"
+    source.write_text("eins\nzwei\n")
+    reference.write_text("one\n")
+    with pytest.raises(DataError) as error:
+        read_parallel(source, reference)
+    assert "2 lines" in one_sentence(error) and "has 1" in str(error.value)

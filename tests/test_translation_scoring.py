@@ -1,0 +1,82 @@
+"""Scores against sacrebleu, and how sure we are of them."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+
+from attn_utils.translation import scoring
+from attn_utils.translation.config import Config
+from attn_utils.translation.model import build
+from attn_utils.translation.scenes import draw
+from attn_utils.translation.vocabulary import BOS, EOS
+
+REFERENCES = [scene.english for scene in draw(60, seed=2)]
+
+
+def worsen(sentences, every):
+    """Leave out every n-th word."""
+    return [
+        " ".join(word for i, word in enumerate(sentence.split()) if i % every != every - 1)
+        for sentence in sentences
+    ]
+
+
+def test_a_perfect_translation_scores_one_hundred():
+    scores = scoring.score(REFERENCES, REFERENCES)
+    assert scores["bleu"] == pytest.approx(100) and scores["chrf"] == pytest.approx(100)
+    assert "tok:13a" in scores["signature"] and "case:mixed" in scores["signature"]
+
+
+@pytest.mark.parametrize("every", [5, 6, 8])
+def test_counts_of_sentences_give_sacrebleu_s_corpus_score(every):
+    hypotheses = worsen(REFERENCES, every)
+    total = scoring.counts(hypotheses, REFERENCES).sum(0)
+    expected = BLEU().corpus_score(hypotheses, [REFERENCES]).score
+    assert scoring.bleu_of_counts(total) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_corpus_without_a_common_four_gram_scores_zero():
+    total = scoring.counts(["a b"], ["c d e f g"]).sum(0)
+    assert scoring.bleu_of_counts(total) == 0
+
+
+def test_the_bootstrap_sees_a_clear_difference():
+    worse, better = (scoring.counts(worsen(REFERENCES, n), REFERENCES) for n in (3, 8))
+    result = scoring.bootstrap(worse, better, num_samples=500)
+    assert result["p"] == 1 / 500 and 0 < result["low"] < result["gain"] < result["high"]
+
+
+def test_the_bootstrap_sees_no_difference_between_equals():
+    counts = scoring.counts(worsen(REFERENCES, 4), REFERENCES)
+    assert scoring.bootstrap(counts, counts, num_samples=100)["p"] == 1
+
+
+def test_alignment_error_counts_links_on_both_sides():
+    gold = [{(0, 0), (1, 1)}, {(0, 1)}]
+    assert scoring.alignment_error_rate(gold, gold) == 0
+    assert scoring.alignment_error_rate([{(0, 0)}, {(0, 0)}], gold) == pytest.approx(1 - 2 / 5)
+
+
+def test_perplexity_is_per_subword_with_the_end_mark_and_without_padding():
+    torch.manual_seed(0)
+    model = build(Config(embedding=8, width=8, dropout=0.3), 12)
+    pairs = [([5, 6], [7, 8, 9]), ([5], [10])]
+    total, count = 0.0, 0
+    model.eval()
+    for source, target in pairs:
+        memory = model.encode(torch.tensor([[*source, EOS]]), torch.tensor([len(source) + 1]))
+        logits, _, _ = model.decode(torch.tensor([[BOS, *target]]), memory)
+        ids = [*target, EOS]
+        total -= logits.log_softmax(-1)[0, range(len(ids)), ids].sum().item()
+        count += len(ids)
+    model.train()  # perplexity must switch dropout off by itself
+    assert scoring.perplexity(model, pairs, batch_size=2) == pytest.approx(
+        math.exp(total / count), rel=1e-5
+    )
+
+
+def test_counts_are_whole_numbers():
+    assert scoring.counts(REFERENCES, REFERENCES).dtype == np.int64

@@ -1,0 +1,141 @@
+"""Training: it learns, stops, survives a kill, and is the same on two processes as on one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from attn_utils.translation.config import Config
+from attn_utils.translation.corpora import DataError, embedded
+from attn_utils.translation.runs import Run
+from attn_utils.translation.training import Trainer, rate_at
+
+CONFIG = Config(
+    vocabulary=150,
+    embedding=16,
+    width=16,
+    batch_tokens=150,
+    tokens=2000,
+    warmup=3,
+    rate=1e-2,
+    dropout=0.2,
+)
+CORPUS = embedded(num_train=40, num_val=2, num_test=3)
+
+
+def train(folder, config=CONFIG, **options):
+    trainer = Trainer(CORPUS, config, folder, device="cpu", progress=False, **options)
+    trainer.fit()
+    return trainer
+
+
+def test_the_loss_falls(tmp_path):
+    losses = train(tmp_path, replace(CONFIG, tokens=5000, dropout=0.0)).losses
+    assert sum(losses[-3:]) < 0.9 * sum(losses[:3])
+
+
+def test_the_rate_rises_stays_and_falls_to_zero():
+    config = Config(rate=1.0, warmup=10, cooldown=0.4)
+    steps = [(5, 0.1), (10, 0.2), (50, 0.6), (80, 0.8), (100, 1.0)]
+    assert [rate_at(*at, config) for at in steps] == pytest.approx([0.5, 1, 1, 0.5, 0])
+
+
+def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
+    one, same = (train(tmp_path / name).losses for name in ("one", "same"))
+    other = train(tmp_path / "other", replace(CONFIG, seed=2)).losses
+    assert one == same and one[:5] != other[:5]
+
+
+def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path, monkeypatch):
+    scores, weights = iter([1.0, 3.0, 2.0, 2.0, 2.0]), []
+
+    def validate(trainer):
+        weights.append({name: value.clone() for name, value in trainer.model.state_dict().items()})
+        return {"bleu": next(scores), "perplexity": 1.0}
+
+    monkeypatch.setattr(Trainer, "_validate", validate)
+    trainer = train(tmp_path, replace(CONFIG, patience=2, tokens=100_000))
+    assert [row["bleu"] for row in trainer.metrics] == [1.0, 3.0, 2.0, 2.0]
+    best = Run.load(tmp_path, device="cpu").model.state_dict()
+    assert all(torch.equal(best[name], weights[1][name]) for name in best)
+
+
+def test_other_settings_do_not_take_up_a_run(tmp_path):
+    train(tmp_path)
+    with pytest.raises(DataError, match="other settings"):
+        train(tmp_path, replace(CONFIG, width=32))
+
+
+def start(folder, body, *args, launcher=()):
+    """A process that runs `body` with this module's `train` at hand."""
+    script = folder / "script.py"
+    here = os.path.dirname(__file__)
+    script.write_text(f"import sys; sys.path.insert(0, {here!r})\nfrom {__name__} import *\n{body}")
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launcher, script, *args]
+    return subprocess.Popen(list(map(str, command)), env=environment)
+
+
+def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
+    straight = train(tmp_path / "straight")
+    process = start(tmp_path, "train(sys.argv[1], save_every=2)", tmp_path / "killed")
+    while not (tmp_path / "killed" / "last.pt").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    saved = torch.load(tmp_path / "killed" / "last.pt", weights_only=True)
+    assert 0 < len(saved["losses"]) < len(straight.losses)
+    resumed = train(tmp_path / "killed")
+    assert resumed.losses == straight.losses
+    keep = ("epoch", "tokens", "loss", "bleu", "perplexity")
+    rows = [[[row[key] for key in keep] for row in run.metrics] for run in (straight, resumed)]
+    assert rows[0] == rows[1]
+
+
+SHARE = """
+torch.distributed.init_process_group("gloo")
+for attention in ("dot", "none"):
+    trainer = train(sys.argv[1] + attention, replace(CONFIG, dropout=0.0, attention=attention))
+    if trainer.rank == 1:
+        (trainer.folder / "losses.json").write_text(json.dumps(trainer.losses))
+torch.distributed.destroy_process_group()
+"""
+
+
+def test_two_processes_have_the_losses_of_one(tmp_path):
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    process = start(tmp_path, SHARE, tmp_path / "two-", launcher=launcher)
+    assert process.wait() == 0
+    for attention in ("dot", "none"):
+        config = replace(CONFIG, dropout=0.0, attention=attention)
+        one = train(tmp_path / attention, config).losses
+        two = json.loads((tmp_path / f"two-{attention}" / "losses.json").read_text())
+        assert two == pytest.approx(one, rel=1e-3) and two[:5] == pytest.approx(one[:5], rel=1e-5)
+
+
+def test_a_run_folder_that_holds_nothing_is_refused(tmp_path):
+    with pytest.raises(DataError, match="no finished run"):
+        Run.load(tmp_path)
+
+
+def test_word_weights_have_a_row_for_each_english_word(tmp_path):
+    train(tmp_path)
+    run = Run.load(tmp_path, device="cpu")
+    for (german, english), weights in zip(CORPUS.test, run.word_weights(CORPUS.test), strict=True):
+        rows = english.replace(",", " ,").replace(".", " .").split()
+        columns = german.replace(",", " ,").replace(".", " .").split()
+        assert weights.shape == (len(rows), len(columns))
+        assert (weights.sum(-1) <= 1 + 1e-5).all()
+
+
+def test_a_line_of_two_thousand_words_is_refused_by_number(tmp_path):
+    train(tmp_path)
+    with pytest.raises(DataError, match=r"line 2 has \d+ subwords"):
+        Run.load(tmp_path, device="cpu").translate(["Ein Hund.", "Hund " * 2000])
