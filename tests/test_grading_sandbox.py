@@ -431,6 +431,21 @@ def test_forged_bytes_on_the_channel_end_in_a_sentence(submit, name):
     assert still_fine(session)
 
 
+@needs_sandbox
+def test_a_reply_to_an_earlier_question_is_not_taken_for_this_one(submit):
+    session = submit(
+        """
+        import functools, os
+        from attn_utils.grading import channel
+        def hurried():
+            stale = {"id": 0, "value": "stale", "warned": [], "output": ""}
+            channel.send(functools.partial(os.write, 3), channel.encode(stale))
+            return "fresh"
+        """
+    )
+    assert ask(session, "hurried") == "fresh" and still_fine(session)
+
+
 HOSTILE = {
     "an array that lies about its class": """
         class Liar:
