@@ -1,0 +1,576 @@
+# %% [markdown]
+# # Attention in a transformer
+#
+# > From one query in a loop to causal multi-head attention, each step predicted, written and judged.
+#
+# *60 min, 7 questions, 16 points, needs 05*
+#
+# After this notebook you can
+#
+# - **predict** the shape of every tensor in a batched attention layer before it runs,
+# - **implement** that layer so that its outputs and gradients equal those of PyTorch's own,
+# - **show** by a gradient whether a mask leaks, and **derive** what the layer costs.
+
+# %%
+import warnings
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import attn_utils
+from attn_utils import layers, plots, softmax
+from attn_utils.course import check, hint
+
+torch.set_num_threads(1)  # the tensors here are small: a second core costs more than it brings
+
+# %% [markdown]
+# ## Letters
+#
+# | letter | meaning | here |
+# |---|---|---|
+# | $B$ | sequences computed together, a *batch* (not the data set) | 2 |
+# | $T$ | tokens in a sequence, as queries; shorter ones are padded | 5 |
+# | $S$ | the same tokens as keys and values | 5 |
+# | $D$ | features of a token, the *width* | 12 |
+# | $H$ | heads, side by side | 3 |
+# | $d = D / H$ | features a head works with | 4 |
+#
+# $$q = xW_q^\top + b_q, \quad k = xW_k^\top + b_k, \quad v = xW_v^\top + b_v, \qquad
+# c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$
+#
+# Rows are tokens. Masks are boolean and True means *may look*.
+
+# %% [markdown]
+# ## One query in a loop
+#
+# Equation (1) for a single query, as slowly as possible: a score for each key, a softmax, a weighted sum. Every
+# batched line below must agree with this one.
+
+
+# %%
+def attend_one(query, keys, values):
+    """query (d,), keys (S, d), values (S, dv) -> context (dv,), weights (S,)."""
+    scores = torch.stack([query @ key for key in keys]) / len(query) ** 0.5
+    weights = scores.softmax(0)
+    return sum(weight * value for weight, value in zip(weights, values, strict=True)), weights
+
+
+torch.manual_seed(6)
+x = torch.randn(2, 5, 4)  # (B, T, d): two sequences of five tokens
+slow = torch.stack([torch.stack([attend_one(q, s, s)[0] for q in s]) for s in x])  # (B, T, d)
+maps = torch.stack([attend_one(q, x[0], x[0])[1] for q in x[0]])  # (T, S)
+plots.attention_map(maps, title="sequence 0")
+
+# %% [markdown]
+# Each row is one query and sums to one; the diagonal is dark because a token resembles itself. The loop made
+# $B \cdot T \cdot S$ products of two short vectors, one after the other: 50 here, 33 million for 8 sequences of 2,048
+# tokens. Matrix products do the same work at once, if every axis is where it should be.
+#
+# ### 6.1 Shapes first
+#
+# *code · 1 point · 4 min*
+#
+# **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Show** the shape of each tensor, with one head of width $D$ and with
+# three. **Form:** the dictionary `shapes`, a tuple for each name. Predict on paper; nothing here runs.
+
+# %% answer="6.1"
+B, T, D, H = 2, 5, 12, 3
+shapes = {
+    "q": None,  # the queries of the whole batch
+    "scores": None,  # one head: every query with every key
+    "context": None,  # one head: weights times values
+    "q_heads": None,  # the queries, cut into heads
+    "scores_heads": None,  # the scores of every head
+    "context_heads": None,  # the context of every head
+    "y": None,  # heads side by side again, then the last projection
+}
+# BEGIN SOLUTION
+d = D // H
+one_head = {"q": (B, T, D), "scores": (B, T, T), "context": (B, T, D)}
+many_heads = {"q_heads": (B, H, T, d), "scores_heads": (B, H, T, T), "context_heads": (B, H, T, d)}
+shapes = one_head | many_heads | {"y": (B, T, D)}
+# END SOLUTION
+
+# %% check="6.1"
+check("6.1", shapes)
+
+# %% [markdown]
+# ### 6.2 Scores of a whole batch
+#
+# *code · 2 points · 6 min*
+#
+# **Given** queries and keys of a batch, both of shape (B, T, d). **Show** all scores of (1), scaled.
+# **Form:** `scores(q, k)`, shape (B, T, T), row = query, column = key. No loop is needed; any right way passes.
+#
+# Predict: the habit from linear algebra is `q @ k.T`. What is `k.T` for three axes? The cell below the check shows it
+# on a tensor whose three sizes happen to be equal.
+
+
+# %% answer="6.2"
+def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    """q (B, T, d), k (B, T, d) -> scaled scores (B, T, T)."""
+    # BEGIN SOLUTION
+    return q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    # END SOLUTION
+
+
+# %% check="6.2"
+check("6.2", scores)
+
+# %%
+cube = torch.randn(4, 4, 4)  # B = T = d: every product fits, whatever it means
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # torch does warn
+    turned = torch.arange(24).view(2, 3, 4).T.shape
+    silent = (cube @ cube.T - cube @ cube.mT).abs().max()
+print(f"(2, 3, 4) turned by .T: {tuple(turned)}")
+print(f"on a cube `.T` is wrong by up to {silent:.1f}, and nothing stops")
+
+# %% [markdown]
+# `.T` reversed all axes, so sequences of the batch were mixed. With odd sizes this is an error you see; with equal
+# sizes it is one you do not. Every judge here uses odd sizes.
+#
+# ### 6.3 Attention under a mask
+#
+# *code · 2 points · 10 min*
+#
+# **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
+# (..., T, S). **Show** context and weights: a softmax over the keys in which a hidden key has weight exactly 0 and
+# the others sum to one. **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
+#
+# Predict: what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context,
+# with finite gradients.
+
+
+# %% answer="6.3"
+def attend(q, k, v, mask):
+    """q (..., T, d), k (..., S, d), v (..., S, dv), mask (..., T, S) -> (..., T, dv), (..., T, S)."""
+    # 1. scores of every query with every key, scaled
+    # 2. hide what the mask forbids, softmax over the keys, zero for rows that see nothing
+    # 3. weights times values
+    # BEGIN SOLUTION
+    hidden = scores(q, k).masked_fill(~mask, -torch.inf)
+    weights = hidden.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0)
+    return weights @ v, weights
+    # END SOLUTION
+
+
+# %% check="6.3"
+check("6.3", attend)
+
+# %%
+if check("6.3", attend):
+    everything = torch.ones(5, 5, dtype=torch.bool)
+    fused = F.scaled_dot_product_attention(x, x, x)
+    for name, other in (("the loop", slow), ("torch's fused kernel", fused)):
+        difference = (attend(x, x, x, everything)[0] - other).abs().max()
+        print(f"agrees with {name} to six digits: {bool(difference < 1e-6)}")
+
+# %% [markdown]
+# The row without keys is where libraries disagree. Predict what PyTorch 2.13 returns for it in its fused kernel, in
+# its module with weights, and in its module without.
+
+# %% tags=["nbval-ignore-output"]
+blind, module = torch.zeros(5, 5, dtype=torch.bool), nn.MultiheadAttention(4, 1, batch_first=True)
+fused = F.scaled_dot_product_attention(x, x, x, attn_mask=blind)  # here False = hidden
+shown, _ = module(x, x, x, attn_mask=~blind)  # here True = hidden
+quick, _ = module(x, x, x, attn_mask=~blind, need_weights=False)
+for name, y in (("fused", fused), ("module", shown), ("module without weights", quick)):
+    print(f"{name}: {y[0, 0, 0]:.1f}")
+
+# %% [markdown]
+# Same mathematics, two answers, and the opposite meaning of True in two functions of one library. Never rely on
+# either: write down what a row without keys is, and test it.
+#
+# ### 6.4 No look ahead
+#
+# *code · 1 point · 4 min*
+#
+# **Given** a length. **Show** which query may look at which key when a token sees itself and what came before.
+# **Form:** `causal_mask(length)`, shape (length, length). We judge the weights it leads to, so either polarity and
+# masks that are added to the scores pass; `attend` above wants True = may look.
+#
+# Predict the first row: how many keys does the first token see?
+
+
+# %% answer="6.4"
+def causal_mask(length: int) -> torch.Tensor:
+    """-> (length, length), row = query, column = key."""
+    # BEGIN SOLUTION
+    return torch.ones(length, length, dtype=torch.bool).tril()
+    # END SOLUTION
+
+
+# %% check="6.4"
+check("6.4", causal_mask)
+
+# %% [markdown]
+# ## A laboratory for masks
+#
+# Does a mask leak? Ask the gradient: entry (t, s) below is the size of $\partial c_t / \partial x_s$. Above the
+# diagonal it must be *exactly* zero. Two leaks are made on purpose: zeros put in **after** the softmax, and hidden
+# scores multiplied by zero **before** it. Predict which entries each one lets through.
+
+
+# %%
+def reach(layer):
+    """The size (T, T) of the influence of input s on output t."""
+    jacobian = torch.autograd.functional.jacobian(layer, x[0])  # (T, d, T, d)
+    return jacobian.norm(dim=(1, 3))
+
+
+past = attn_utils.causal_mask(5, like=x)
+ways = {
+    "hidden before the softmax": lambda z: attn_utils.attend(z, z, z, causal=True)[0],
+    "zeroed after the softmax": lambda z: ((z @ z.mT / 2).softmax(-1) * past) @ z,
+    "scores multiplied by zero": lambda z: ((z @ z.mT / 2) * past).softmax(-1) @ z,
+}
+for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
+    plots.matrix(reach(layer), title=name, ax=ax)
+print({name: f"{reach(layer).triu(1).max():.2f}" for name, layer in ways.items()})
+
+# %% [markdown]
+# The first triangle is empty. In the second, later tokens still count in the denominator: their *values* are hidden,
+# their *scores* are not. In the third a hidden score of 0 still weighs $e^0 = 1$. The second leak has a cure, and then
+# it is a right answer: divide each row by its new sum.
+#
+# The other mask is for **padding**. A sequence of three tokens in a batch of five must give the same three outputs as
+# it would alone, whatever stands in the padding.
+
+# %%
+lengths, junk = torch.tensor([5, 3]), x.clone()
+junk[1, 3:] = 1e3  # anything may stand after the end
+real = attn_utils.padding_mask(lengths, 5)[:, None]  # (B, 1, S)
+alone, _ = attn_utils.attend(x[1, :3], x[1, :3], x[1, :3])
+for name, mask in (("with a padding mask", real), ("without", None)):
+    together, _ = attn_utils.attend(junk, junk, junk, mask=mask)
+    print(f"{name}: changed by {(together[1, :3] - alone).abs().max():.1f}")
+
+# %% [markdown]
+# ### 6.5 Cut into heads, and back
+#
+# *code · 2 points · 7 min*
+#
+# **Given** x of shape (B, T, D) and the number of heads. **Show** it as (B, H, T, d), where head $i$ holds the features
+# $i d, \dots, (i+1)d - 1$ of every token, and the way back. **Form:** `split_heads(x, num_heads)` and
+# `merge_heads(x)`.
+#
+# Predict: `x.view(B, H, T, d)` has the right shape and raises no error. The figure shows, for six tokens whose
+# features all equal their position, which token each cell of head 0 came from.
+
+
+# %% answer="6.5"
+def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """x (B, T, D) -> (B, H, T, d)."""
+    # BEGIN SOLUTION
+    B, T, D = x.shape
+    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2)
+    # END SOLUTION
+
+
+def merge_heads(x: torch.Tensor) -> torch.Tensor:
+    """x (B, H, T, d) -> (B, T, D)."""
+    # BEGIN SOLUTION
+    B, H, T, d = x.shape
+    return x.transpose(1, 2).reshape(B, T, H * d)
+    # END SOLUTION
+
+
+# %% check="6.5"
+check("6.5", split_heads, merge_heads)
+
+# %%
+token = torch.arange(6.0)[:, None].expand(6, 8)  # (T, D): every feature says whose it is
+left, right = plots.panels(2, height=2.8)
+plots.matrix(token[:, :4], title="head 0 should hold", ax=left)
+plots.matrix(token.reshape(2, 6, 4)[0], title="head 0 after `view` alone", ax=right)
+
+# %% [markdown]
+# Left, row $t$ holds token $t$. Right, the shape is the same, but head 0 has the first three tokens twice and never
+# sees the last three.
+#
+# ### 6.6 The layer
+#
+# *code · 5 points · 14 min*
+#
+# **Given** the steps above. **Show** causal self-attention with $H$ heads: project, split, attend, merge, project; dropout on
+# the weights and on the final output. **Form:** the class below. The judge copies weights into `query`, `key`,
+# `value`, `out`, so keep these names (or keep one `nn.MultiheadAttention` inside, which it also knows), and compares
+# outputs and gradients in float64.
+#
+# Predict: does the number of parameters depend on $H$?
+
+
+# %% answer="6.6"
+class CausalSelfAttention(nn.Module):
+    """x (B, T, D) -> (B, T, D): every token looks at itself and at what came before."""
+
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        # 1. query, key, value, out: an nn.Linear(D, D) each, with bias
+        # 2. an nn.Dropout for the weights and one for the final output
+        # BEGIN SOLUTION
+        self.num_heads = num_heads
+        self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+        # END SOLUTION
+
+    def forward(self, x):
+        # 3. project and split: q, k, v (B, H, T, d)
+        # 4. weights (B, H, T, T) under the causal mask; dropout; context (B, H, T, d)
+        # 5. merge, project, dropout: (B, T, D)
+        # BEGIN SOLUTION
+        projected = self.query(x), self.key(x), self.value(x)
+        q, k, v = (split_heads(part, self.num_heads) for part in projected)
+        _, weights = attend(q, k, v, causal_mask(x.shape[1]).to(x.device))
+        context = self.attention_dropout(weights) @ v
+        return self.residual_dropout(self.out(merge_heads(context)))
+        # END SOLUTION
+
+
+# %% check="6.6"
+check("6.6", CausalSelfAttention)
+
+# %% [markdown]
+# ## Beside PyTorch's own
+#
+# `attn_utils.layers` has the course's twin of your class; it also shows its weights. Under copied weights it equals
+# `nn.MultiheadAttention`, outputs and gradients, *if* the three projections are stacked in the order query, key,
+# value, the batch comes first, and the mask says True = hidden.
+
+# %%
+torch.manual_seed(0)
+ours, theirs = layers.CausalSelfAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
+parts = (ours.query, ours.key, ours.value)
+theirs.in_proj_weight.data = torch.cat([part.weight for part in parts]).detach()
+theirs.in_proj_bias.data = torch.cat([part.bias for part in parts]).detach()
+theirs.out_proj.load_state_dict(ours.out.state_dict())
+z = torch.randn(2, 5, 12, requires_grad=True)
+y, (y_theirs, _) = ours(z), theirs(z, z, z, attn_mask=~past)
+gradients = [torch.autograd.grad(out.square().sum(), z)[0] for out in (y, y_theirs)]
+print("outputs equal:", torch.allclose(y, y_theirs, atol=1e-5))
+print("gradients equal:", torch.allclose(*gradients, atol=1e-5))
+
+# %%
+mixed, _ = nn.MultiheadAttention(12, 3)(z, z, z)  # batch_first=False is the default
+tokens_first = torch.autograd.grad(mixed[0].sum(), z)[0].norm(dim=2)[1].max()
+newest, cache = x[:1, -1:], x[:1]  # one new query, five cached keys
+top_left = F.scaled_dot_product_attention(newest, cache, cache, is_causal=True)
+print(f"default axis order: sequence 1 influences sequence 0, gradient {tokens_first:.2f}")
+print("one query, five keys: the output is value 0:", torch.allclose(top_left, cache[:, :1]))
+
+# %% [markdown]
+# Two more traps. Without `batch_first=True` the module takes the batch for time, and sequences see each other. And
+# `is_causal` aligns the triangle top-left: a newest token with five cached keys sees only the *first* of them.
+# `attn_utils.causal_mask(1, 5)` aligns bottom-right and shows it all five.
+#
+# ## Heads on a sentence
+#
+# Now the layer at work: 192 sentences such as *the cat near the dogs is late*, and a model that is one embedding, one
+# attention layer and one readout, trained to predict the next word. To choose *is* or *are* after the second noun it
+# must look back past it. Predict which word.
+
+# %%
+nouns = "cat dog bird child cats dogs birds children".split()
+sentences = [
+    f"the {a} {place} the {b} {verb} late".split()
+    for a, verb in zip(nouns, ["is"] * 4 + ["are"] * 4, strict=True)
+    for b in nouns
+    for place in ("near", "behind", "with")
+]
+words = sorted({word for sentence in sentences for word in sentence})
+ids = torch.tensor([[words.index(word) for word in sentence] for sentence in sentences])  # (192, 7)
+
+
+class NextWord(nn.Module):
+    def __init__(self, D=32, num_heads=4):
+        super().__init__()
+        self.word, self.place = nn.Embedding(len(words), D), nn.Embedding(7, D)
+        self.attention = layers.CausalSelfAttention(D, num_heads)
+        self.read = nn.Linear(D, len(words))
+
+    def embed(self, ids):
+        return self.word(ids) + self.place.weight[: ids.shape[1]]  # (B, T, D)
+
+    def forward(self, ids):
+        return self.read(self.attention(self.embed(ids)))  # (B, T, words)
+
+
+# %%
+torch.manual_seed(0)
+model = NextWord()
+optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+for _ in range(100):
+    loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+sentence = "the cat near the dogs is late".split()
+asked = torch.tensor([[words.index(word) for word in sentence]])
+chance = model(asked).softmax(-1)[0, 4, words.index("is")]
+print(f"after '{' '.join(sentence[:5])}' the model says 'is' with probability {chance:.2f}")
+
+# %%
+weights = model.attention.weights(model.embed(asked))[0].detach()  # (H, T, T)
+shown = {"queries": sentence, "keys": sentence, "mask": attn_utils.causal_mask(7)}
+for head, ax in enumerate(plots.panels(4, height=3.2)):
+    plots.attention_map(weights[head], **shown, title=f"head {head}", ax=ax)
+
+# %% [markdown]
+# Nothing is above the diagonal. Find the row *dogs*, which decides between *is* and *are*: one head puts its weight on
+# *cat*, three tokens back, past a noun of the other number. The other heads do other work, in parallel; none of them
+# is a layer above another.
+#
+# ### 6.7 What it costs, and why the root
+#
+# *code + written · 3 points · 12 min*
+#
+# **Given** one layer with biases and one sequence of $T$ tokens. **Show** how many parameters it has and how many
+# floating-point operations its matrix products take, a multiply and an add counting two. **Form:**
+# `num_parameters(D, num_heads)` and `num_flops(T, D, num_heads)`.
+#
+# Predict: at which $T$ do scores and context cost as much as the projections?
+
+
+# %% answer="6.7 code"
+def num_parameters(D: int, num_heads: int) -> int:
+    """Parameters of CausalSelfAttention(D, num_heads), biases included."""
+    # BEGIN SOLUTION
+    return 4 * (D * D + D)  # heads regroup features; they add none
+    # END SOLUTION
+
+
+def num_flops(T: int, D: int, num_heads: int) -> int:
+    """Operations of all matrix products for one sequence of T tokens."""
+    # BEGIN SOLUTION
+    projections = 4 * 2 * T * D * D
+    pairs = 2 * 2 * T * T * D  # scores and context: H heads of width D / H each
+    return projections + pairs
+    # END SOLUTION
+
+
+# %% check="6.7 code"
+check("6.7", num_parameters, num_flops)
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+if check("6.7", num_parameters, num_flops):
+    for T, D, H in ((128, 256, 8), (1024, 64, 4)):
+        layer, z = nn.MultiheadAttention(D, H, batch_first=True), torch.randn(1, T, D)
+        with FlopCounterMode(display=False) as counter:
+            layer(z, z, z)
+        counted = sum(p.numel() for p in layer.parameters()), counter.get_total_flops()
+        yours = num_parameters(D, H), num_flops(T, D, H)
+        print(f"T = {T}, D = {D}: torch counts {counted}, you say {yours}")
+
+# %% [markdown]
+# ## Why divide by the root of d
+#
+# Draw queries and keys with independent standard normal entries, 128 keys for each query, and measure two things for
+# growing $d$: the variance of a score, and the size of the softmax's Jacobian $\partial \alpha / \partial s$, through
+# which all learning of queries and keys must pass.
+
+
+# %%
+def measured(d, scaled, n=128, draws=400):
+    """Variance of the scores, mean top weight, 5% and 50% quantile of the Jacobian's norm."""
+    generator = torch.Generator().manual_seed(d)
+    q, k = (torch.randn(draws, size, d, generator=generator) for size in (1, n))
+    s = (q @ k.mT)[:, 0] / (d**0.5 if scaled else 1)
+    w = s.double().softmax(-1)
+    squares, cubes = w.square().sum(-1), w.pow(3).sum(-1)
+    norm = (squares - 2 * cubes + squares**2).clamp(min=0).sqrt()  # of diag(w) - w w^T
+    return [s.var(), w.amax(-1).mean(), norm.quantile(0.05), norm.median()]
+
+
+widths = [1, 4, 16, 64, 256, 512]
+plain, scaled = (torch.tensor([measured(d, way) for d in widths]).T for way in (False, True))
+for name, (_, top, low, median) in (("unscaled", plain), ("scaled", scaled)):
+    for k in (3, 5):
+        print(f"{name}, d = {widths[k]}: top weight {top[k]:.2f}, Jacobian {median[k]:.2f}", end="")
+        print(f" in the median, {low[k]:.2f} at the 5% quantile")
+
+# %%
+left, right = plots.panels(2)
+variance = {"score": plain[0], "score / sqrt(d)": scaled[0], "-d": widths}
+plots.curves(widths, variance, xlabel="d", ylabel="variance", log="xy", ax=left)
+norms = {"unscaled, median": plain[3], "unscaled, 5%": plain[2]}
+norms |= {"scaled, median": scaled[3], "scaled, 5%": scaled[2]}
+plots.curves(widths, norms, xlabel="d", ylabel="norm of the Jacobian", log="x", ax=right)
+
+# %% [markdown]
+# **The written part of 6.7** (2 points). From these measurements and a short calculation, explain in four or five
+# sentences what dividing by $\sqrt d$ achieves. Derive the variance of a score; say what happens to the softmax and its
+# gradient without the root, at $d = 64$ *and* at $d = 512$; and say why it is not the same as clipping the scores.
+
+# %% [markdown] written="6.7"
+# A score is a sum of $d$ independent products $q_i k_i$, each of mean 0 and variance 1, so its variance is $d$ and its
+# size grows like $\sqrt d$; dividing by $\sqrt d$ puts the variance back to 1 for every width. Without it the softmax
+# sharpens as $d$ grows. At $d = 64$ its Jacobian is not small in the median, it is even larger than with the root, but
+# erratic: near zero for some queries and large for others. At $d = 512$ most queries are saturated: one key has
+# almost all the weight and next to no gradient comes through. So the root keeps the softmax neither frozen nor
+# erratic, whatever the width. It is one factor for all scores and keeps their differences in proportion; clipping
+# cuts off the large scores, so that keys with different scores above the limit become equal and get no gradient.
+
+# %% [markdown] rubric="6.7"
+# **Rubric (2 points).** ½ variance of a sum of $d$ independent terms is $d$ (assumptions named) · ½ dividing by the
+# standard deviation keeps it at 1 for every $d$ · ½ the honest gradient statement: saturation and vanishing gradient for
+# *large* $d$; at moderate $d$ erratic rather than small · ½ scaling is not clipping. "Prevents gradient explosion" alone:
+# no point for the third item. "Prevents vanishing gradients" without a word on the size of $d$: half of it.
+
+
+# %%
+def draw(d):
+    generator = torch.Generator().manual_seed(3)
+    s = (torch.randn(1, d, generator=generator) @ torch.randn(d, 8, generator=generator))[0]
+    ways = {"unscaled": s, "divided by sqrt(d)": s / d**0.5, "clipped to ±1": s.clip(-1, 1)}
+    weights = {name: way.softmax(0).numpy() for name, way in ways.items()}
+    plots.bars(weights, title=f"weights of 8 random keys, d = {d}")
+
+
+plots.explore(draw, d=(1, 512, 64))
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Each claim, and the number that refutes it:
+#
+# 1. "The softmax runs over the second dimension." Then a causal layer sees the future.
+# 2. "Scores are clipped." Then 30 and 31 become the same score.
+# 3. "Heads are layers on top of each other." Then head 1 would change when head 0 is switched off.
+# 4. "Each head has its own chunk of the input." Then there would be far fewer weights.
+# 5. "$B$ is the number of sentences in the data set." Then a sentence's output would depend on the others.
+
+# %%
+columns = reach(lambda z: (z @ z.mT / 2).exp() * past / ((z @ z.mT / 2).exp() * past).sum(0) @ z)
+print(f"1. largest gradient to the future: {columns.triu(1).max():.2f}")
+far = torch.tensor([0.0, 30.0, 31.0])
+for name, way in (("clipped to ±5", far.clip(-5, 5)), ("divided by 8", far / 8)):
+    print(f"2. {name}: {softmax(way).numpy().round(3)}")
+layer, z = layers.CausalSelfAttention(256, 8), torch.randn(2, 7, 256)
+before = layer.weights(z)
+layer.query.weight.data[:32] = 0  # head 0 compares nothing any more
+print(f"3. weights of heads 1 to 7 move by {(layer.weights(z) - before)[:, 1:].abs().max():.1f}")
+whole, chunk = layer.query.weight, layer.query.weight[:32, :32]
+print(f"4. entries of one projection: {whole.numel():,}, of 8 chunks: {8 * chunk.numel():,}")
+same = torch.allclose(layer(z)[:1], layer(z[:1]), atol=1e-5)
+print(f"5. a sentence alone and in a batch gives the same: {same}")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. Equation (1) is one matrix product, a masked softmax over the *last* axis, and another product.
+# 2. A mask is right when the gradient to what it hides is exactly zero.
+# 3. Heads regroup features; they run side by side, and cost nothing extra.
+#
+# **Without notes:** Which axis does the softmax run over, and how would you notice the wrong one? Why may softmax,
+# `tril`, renormalise be used after all? What does True mean in each of PyTorch's two functions? Why does `view` alone
+# not split heads? What would you measure to see whether a layer leaks?
+#
+# **Next:** `07_synthesizer` removes keys and queries from this layer and asks what is lost.
+#
+# **References:** Vaswani and others (2017), *Attention is all you need*; Dao and others (2022), *FlashAttention*; Michel
+# and others (2019), *Are sixteen heads really better than one?*
