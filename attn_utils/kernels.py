@@ -105,7 +105,7 @@ def _attend_fused(q, k, v, mask, causal, scale):
     if causal and not square:  # torch aligns its own causal mask top-left
         below = causal_mask(q.shape[-2], k.shape[-2], like=q)
         mask = below if mask is None else mask & below
-    batch = _joint("scores and v", q.shape[:-2], v.shape[:-2])
+    batch = _batch("scores and v", q.shape, v.shape)
     four = (1,) * (2 - len(batch)) + batch  # the fast kernel wants four axes, of a mask two or four
     q, k, v = (_spread(x, (*four, *x.shape[-2:])) for x in (q, k, v))
     mask = mask[None] if mask is not None and mask.ndim == 3 else mask
@@ -190,6 +190,8 @@ def _of_one_kind(q, k, v, mask):
         device = next(x.device for x in (q, k, v) if is_tensor(x))
         q, k, v = (torch.as_tensor(x, device=device) for x in (q, k, v))
         dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), v.dtype)
+        if dtype.is_complex:
+            raise TypeError(f"attention is defined for real numbers, got {dtype}")
         dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
         q, k, v = (x.to(dtype) for x in (q, k, v))
         mask = None if mask is None else torch.as_tensor(mask, device=device)
@@ -207,30 +209,32 @@ def _fitted(q, k, v, mask):
 
     Raises a ValueError that names both shapes of the first pair that does not fit.
     """
-    (T, d), (S, _) = q.shape[-2:], k.shape[-2:] if k.ndim > 1 else (0, 0)
-    if k.ndim < 2 or k.shape[-1] != d:
+    if k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise _misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
-    if v.ndim < 2 or v.shape[-2] != S:
+    if v.ndim < 2 or k.shape[-2] != v.shape[-2]:
         raise _misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
-    batch = _joint("the leading axes of q and k", q.shape[:-2], k.shape[:-2])
+    T, S = q.shape[-2], k.shape[-2]
+    scores = (*_batch("q and k", q.shape, k.shape), T, S)
     if mask is not None:
-        if _joint("mask and scores (..., T, S)", mask.shape, (*batch, T, S))[-2:] != (T, S):
-            raise _misfit("mask and scores (..., T, S)", mask.shape, (*batch, T, S))
-        batch = np.broadcast_shapes(batch, mask.shape[:-2])
-        mask = _spread(mask, (*mask.shape[:-2], *(mask.shape[-2:-1] or (1,)), S))
-    _joint("the leading axes of scores and v", batch, v.shape[:-2])
-    return _spread(q, (*batch, T, d)), mask
+        mask = mask if mask.ndim > 1 else mask.reshape(1, -1)
+        if mask.shape[-2] not in (1, T) or mask.shape[-1] not in (1, S):
+            raise _misfit("mask and scores (..., T, S)", mask.shape, scores)
+        mask = _spread(mask, (*mask.shape[:-1], S))
+        scores = (*_batch("mask and scores", mask.shape, scores), T, S)
+    _batch("scores and v", scores, v.shape)
+    return _spread(q, (*scores[:-1], q.shape[-1])), mask
 
 
 def _misfit(names, one, other):
     return ValueError(f"{names} do not fit together: {tuple(one)} and {tuple(other)}")
 
 
-def _joint(names, one, other):
+def _batch(names, one, other):
+    """The leading axes that two shapes broadcast to."""
     try:
-        return one if one == other else np.broadcast_shapes(one, other)
+        return np.broadcast_shapes(one[:-2], other[:-2]) if one[:-2] != other[:-2] else one[:-2]
     except ValueError:
-        raise _misfit(names, one, other) from None
+        raise _misfit(f"leading axes of {names}", one, other) from None
 
 
 def _spread(x, shape):
