@@ -1,0 +1,351 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/04_two_heads.py. Instructors edit that file. -->
+# # Two heads
+#
+# > Two looks, averaged, can be steady where one look that wants two things is not.
+#
+# *45 min, 5 questions, 5 points, needs 03*
+#
+# After this notebook you can
+#
+# - **design** two queries whose averaged output is the average of two values, and keeps being it when a key is noisy,
+# - **predict** what remains of the noise, and in how many draws the design still fails,
+# - **derive** how far the variance of the output falls against one head.
+
+# %%
+from math import erf, sqrt
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import plots, softmax
+from attn_utils.course import check, derive, hint
+
+rng = np.random.default_rng(4)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $\mu_i$ | the mean of key $i$; the means are orthonormal | rows of $(n, d)$ | `means` |
+# | $k_i$ | the key that was drawn | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
+# | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
+# | $c_1, c_2$ | what each head returns | $(d_v,)$ | |
+# | $\varepsilon = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `eps` |
+# | $t$ | the length of a query | number | `t` |
+
+# %% [markdown]
+# ## The definition
+#
+# Two heads see the same keys and values, each with its own query, and the output is the average of what they return:
+#
+# $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)} = \text{softmax}(K q_h). \tag{1}$$
+#
+# Both heads use the same values, so averaging the outputs is averaging the *weights*. Each head still has a softmax
+# of its own over all $n$ keys.
+
+# %%
+corners = np.eye(4)
+first, second = softmax(corners @ [3, 3, 0, 0]), softmax(corners @ [0, 0, -3, 1])
+plots.bars(
+    {"head 1": first, "head 2": second, "output": (first + second) / 2},
+    title="weights of two heads, and of their average",
+)
+
+# %% [markdown]
+# The bars of the output are halfway between those of the heads, key by key. No single query would give this output's
+# weights more simply; but the point of two heads is not which weights they reach, it is how they behave under noise.
+
+# %% [markdown]
+# ### 4.1 Two queries
+#
+# *code · 1 point · 6 min*
+#
+# **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Show** two queries
+# for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight left elsewhere. **Form:**
+# `two_head_queries(means, a, b)`, returning `(q1, q2)`.
+#
+# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do?
+
+
+# %% answer="4.1"
+def two_head_queries(means, a, b):
+    """Two queries whose heads average to (v_a + v_b) / 2. means: (n, d) -> (d,), (d,)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="4.1"
+check("4.1", two_head_queries)
+
+# %% [markdown]
+# ## One key of random length
+#
+# As in notebook 03, let $k_a$ vary along its mean, $k_a = \varepsilon\mu_a$ with $\varepsilon$ normal, mean 1, variance
+# $\frac12$, while every other key stays at its mean. When $\varepsilon < 0$ the key points the *other way*. Usually such
+# draws are waved aside: "ignore $q_i^\top k_a < 0$". How many are they? And what does the rule say for a query that has
+# nothing to do with $a$, when all keys also have a trace of noise?
+
+# %%
+a, b, n = 2, 7, 10
+means = np.linalg.qr(rng.normal(size=(16, n)))[0].T  # (10, 16)
+eps = 1 + sqrt(1 / 2) * rng.normal(size=20_000)
+
+
+def weights_over(eps, queries):
+    """Averaged weights in each draw. eps: (draws,), queries: (H, d) -> (draws, n)."""
+    scores = np.tile(queries @ means.T, (len(eps), 1, 1))  # (draws, H, n)
+    scores[:, :, a] *= eps[:, None]
+    return softmax(scores).mean(1)
+
+
+found, error = (eps < 0).mean(), 2.58 * sqrt(0.0786 * 0.9214 / len(eps))
+print(f"P(ε < 0) is {(1 - erf(1)) / 2:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
+trace = eps[:, None] * means[a] + 1e-3 * rng.normal(size=(len(eps), 16))
+print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
+
+# %% [markdown]
+# So the rule sets aside one draw in thirteen, for ever: no query length changes it. And it depends on the query: for
+# one that does not look at $a$ it would throw away half of all draws, for nothing. We say it without the query:
+# **questions 4.2 and 4.3 are about the draws with $\varepsilon > 0$**, and we count the others separately.
+
+# %% [markdown]
+# ### 4.2 Two queries that survive
+#
+# *code · 1 point · 8 min*
+#
+# **Given** $k_a = \varepsilon\mu_a$ as above, the other keys at their means. **Show** that your function keeps the
+# output at the average: in at least 85% of the draws with $\varepsilon > 0$ its weights must be within 0.1 (sum of
+# absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
+#
+# *Predict:* does every pair that is right in 4.1 survive?
+
+# %% answer="4.2"
+# Write two_head_queries again here if the one of 4.1 does not survive; if it does, leave this cell as it is.
+# your answer here
+
+# %% check="4.2"
+check("4.2", two_head_queries)
+
+# %%
+designs = {"one head": (means[a] + means[b])[None]}  # each (H, d), to be multiplied by t
+if check("4.1", two_head_queries):
+    found = np.reshape(two_head_queries(means, a, b), (2, -1))
+    designs["your two heads"] = found / np.linalg.norm(found, axis=1, keepdims=True)
+values = rng.normal((0, 2), 1, (n, 2))
+values[[a, b]] = [-2, 0], [2, 0]
+*panes, last = plots.panels(len(designs) + 1, width=11.5)
+kept = eps[eps > 0][:2000]
+axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
+for ax, (name, queries) in zip(panes, designs.items(), strict=True):
+    plots.scatter(values, colour=6, size=20, label="values", ax=ax, **axes)
+    outputs = weights_over(kept, 20 * queries) @ values
+    plots.scatter(outputs, colour=1, size=14, label="outputs", title=name, ax=ax, **axes)
+on_a = {name: weights_over(kept, 20 * queries)[:, a] for name, queries in designs.items()}
+plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), ax=last)
+
+# %% [markdown]
+# Ten values in the plane, 2,000 draws of the keys, one output for each draw; queries of length 20. One head with the query
+# $t(\mu_a + \mu_b)$ of notebook 02 puts its outputs on the segment between $v_a = (-2, 0)$ and $v_b = (2, 0)$, piled up at
+# the two ends; the average, in the middle, is the rarest output of all. Your own queries join in once 4.1 is right.
+
+# %% [markdown]
+# ### 4.3 What the output looks like
+#
+# *written · 1 point · 6 min*
+#
+# **Given** your queries of 4.2. **Show** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
+# what each head does with $\varepsilon$, why this differs from one head, and what happens in the draws with
+# $\varepsilon < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
+# they are.
+
+# %% [markdown] written="4.3"
+# *Your answer to 4.3: replace this line.*
+
+# %%
+noise = rng.normal(size=4000)
+
+
+def draw(t, variance):
+    eps = 1 + sqrt(variance) * noise
+    samples = {name: weights_over(eps, t * queries)[:, a] for name, queries in designs.items()}
+    plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
+
+
+plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
+
+# %% [markdown]
+# Move $t$ and the variance. Longer queries make one head switch more sharply. This picture keeps the draws with
+# $\varepsilon < 0$: look for them in the left-hand bars of a design that is otherwise right.
+
+# %% [markdown]
+# ### 4.4 Every key of random length
+#
+# *code · 1 point · 8 min*
+#
+# **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
+# $\frac14$, and scores **divided by $\sqrt d$**. **Show** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% left
+# elsewhere when all lengths are 1, and near the average (within 0.1) in 85% of the draws with $\lambda_a, \lambda_b > 0$,
+# at the length you choose or at ten times that. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`.
+#
+# The function sees the means, not the lengths. *Predict:* which of your designs dies when *other* keys change sign?
+
+
+# %% answer="4.4"
+def scaled_two_head_queries(means, a, b):
+    """The same under division by sqrt(d), every key of random length. means: (n, d)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="4.4"
+check("4.4", scaled_two_head_queries)
+
+
+# %%
+def share_near(queries, variance):
+    """How often the weights are within 0.1 of one half each, every key of random length."""
+    lengths = 1 + sqrt(variance) * rng.normal(size=(4000, n, 1))
+    weights = np.mean([softmax(lengths * means @ q / 4) for q in queries], axis=0)  # sqrt(16) = 4
+    return (np.abs(weights - np.eye(n)[[a, b]].mean(0)).sum(-1) < 0.1).mean()
+
+
+variances = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 1.0])
+scaled = {"one head": [120 * (means[a] + means[b])]}
+if check("4.4", scaled_two_head_queries):
+    scaled["your two heads"] = scaled_two_head_queries(means, a, b)
+series = {name: [share_near(pair, v) for v in variances] for name, pair in scaled.items()}
+plots.curves(
+    variances, series, xlabel="variance of the lengths", ylabel="share of good draws", log="x"
+)
+
+# %% [markdown]
+# All draws are counted here, also those with negative lengths. One head is lost as soon as the lengths differ by a
+# few per cent, because two random lengths hardly ever tie.
+
+# %% [markdown]
+# ### 4.5 How far the variance falls
+#
+# *derive · 1 point · 8 min*
+#
+# **Given** orthonormal values, $\varepsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
+# $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
+# pair of heads let one be constant and the other return $v_a$ with probability $P = \frac12(1 +
+# \text{erf}\frac1{\sqrt{2\beta}})$, which is $P(\varepsilon > 0)$, and else the mean of the other values, $\frac n{n-1}$ away
+# (squared).
+#
+# **Show** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance, in at least
+# two steps, to a form with at most two erf.
+
+# %% answer="4.5"
+n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)
+P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
+one_head = sp.Rational(1, 4) * 2
+two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n_ / (n_ - 1)
+
+ratio = derive(
+    (two_heads / one_head, "squared distance from the mean P, times its probability"),
+    # your steps here
+)
+ratio
+
+# %% check="4.5"
+check("4.5", ratio)
+
+# %% [markdown]
+# That was the limit of long queries. On the way there, the variance of the weight on $v_a$ has an exact law for one head
+# (its score difference is normal, notebook 03), drawn here beside the simulation with a band of 99% confidence.
+
+# %%
+lengths, z = np.geomspace(2, 200, 14), np.linspace(-8, 8, 40_001)
+density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+odds = [t * z / sqrt(2) - np.log(1 + (n - 2) * np.exp(-t)) for t in lengths]  # a against the rest
+law = [(1 + np.tanh(x / 2)) / 2 for x in odds]  # the logistic function
+exact = np.array([density @ (w - density @ w) ** 2 for w in law])
+runs = {f"-{k}": [weights_over(eps, t * q)[:, a] for t in lengths] for k, q in designs.items()}
+spread = {name: [w.var() for w in weights] for name, weights in runs.items()}
+error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(len(w)) for w in runs["-one head"]]
+
+# %%
+left, right = plots.panels(2, width=11)
+label = {"xlabel": "length t", "ylabel": "variance of the weight on v_a"}
+series = {"one head, exact": exact} | spread | {"one quarter": np.full(14, 0.25)}
+plots.curves(lengths, series, band=(exact - error, exact + error), log="x", ax=left, **label)
+fails = {
+    k: [(np.abs(w[eps > 0] - 0.5) > 0.05).mean() for w in weights] for k, weights in runs.items()
+}
+label["ylabel"] = "share of draws (ε > 0) off by 0.05"
+plots.curves(lengths, fails | {"one over t": 1 / lengths}, log="xy", ax=right, **label)
+
+# %% [markdown]
+# One head tends to one quarter, the variance of a fair coin: no better than copying one of the two values at random, and
+# longer queries make it *worse*. On the right, one head misses nearly always. A design that survives misses less and less,
+# but compare the slope of its curve with the line one over $t$ before you call it exact.
+
+# %% [markdown]
+# ## Common mistakes
+#
+# "With two heads the fluctuations partly cancel in the average." Not if both heads see the same fluctuation; and two
+# *independent* noisy heads would only halve the variance. First, equal queries, right for 4.1, at $t = 20$:
+
+# %%
+one = 20 * designs["one head"]
+single, double = weights_over(eps, one)[:, a], weights_over(eps, np.repeat(one, 2, 0))[:, a]
+print(f"variance, two equal heads against one: {double.var() / single.var():.3f}")
+print(f"within 0.05 of one half: {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
+if check("4.2", two_head_queries):
+    yours = weights_over(eps, 20 * designs["your two heads"])[:, a]
+    print(
+        f"your two heads against one: {yours.var() / single.var():.3f}, not the 0.5 of cancelling"
+    )
+
+# %% [markdown]
+# "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
+# output is always the average": count. "A copying head gives weight one, whatever the constant": take notebook 01's copy
+# with $c = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
+
+# %%
+for name, queries in designs.items():
+    stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * queries)[:, a].round(3)
+    good = (np.abs(weights_over(eps, 20 * queries)[:, a] - 0.5) < 0.05).mean()
+    print(f"{name}: weight on v_a at ε = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
+for length in (1.0, 0.1, -0.5):
+    print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
+
+# %% [markdown]
+# ## Going further: normalise the keys
+#
+# Dividing every key by its length ("QK-norm", Henry et al. 2020) turns $\varepsilon$ into its sign. Then one head with its
+# tie is exact in every draw with $\varepsilon > 0$ and wrong in all others: no second head, the same 7.86%.
+
+# %%
+ties = {}
+for name, length in (("keys as drawn", eps), ("keys normalised", np.sign(eps))):
+    weight = weights_over(length, one)[:, a]
+    near = np.abs(weight - 0.5) < 0.05
+    ties[name] = [(weight < 0.1).mean(), near.mean(), (weight > 0.9).mean()]
+plots.bars(
+    ties, ["below 0.1", "one half", "above 0.9"], xlabel="weight on v_a", ylabel="share of draws"
+)
+print(f"exactly {(1 + erf(1)) / 2:.4f} of the draws have ε > 0")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. Averaging heads averages their weights (1); many pairs give one half each.
+# 2. A head that needs a *lead* shrugs at noise that breaks a *tie*; averaging itself cancels nothing.
+# 3. What remains falls like $1/t$, except for the draws in which the key has turned round.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Why does averaging two outputs average the weights?
+# 2. Which pairs of weights solve 4.1, and which of them survive 4.2?
+# 3. At which weight does a softmax react most to a change of score?
+# 4. Which draws are lost however long the queries are, and how many?
+# 5. What would two heads with independent noise and the same tie gain?
+#
+# **Next:** `05_keys_queries_values` makes keys, queries and values from the same tokens.
+#
+# **References.** Vaswani et al. (2017), many heads; Michel, Levy and Neubig (2019), how many are needed;
+# Henry et al. (2020), normalised queries and keys.
