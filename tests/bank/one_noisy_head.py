@@ -85,21 +85,19 @@ def tied_at(low):
 
 
 c, d = sp.symbols("c d", positive=True)
-lambda_a, lambda_b, m_aa, m_ab, m_bb = sp.symbols("lambda_a lambda_b m_aa m_ab m_bb", real=True)
-products = {q_a: (c, c), q_b: (c, c), m_aa: (1, 1), m_bb: (1, 1), m_ab: (0, 0)}
+lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
+products = {q_a: (c, c), q_b: (c, c), p_a: (lambda_a * q_a,) * 2, p_b: (lambda_b * q_b,) * 2}
 
 
-def score_chain(start, *steps):
-    return derive((start, "definition"), *steps, where=products)
+def score_chain(product, *steps):
+    return derive((product / sp.sqrt(d), "definition"), *steps, where=products)
 
 
-start_a = lambda_a * (q_a * m_aa + q_b * m_ab) / sp.sqrt(d)
-start_b = lambda_b * (q_b * m_bb + q_a * m_ab) / sp.sqrt(d)
 score_a = score_chain(
-    start_a, (lambda_a * q_a / sp.sqrt(d), "orthonormal"), (c * lambda_a / sp.sqrt(d), "height")
+    p_a, (lambda_a * q_a / sp.sqrt(d), "the key"), (c * lambda_a / sp.sqrt(d), "the height")
 )
 score_b = score_chain(
-    start_b, (lambda_b * q_b / sp.sqrt(d), "orthonormal"), (c * lambda_b / sp.sqrt(d), "height")
+    p_b, (lambda_b * q_b / sp.sqrt(d), "the key"), (c * lambda_b / sp.sqrt(d), "the height")
 )
 
 
@@ -151,14 +149,7 @@ RIGHT = {
     },
     "3.5": {
         "chains": (score_a, score_b),
-        "height first": (
-            score_chain(
-                start_a,
-                (lambda_a * (c * m_aa + c * m_ab) / sp.sqrt(d), "height"),
-                (lambda_a * c / sp.sqrt(d), "orthonormal"),
-            ),
-            score_b,
-        ),
+        "in one step": (score_chain(p_a, (lambda_a * c / sp.sqrt(d), "both at once")), score_b),
         "formula": lambda beta, c, d: 2 * beta * c**2 / d,
         "two variances": lambda beta, c, d: beta * (c / d**0.5) ** 2 + beta * (c / d**0.5) ** 2,
         "a covariance matrix": lambda beta, c, d: (
@@ -267,28 +258,15 @@ WRONG = {
     },
     "3.5": {
         "lengths squared (003-6)": (
-            (
-                score_chain(start_a, (lambda_a**2 * c / sp.sqrt(d), "drawn keys"), (c, "mean")),
-                score_b,
-            ),
+            (score_chain(p_a, (lambda_a**2 * c / sp.sqrt(d), "drawn"), (c, "mean")), score_b),
             "step 1 of `score_a`",
         ),
         "no sqrt(d) (003-4)": (
-            (
-                score_a,
-                score_chain(start_b, (lambda_b * q_b, "orthonormal"), (c * lambda_b, "height")),
-            ),
+            (score_a, score_chain(p_b, (lambda_b * q_b, "the key"), (c * lambda_b, "height"))),
             "step 1 of `score_b`",
         ),
         "stops early": (
-            (
-                score_chain(
-                    start_a,
-                    (lambda_a * q_a * m_aa / sp.sqrt(d), "orthogonal"),
-                    (lambda_a * q_a / sp.sqrt(d), "unit"),
-                ),
-                score_b,
-            ),
+            (score_chain(p_a, (lambda_a * q_a / sp.sqrt(d), "the key")), score_b),
             "still contains q_a",
         ),
         "swapped": ((score_b, score_a), "must start"),

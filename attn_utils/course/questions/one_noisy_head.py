@@ -174,27 +174,25 @@ def _why_not_seen(chosen, means, weights, query, a, b):
 
 
 def two_scores(rng, score_a, score_b):
-    """3.5: both scores from inner products, for keys that are random multiples of their means."""
+    """3.5: both scores, for keys that are random multiples of their means."""
     import sympy as sp
 
     c, d = sp.symbols("c d", positive=True)
-    names = "lambda_a lambda_b q_a q_b m_aa m_ab m_bb"
-    lambda_a, lambda_b, q_a, q_b, m_aa, m_ab, m_bb = rest = sp.symbols(names, real=True)
-    pinned = {q_a: (c, c), q_b: (c, c), m_aa: (1, 1), m_bb: (1, 1), m_ab: (0, 0)}
-    for chain, length, own, other, name in (
-        (score_a, lambda_a, q_a * m_aa, q_b * m_ab, "`score_a`"),
-        (score_b, lambda_b, q_b * m_bb, q_a * m_ab, "`score_b`"),
+    names = "q_a q_b lambda_a lambda_b p_a p_b"
+    q_a, q_b, lambda_a, lambda_b, p_a, p_b = rest = sp.symbols(names, real=True)
+    heights = {q_a: (c, c), q_b: (c, c)}
+    for chain, length, product, height, name in (
+        (score_a, lambda_a, p_a, q_a, "`score_a`"),
+        (score_b, lambda_b, p_b, q_b, "`score_b`"),
     ):
         judge_chain(
             chain,
-            start=length * (own + other) / sp.sqrt(d),
-            goal=(length * (own + other) / sp.sqrt(d)).subs(
-                {s: low for s, (low, _) in pinned.items()}
-            ),
+            start=product / sp.sqrt(d),
+            goal=(length * height / sp.sqrt(d)).subs(height, c),
             symbols=(c, d, *rest),
-            where=pinned,
+            where=heights | {product: (length * height, length * height)},
             only=(c, d, length),
-            steps=2,
+            steps=1,
             name=name,
         )
     return "both scores follow from the definition; each sees the length of its own key alone."
@@ -303,7 +301,7 @@ QUESTIONS = (
         ),
         covers=("003 1.3",),
         hints=(
-            "Which two inner products of means occur, and what are they for orthonormal means?",
+            "A key is its length times its mean; what does the query score on the mean?",
             "The gap is a multiple of a difference of two independent variables.",
             "What does a constant factor do to a variance?",
         ),

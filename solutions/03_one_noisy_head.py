@@ -1,0 +1,440 @@
+# %% [markdown]
+# # One noisy head
+#
+# > The keys tremble, and one of them grows and shrinks: what is left of the average of two?
+#
+# *48 min, 5 questions, 8 points, needs 02*
+#
+# After this notebook you can
+#
+# - **design** a query that keeps an average although it never sees the keys themselves, and say how small the noise
+#   must be,
+# - **derive** the exact law of a weight when its key has a random length,
+# - **predict** what the output does from one draw to the next, and show it for a query of your own.
+
+# %%
+import math
+
+import numpy as np
+import sympy as sp
+
+from attn_utils import attend, plots, softmax
+from attn_utils.course import check, derive, hint
+
+rng = np.random.default_rng(3)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $\mu_i$ | mean of key $i$; known, orthonormal | rows of $(n, d)$ | `means` |
+# | $k_i$ | key $i$, drawn anew each time | rows of $(n, d)$ | `keys` |
+# | $\nu$ | noise: variance of each coordinate of a key | number | `noise` |
+# | $\epsilon = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
+# | $q_i = \mu_i^\top q$ | score of the query on mean $i$ | number | `q_a`, ... |
+# | $t$ | height of the tie: $q_a = q_b = t$, other $q_i = 0$ | number | `t` |
+# | $\lambda_i$, $\beta$ | random length of key $i$ in 3.5, its variance | numbers | `beta` |
+#
+# In $\mathcal N(m, V)$ the second number is always a *variance*. Scores, weights $\alpha_i$ and values as before.
+
+# %% [markdown]
+# ## Two kinds of noise
+#
+# The query is chosen first and knows only the means. Then the keys are drawn:
+#
+# $$k_i \sim \mathcal N(\mu_i, \Sigma_i), \qquad \Sigma_i = \nu I \quad\text{or, for item } a \text{ alone,}\quad
+# \Sigma_a = \nu I + \tfrac12 \mu_a \mu_a^\top. \tag{1}$$
+#
+# The first kind blurs every key a little. The second makes one key long in some draws and short in others.
+
+# %%
+lengths = 1 + np.sqrt(0.5) * rng.normal(size=20_000)
+axis = {"xlabel": "along the mean of a", "ylabel": "along the mean of b"}
+kinds = {"blurred keys": np.ones(500), "k_a of random length": lengths[:500]}
+for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
+    blur = 0.05 * rng.normal(size=(2, 500, 2))
+    cloud_a, cloud_b = blur[0] + np.c_[stretch, 0 * stretch], blur[1] + [0, 1]
+    plots.scatter(cloud_a, **axis, title=title, colour=0, label="k_a", ax=ax)
+    plots.scatter(cloud_b, **axis, title=title, colour=1, label="k_b", ax=ax)
+backwards = np.mean(lengths < 0), math.erfc(1) / 2
+print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
+
+# %% [markdown]
+# On the right $k_b$ is where it was: only $k_a$ is stretched. Handouts like to say that $k_a$ "keeps its direction and
+# changes its length". A normal length can be negative, so in almost 8% of the draws the key points *backwards*.
+
+# %% [markdown]
+# ### 3.1 A query that sees only the means
+#
+# *code + written · 2 points · 8 min*
+#
+# **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Show** a
+# query, made from the means alone, whose output is almost always within 2% of the average of values $a$ and $b$.
+# **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and in words, **why it works**: what the noise does to
+# the scores, and how small $\nu$ must be.
+#
+# The check draws keys with noise that fits the length of *your* query. *Predict:* does a longer query suffer more?
+
+
+# %% answer="3.1"
+def robust_query(means, a, b):
+    """A query that averages values a and b for keys near their means. means: (n, d) -> (d,)."""
+    # BEGIN SOLUTION
+    return 12 * (means[a] + means[b])
+    # END SOLUTION
+
+
+# %% check="3.1"
+check("3.1", robust_query)
+
+# %% [markdown] written="3.1"
+# On the means this is 02: $q = t(\mu_a + \mu_b)$ scores $t$ on $a$ and $b$ and $0$ elsewhere, so with $t$ well above
+# $\log n$ the two share the weight. A score is linear in its key: noise adds an independent
+# $\mathcal N(0, \nu\lVert q\rVert^2) = \mathcal N(0, 2\nu t^2)$ to each. The tie is kept if the noise of the *gap*,
+# variance $4\nu t^2$, is far below 1, and then the margin $t$ is safe as well. So $\nu$ must be small compared with
+# $1/t^2$, that is with $1/\log^2 n$; the dimension does not matter.
+
+# %% [markdown] rubric="3.1"
+# **Rubric (1 point).** ⅓ with $k_i \approx \mu_i$ it is the tie of 02: equal scores on $a$, $b$, a margin over the rest ·
+# ⅓ noise enters each score in proportion to the query's length · ⅓ hence $\nu$ small *relative to* $1/t^2$ (or
+# $1/\lVert q\rVert^2$), while $t \gg \log n$. Not needed: constants, probabilities. For a push-down query the same with
+# $\lVert q\rVert^2 = (n-2)t^2$. Common wrong reasons: "noise averages out"; "$\nu$ is small, so keys equal their means"
+# with no word on $t$.
+
+# %% [markdown]
+# ## How small is vanishingly small?
+#
+# For *any* query the noise of the gap $s_a - s_b$ has variance
+#
+# $$\operatorname{Var}(s_a - s_b) = 2\,\nu\,\lVert q \rVert^2, \tag{2}$$
+#
+# whatever the dimension. If the means are tied, $a$'s share of the two weights is $1/(1 + e^{-(s_a - s_b)})$. Below, (2)
+# is measured on drawn keys; then the share is drawn for queries of length 10, 100 and 1000.
+
+
+# %%
+def draw(log_noise):
+    for ax, length in zip(plots.panels(3, height=2.8), (10, 100, 1000), strict=True):
+        gap = np.sqrt(2 * 10.0**log_noise) * length * unit
+        share = {"5000 draws": 1 / (1 + np.exp(-gap))}
+        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=f"length {length}", ax=ax)
+
+
+for d in (10, 300):
+    query, noise = rng.normal(size=d), 0.01 * rng.normal(size=(2, 10_000, d))
+    ratio = ((noise[0] - noise[1]) @ query).var() / (2e-4 * query @ query)
+    print(f"d = {d:3}: measured / exact variance {ratio:.3f}, 1 ± 0.047 in 99.9% of runs")
+unit = rng.normal(size=5000)
+plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
+
+# %% [markdown]
+# The same noise, $\nu = 10^{-4}$: harmless for the short query, fatal for the long one, whose output is one of the two
+# values, never both. "Vanishingly small" means small *compared with* $1/\lVert q\rVert^2$. First $\nu \to 0$, then
+# $t \to \infty$: an average. The other way round: a coin toss.
+
+# %% [markdown]
+# ### 3.2 The weight, given the length
+#
+# *derive · 1 point · 8 min*
+#
+# Now the second kind of noise, with $\nu \to 0$: $k_a = \epsilon\,\mu_a$, every other key *equal* to its mean. **Given** a
+# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Show** (i) the weight of $a$ in terms of
+# $t$, $n$, $\epsilon$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\epsilon$. **Form:** two chains,
+# `weight_of_a` and `log_odds`, at least two steps each; the first lines are given, and $w$ stands for the weight in (i).
+#
+# *Predict:* what multiplies $\epsilon$?
+
+# %% answer="3.2"
+t = sp.Symbol("t", positive=True)
+epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+n, i = sp.symbols("n i", integer=True, positive=True)
+others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
+definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}  # each lies between these two ends
+
+weight_of_a = derive(
+    (definition, "definition"),
+    # BEGIN SOLUTION
+    (sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t) + n - 2), "the scores on the means"),
+    (1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * epsilon)), "divide above and below by exp(t ε)"),
+    # END SOLUTION
+    where=heights,
+)
+log_odds = derive(
+    (sp.log(w / (1 - w)), "definition"),
+    # BEGIN SOLUTION
+    (sp.log(sp.exp(t * epsilon) / (sp.exp(t) + n - 2)), "a against all the rest together"),
+    (t * epsilon - sp.log(sp.exp(t) + n - 2), "logarithm of a ratio"),
+    # END SOLUTION
+    where=heights | {w: (definition.doit(), definition.doit())},
+)
+log_odds
+
+# %% check="3.2"
+check("3.2", weight_of_a, log_odds)
+
+# %% [markdown]
+# ### 3.3 The law of the weight
+#
+# *code · 1 point · 8 min*
+#
+# **Given** that $\epsilon \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Show** the probability that the
+# weight of $a$ is at most $w$, $0 < w < 1$, for the query of 3.2, exactly for every $n \ge 2$ and any $t > 0$ (try 1000).
+# **Form:** `weight_cdf(w, t, n)`, returning a number that is right to 0.005.
+#
+# *Predict* `weight_cdf(0.5, t, 2)` for every `t`.
+
+
+# %% answer="3.3"
+def weight_cdf(w, t, n):
+    """The probability that the weight of a is at most w."""
+    # BEGIN SOLUTION
+    crowd = t + math.log1p((n - 2) * math.exp(-t))  # log(exp(t) + n - 2)
+    length = (math.log(w / (1 - w)) + crowd) / t  # at most this long
+    return (1 + math.erf(length - 1)) / 2  # the deviation is 1/sqrt(2), which erf divides by
+    # END SOLUTION
+
+
+# %% check="3.3"
+check("3.3", weight_cdf)
+
+
+# %%
+def drawn_weight(lengths, t, n, rest=0.0):
+    """The weight of a: scores t times its length, t for b, `rest` for the others. (N,) -> (N,)."""
+    others = np.full((len(lengths), n - 2), rest)
+    return softmax(np.c_[t * np.array(lengths), np.full(len(lengths), t), others])[:, 0]
+
+
+if check("3.3", weight_cdf):
+    for height, count in ((1.0, 6), (5.0, 2), (10.0, 100)):
+        drawn = np.sort(drawn_weight(rng.normal(1, np.sqrt(0.5), 20_000), height, count))
+        law = [weight_cdf(w, height, count) for w in drawn.clip(1e-15, 1 - 1e-15)]
+        distance = np.abs(law - np.arange(20_000) / 20_000).max()
+        print(f"t = {height:g}, n = {count}: {distance:.4f}, below 0.0138 in 99.9% of runs")
+
+# %% [markdown]
+# ### 3.4 What the output does
+#
+# *code + written · 2 points · 8 min*
+#
+# **Given** your own query of 3.1, and $k_a$ of random length. **Show** what the output does from draw to draw. **Form:**
+# `behaviour`, a letter; and in words, **why**: which scores move, and what the softmax makes of it.
+#
+# - **A** it stays close to the average in almost every draw
+# - **B** it jumps: almost $v_a$ in some draws, almost $v_b$ in others, seldom between
+# - **C** it wanders about the average, most often close to it
+# - **D** it jumps between $v_a$ and the mean of all other values
+# - **E** it grows along $v_a$ in proportion to the length of $k_a$
+# - **F** it is almost $v_a$ in every draw
+
+# %% answer="3.4"
+behaviour = None  # one of "A".."F"
+# BEGIN SOLUTION
+behaviour = "B"
+# END SOLUTION
+
+# %% check="3.4"
+check("3.4", behaviour, robust_query)
+
+# %% [markdown] written="3.4"
+# With $q = t(\mu_a + \mu_b)$ only the score of $k_a$ moves: it is $t\epsilon$, while $k_b$, which is not random, stays at
+# $t$ and the others at $0$. The gap $t(\epsilon - 1) \sim \mathcal N(0, t^2/2)$ has a spread of about $0.7\,t$, and a
+# gap of a few units already gives nearly all of the weight to one side. So when $\epsilon > 1$ the output is
+# almost $v_a$, when $\epsilon < 1$ almost $v_b$, half of the draws each; a mixture needs $|\epsilon - 1|$ of order $1/t$.
+# The mean over draws is still the average, but no single draw is. (A query with $q_a = q_b = 0$ that pushes the
+# others down multiplies $\epsilon$ by zero and answers A.)
+
+# %% [markdown] rubric="3.4"
+# **Rubric (1 point).** ⅓ the score of $k_a$ varies with its length and that of $k_b$ does not · ⅓ the variation is
+# multiplied by $t$ and the softmax saturates: a small difference in length decides · ⅓ where the output goes: $v_a$ and
+# $v_b$, about half each (or, for a query tied at height 0: why nothing moves). Common wrong reasons: both keys are
+# random; the *longer* key wins ($\epsilon = -1.5$ is longer and loses); $c$ grows with $k_a$; it ends at "other values".
+
+# %%
+# Your own query, once 3.4 passes. The outputs are spread sideways a little, to show how many there are.
+if check("3.4", behaviour, robust_query):
+    values = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.5], [1.5, 0.0]])
+    query = robust_query(np.eye(4), 0, 1)
+    for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
+        keys = np.eye(4) + 0.01 / np.linalg.norm(query) * rng.normal(size=(500, 4, 4))
+        keys[:, 0, 0] *= stretch
+        outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1)) * [1, -1]
+        axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
+        plots.scatter(values, size=60, colour=6, label="values, v_a at (0, 0)", **axis)
+        plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
+
+
+# %%
+def density(t, n):
+    left, right = plots.panels(2)
+    grid = np.linspace(0.004, 0.996, 249)
+    slope = {h: np.gradient([weight_cdf(w, h, n) for w in grid], grid) for h in (1.0, 2.0, 3.0, t)}
+    label = {"xlabel": "weight of a", "ylabel": "density", "title": f"n = {n}"}
+    plots.curves(grid, {f"t = {h:g}": slope[h] for h in (1.0, 2.0, 3.0)}, **label, ax=left)
+    label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
+    plots.histogram(
+        {"20,000 draws": drawn_weight(lengths, t, n)}, curve=(grid, slope[t]), **label, ax=right
+    )
+
+
+if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
+    plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
+
+# %% [markdown]
+# The density of the weight above is the slope of *your* law. Slide $t$ past 2, then $n$.
+#
+# ## Is one head hopeless?
+#
+# You may read that one head is "not practical" against such noise. That is a statement about the tie at height $t$ over
+# zeros, not about every query. The softmax ignores a common shift of the scores on the *means*; the noise does not.
+# Slide the whole picture: scores $h$, $h$ on the means of $a$, $b$ and $h - 12$ on six others.
+
+# %%
+shifts = np.linspace(-12, 12, 49)
+near = [np.mean(np.abs(drawn_weight(lengths, h, 8, h - 12) - 0.5) < 0.05) for h in shifts]
+label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one half"}
+plots.curves(
+    shifts, {"20,000 draws a point": near}, title="one head, random length of k_a", **label
+)
+
+# %% [markdown]
+# At height zero the length of $k_a$ is multiplied by nothing, and every draw is an average. The price: such a query
+# must know the means of *all* other keys and be long enough to push each of them down, and it fails when those keys
+# change sign too, as they may in the next question.
+
+# %% [markdown]
+# ### 3.5 Every key of random length
+#
+# *derive + code · 2 points · 10 min*
+#
+# **Given** keys $k_i = \lambda_i\mu_i$ with independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$,
+# and a query that knows the means but not the lengths: $q_a = q_b = c$ on two means, $0$ on the others. **Show** the
+# scores of $k_a$ and $k_b$, and the variance of their gap. **Form:** two chains, `score_a` and `score_b`, where
+# $p_a = k_a^\top q$; and `noisy_gap_variance(beta, c, d)`, returning a number.
+#
+# *Predict:* is the variance larger or smaller than with one random key?
+
+# %% answer="3.5 derive"
+c, d = sp.symbols("c d", positive=True)
+lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
+products = {q_a: (c, c), q_b: (c, c), p_a: (lambda_a * q_a,) * 2, p_b: (lambda_b * q_b,) * 2}
+
+score_a = derive(
+    (p_a / sp.sqrt(d), "definition"),
+    # BEGIN SOLUTION
+    (lambda_a * q_a / sp.sqrt(d), "the key is a multiple of its mean"),
+    (c * lambda_a / sp.sqrt(d), "the query scores c on the mean"),
+    # END SOLUTION
+    where=products,
+)
+score_b = derive(
+    (p_b / sp.sqrt(d), "definition"),
+    # BEGIN SOLUTION
+    (lambda_b * q_b / sp.sqrt(d), "the key is a multiple of its mean"),
+    (c * lambda_b / sp.sqrt(d), "the query scores c on the mean"),
+    # END SOLUTION
+    where=products,
+)
+score_a
+
+# %% check="3.5 derive"
+check("3.5", score_a, score_b)
+
+# %% [markdown]
+# Now the variance of the gap. Then eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$: is the
+# output "the average over resamplings"?
+
+
+# %% answer="3.5 code"
+def noisy_gap_variance(beta, c, d):
+    """The variance of the score of k_a minus the score of k_b."""
+    # BEGIN SOLUTION
+    return 2 * beta * c**2 / d
+    # END SOLUTION
+
+
+# %% check="3.5 code"
+check("3.5", noisy_gap_variance)
+
+# %%
+scale = 80 / np.sqrt(16)
+factors = 1 + 0.5 * rng.normal(size=(40_000, 2))
+weights = softmax(np.c_[scale * factors, np.zeros((40_000, 6))])
+print(f"mean weights {weights[:, 0].mean():.2f} and {weights[:, 1].mean():.2f}")
+print(f"within 0.1 of one half {np.mean(np.abs(weights[:, 0] - 0.5) < 0.1):.3f}")
+print(f"one of the two above 0.9 {np.mean(weights[:, :2].max(-1) > 0.9):.3f}")
+if check("3.5", noisy_gap_variance):
+    gap = scale * (factors[:, 0] - factors[:, 1])
+    ratio = gap.var() / noisy_gap_variance(0.25, 80, 16)
+    print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
+
+# %% [markdown]
+# The *mean over draws* is the average. A draw is not: it is within a tenth of it in about one case in forty. The mean of
+# a softmax is not the softmax of a mean, and neither is a typical draw.
+
+# %% [markdown]
+# ## Going further
+#
+# Optional. **Hopfield networks.** Let the values be the keys and feed the output back:
+# $p \leftarrow 1/(1 + e^{-b(2p - 1)})$. The average of two patterns is stable until $b = 2$. The peaks of a density whose
+# log-odds are normal with mean 0 and variance $b$ solve the same equation: they split at the same place. Which $t$ is
+# that?
+#
+# **QK-norm.** Normalising the keys turns every length into a sign. Is the average safe then? The last line of the common
+# mistakes counts.
+
+# %%
+strengths = np.linspace(1, 5, 161)
+p = np.full(161, 0.51)
+for _ in range(3000):
+    p = 1 / (1 + np.exp(-strengths * (2 * p - 1)))
+grid = np.linspace(0.5, 0.999, 2000)
+odds = np.log(grid / (1 - grid))
+log_density = -(odds**2) / (2 * strengths[:, None]) - np.log(grid * (1 - grid))  # (161, 2000)
+peaks = grid[log_density.argmax(-1)]
+series = {"average fed back, started at 0.51": p, "-peak of the density": peaks}
+plots.curves(strengths, series, xlabel="strength b", ylabel="where it ends", title="the same fork")
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Each claim is often written down; each is run here, and the number refutes it.
+
+
+# %%
+saturated = drawn_weight([1.0, 2.0, 4.0, 8.0], 10.0, 2).round(5)
+both = drawn_weight(1 + lengths - rng.permutation(lengths), 5.0, 2) > 0.9
+alone = drawn_weight(lengths, 5.0, 2) > 0.9
+few, backwards = drawn_weight(lengths, 1.0, 6), drawn_weight([-1.5], 10.0, 2)[0]
+small, signs = drawn_weight([1.05], 250.0, 2)[0], drawn_weight(np.sign(lengths), 12.0, 2)
+print(f"'k_b is random too': weight > 0.9 in {both.mean():.2f}, in truth {alone.mean():.2f}")
+print(f"'the longer key wins': length -1.5 against 1, weight {backwards:.0e}")
+print(f"'c follows the length': lengths 1, 2, 4, 8 give weights {saturated}")
+print(f"'the other keys do not count': t = 1, n = 6, mean weight {few.mean():.2f}")
+print(f"'λ_a must be much larger than λ_b': 1.05, 1, c = 1000, d = 16: {small:.6f}")
+print(f"'the mean of c λ² is c': for β = 0.5 it is {np.mean(lengths**2):.2f} c")
+print(f"'normalised keys are safe': average in {np.mean(signs > 0.4):.3f} of the draws")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. Keys close to their means keep the average as long as the noise is small against one over the squared length of
+#    the query (2).
+# 2. When one key has a random length, the whole law of its weight is known exactly, for any number of keys.
+# 3. What the output does then depends on the height of the tie, not on the average of the scores.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Noise $\nu$ is fixed and the query grows: what happens to a tie?
+# 2. Why does the dimension not matter for blurred keys?
+# 3. Why do all outputs of 3.4 lie on one line?
+# 4. At which $t$ does the density of the weight change its shape, and what happens there?
+# 5. Why is "right on average" of no use to the reader of a single output?
+#
+# **Next:** `04_two_heads` gives the job to two queries.
+#
+# **References.** Aitchison and Shen (1980), the logit-normal law; Ramsauer et al. (2021), attention as a Hopfield
+# network; Henry et al. (2020), normalised queries and keys.
