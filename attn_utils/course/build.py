@@ -203,7 +203,8 @@ def execute(notebook, folder):
     from nbclient.exceptions import CellExecutionError
 
     folder = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(notebook, timeout=600, resources=folder, record_timing=False)
+    options = {"resources": folder, "record_timing": False, "coalesce_streams": True}
+    client = NotebookClient(notebook, timeout=600, **options)
     try:
         client.execute()
     except CellExecutionError as error:
