@@ -49,7 +49,8 @@ rng = np.random.default_rng(5)
 # %%
 def self_attention(tokens, K, Q, V):
     """Equation (1). tokens: (n, d), matrices (d, d) -> context (n, d), weights (n, n)."""
-    return attend(tokens @ Q.T, tokens @ K.T, tokens @ V.T, scale=1.0)  # row x @ Q.T is Qx
+    keys, queries, values = (tokens @ np.transpose(M) for M in (K, Q, V))  # row x @ M.T is Mx
+    return attend(queries, keys, values, scale=1.0)
 
 
 angles = np.radians([0, 30, 120, 210])

@@ -134,7 +134,7 @@ check("4.2", two_head_queries)
 # %%
 designs = {"one head": (means[a] + means[b])[None]}  # each (H, d), to be multiplied by t
 if check("4.1", two_head_queries):
-    found = np.reshape(two_head_queries(means, a, b), (2, -1))
+    found = np.array([np.ravel(query) for query in two_head_queries(means, a, b)])
     designs["your two heads"] = found / np.linalg.norm(found, axis=1, keepdims=True)
 values = rng.normal((0, 2), 1, (n, 2))
 values[[a, b]] = [-2, 0], [2, 0]
@@ -232,7 +232,7 @@ def share_near(queries, variance):
 variances = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 1.0])
 scaled = {"one head": [120 * (means[a] + means[b])]}
 if check("4.4", scaled_two_head_queries):
-    scaled["your two heads"] = scaled_two_head_queries(means, a, b)
+    scaled["your two heads"] = [np.ravel(q) for q in scaled_two_head_queries(means, a, b)]
 series = {name: [share_near(pair, v) for v in variances] for name, pair in scaled.items()}
 plots.curves(
     variances, series, xlabel="variance of the lengths", ylabel="share of good draws", log="x"
@@ -250,8 +250,8 @@ plots.curves(
 # **Given** orthonormal values, $\varepsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
 # $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
 # pair of heads let one be constant and the other return $v_a$ with probability $P = \frac12(1 +
-# \text{erf}\frac1{\sqrt{2\beta}})$, which is $P(\varepsilon > 0)$, and else the mean of the other values, $\frac n{n-1}$ away
-# (squared).
+# \text{erf}\frac1{\sqrt{2\beta}})$, which is $P(\varepsilon > 0)$, and else the mean of the other values, at squared distance
+# $\frac n{n-1}$ from $v_a$.
 #
 # **Show** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance, in at least
 # two steps, to a form with at most two erf.
@@ -323,11 +323,8 @@ for t in (10, 20, 50, 100, 1000):
     exactly = 1 - (1 - below((np.log(n - 1) + np.log(9)) / t)) / (1 - below(0))
     weight = weights_over(many[many > 0], t * means[[a]])[:, a]
     width = 2.58 * sqrt(exactly * (1 - exactly) / len(weight))
-    print(
-        f"t = {t:4}  fails {exactly:.4f}, simulated {(weight < 0.9).mean():.4f} ± {width:.4f} (99%)",
-        end="",
-    )
-    print(f"  t times exact {t * exactly:.3f}")
+    found = f"{(weight < 0.9).mean():.4f} ± {width:.4f} (99%)"
+    print(f"t = {t:4}  fails {exactly:.4f}, simulated {found}, t times exact {t * exactly:.3f}")
 
 # %% [markdown]
 # ## Common mistakes
