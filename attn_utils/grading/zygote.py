@@ -10,6 +10,8 @@ import socket
 import sys
 import tempfile
 
+from attn_utils import course, plots
+from attn_utils.course import derivation
 from attn_utils.grading import child, sandbox
 
 
@@ -64,9 +66,13 @@ def warm_up(preload):
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
-    with contextlib.suppress(ImportError):
-        course = importlib.import_module("attn_utils.course")
-        course.check = course.hint = child.Quiet()  # the judge decides outside
+    hush()
+
+
+def hush():
+    """Have the course's machinery show and check nothing in a child: the judge does, outside."""
+    course.check = course.hint = plots.explore = child.Quiet()
+    derivation.compare = lambda *args, **kwargs: (True, "left to the judge")
 
 
 def address_space():
