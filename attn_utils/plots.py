@@ -105,7 +105,7 @@ def histogram(samples, *, xlabel, title="", bins=50, limits=None, curve=None, ax
     """Densities. samples: {label: (n,)}; curve: (x, density) of the exact law drawn on top."""
     ax = _axes(ax)
     for label, values in samples.items():
-        ax.hist(values, bins, limits, density=True, alpha=0.45, label=label)
+        ax.hist(values, bins, range=limits, density=True, alpha=0.45, label=label)
     if curve is not None:
         ax.plot(*curve, color=COLOURS[-1], label="exact density")
     ax.legend()
