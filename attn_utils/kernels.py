@@ -21,6 +21,7 @@ def softmax(scores, axis=-1):
     array([0. , 0.5, 0.5])
     """
     if is_tensor(scores):
+        scores = scores if scores.is_floating_point() else scores * 1.0
         closed = (scores == -np.inf).all(axis, keepdim=True)
         return scores.masked_fill(closed, 0).softmax(axis).masked_fill(closed, 0)
     scores = np.asarray(scores)
@@ -40,7 +41,8 @@ def attend(q, k, v, *, mask=None, causal=False, scale=None, need_weights=True):
     scale: what the scores are multiplied by, 1 / sqrt(d) if None; 1.0 leaves them as they are.
 
     Returns context (..., T, dv) and weights (..., T, S), or None in place of weights that are not
-    needed: then the scores are never all in memory at once, which grows linearly with length.
+    needed: then the scores are never all in memory at once, and memory grows linearly with length
+    (for torch if no mask is given and causal is off or T = S).
     """
     q, k, v, mask = _of_one_kind(q, k, v, mask)
     if q.ndim == 1:  # the only query is also the last, which causal hides nothing from
@@ -209,7 +211,7 @@ def _fitted(q, k, v, mask):
 
     Raises a ValueError that names both shapes of the first pair that does not fit.
     """
-    if k.ndim < 2 or q.shape[-1] != k.shape[-1]:
+    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         raise _misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
     if v.ndim < 2 or k.shape[-2] != v.shape[-2]:
         raise _misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)

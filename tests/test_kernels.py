@@ -176,12 +176,13 @@ def test_softmax_is_a_distribution_for_huge_scores_and_zero_for_closed_rows(wrap
     np.testing.assert_allclose(softmax(wrap(sample(4, 3)), axis=0).sum(0), np.ones(3))
 
 
-def test_softmax_leaves_its_input_alone_and_accepts_lists_of_integers():
+def test_softmax_leaves_its_input_alone_and_accepts_integers():
     scores = sample(5)
     before = scores.copy()
     softmax(scores)
     assert (scores == before).all()
     np.testing.assert_allclose(softmax([0, 0]), [0.5, 0.5])
+    np.testing.assert_allclose(softmax(torch.tensor([0, 0])), [0.5, 0.5])
 
 
 @LIBRARIES
@@ -280,6 +281,7 @@ def test_padded_keys_never_change_the_context():
         ((3, 4), (5, 6), (5, 2), None, "(3, 4)", "(5, 6)"),
         ((3, 4), (5, 4), (6, 2), None, "(5, 4)", "(6, 2)"),
         ((3, 4), (4,), (5, 2), None, "(3, 4)", "(4,)"),
+        ((), (5, 4), (5, 2), None, "()", "(5, 4)"),
         ((3, 4), (5, 4), (5,), None, "(5, 4)", "(5,)"),
         ((2, 3, 4), (7, 5, 4), (5, 2), None, "(2, 3, 4)", "(7, 5, 4)"),
         ((2, 3, 4), (5, 4), (7, 5, 2), None, "(2, 3, 5)", "(7, 5, 2)"),

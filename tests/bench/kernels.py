@@ -1,7 +1,8 @@
 """Times `attend` against torch's kernel and the textbook; knows nothing of what is right (tests do).
 
 Run as a script. Every figure of a row comes from interleaved rounds of one run on one thread: it is
-the median, over the rounds, of a time divided by that of `F.scaled_dot_product_attention`.
+the median, over the rounds, of a time divided by that of `F.scaled_dot_product_attention`. Times are
+those of the processor, so that other programs on the machine disturb them little.
 """
 
 import os
@@ -32,7 +33,7 @@ CASES = [  # shape (B, H, L, d), causal, backward
     ((1, 8, 1024, 64), True, True),
     ((1, 1, 4096, 64), True, True),
 ]
-IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
 
 
 def sdpa(q, k, v, mask):
@@ -137,7 +138,7 @@ def peak_megabytes(function, L):
 
 
 def import_seconds(name, times=5):
-    """The median over fresh interpreters of the time one import takes."""
+    """The median over fresh interpreters of the processor time one import takes."""
     command = [sys.executable, "-c", IMPORT.format(name)]
     outputs = [subprocess.check_output(command, text=True) for _ in range(times)]
     return median(float(output) for output in outputs)
