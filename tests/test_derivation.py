@@ -85,6 +85,17 @@ def test_a_forged_tree_is_refused(tree):
         from_data([["=", "", tree]], {})
 
 
+HUGE = ["Rational", "10000000000"]
+
+
+@pytest.mark.parametrize(
+    "tree", [["Rational", "1e999999999"], ["Pow", HUGE, HUGE], ["factorial", HUGE]]
+)
+def test_a_forged_number_cannot_keep_the_judge_busy(tree):
+    with pytest.raises(NotYet):
+        from_data([["=", "", tree]], {})
+
+
 def test_a_huge_tree_is_refused():
     with pytest.raises(NotYet, match="too large"):
         from_data([["=", "", ["Add", *[["Symbol", "x"]] * 5000]]], {"x": x})

@@ -16,6 +16,8 @@ _FUNCTIONS = (
     " sinh cosh tanh coth sech atan asinh acosh atanh erf erfc erfinv gamma factorial binomial"
 ).split()
 _RELATION = re.compile(r"=|[<>]=?|\w+ *-> *[+-]?(oo|\d{1,9}(/\d{1,9})?)", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,40}([./]\d{1,40})?(e[+-]?\d{1,2})?", re.ASCII)
+_GROWS = ("Pow", "factorial", "gamma", "binomial")  # a few digits in, millions out
 _LARGEST = 2_000  # nodes in one expression
 
 
@@ -70,12 +72,15 @@ def _expression(tree, symbols, budget):
     head, *rest = tree
     if head == "Symbol":
         return symbols.get(rest[0], sp.Symbol(rest[0], real=True))
-    if head in ("Rational", "Float"):
+    if head in ("Rational", "Float") and _NUMBER.fullmatch(rest[0]):
         return getattr(sp, head)(rest[0])
     if head == "Constant" and rest[0] in _CONSTANTS:
         return getattr(sp, rest[0])
     if head in _FUNCTIONS:
-        return getattr(sp, head)(*(_expression(item, symbols, budget) for item in rest))
+        parts = [_expression(item, symbols, budget) for item in rest]
+        if head in _GROWS and all(part.is_Rational and abs(part) > 100 for part in parts):
+            raise NotYet("a number in the chain is too large to check.")
+        return getattr(sp, head)(*parts)
     raise NotYet(f"{head} is not something a chain of this course can use.")
 
 
