@@ -4,8 +4,8 @@
 
 The tutorial model is our own telling of a well-known design: additive attention inside a Python loop
 over target words, the context fed back into the decoder, separate word vocabularies, batches of 128
-sentences of any length, 512 units. All models take turns, one batch each, on one thread and by its CPU time; only real
-target tokens count, padding does not.
+sentences of any length, 512 units. All models take turns, one batch each, on one thread, whose CPU
+time is counted; only real target tokens count, padding does not.
 """
 
 import sys
