@@ -54,8 +54,8 @@ plots.bars(
 )
 
 # %% [markdown]
-# The bars of the output are halfway between those of the heads, key by key. No single query would give this output's
-# weights more simply; but the point of two heads is not which weights they reach, it is how they behave under noise.
+# The bars of the output are halfway between those of the heads, key by key. A single query can have these weights too
+# (give it their logarithms as scores). The point of two heads is not which weights they reach, but what noise does to them.
 
 # %% [markdown]
 # ### 4.1 Two queries
@@ -101,8 +101,12 @@ def weights_over(eps, queries):
     return softmax(scores).mean(1)
 
 
-found, error = (eps < 0).mean(), 2.58 * sqrt(0.0786 * 0.9214 / len(eps))
-print(f"P(ε < 0) is {(1 - erf(1)) / 2:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
+found, p = (
+    (eps < 0).mean(),
+    (1 - erf(1)) / 2,
+)  # p: a normal variable below its mean by √2 deviations
+error = 2.58 * sqrt(p * (1 - p) / len(eps))
+print(f"P(ε < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
 trace = eps[:, None] * means[a] + 1e-3 * rng.normal(size=(len(eps), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
@@ -116,7 +120,7 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 #
 # *code · 1 point · 8 min*
 #
-# **Given** $k_a = \varepsilon\mu_a$ as above, the other keys at their means. **Show** that your function keeps the
+# **Given** $k_a = \varepsilon\mu_a$ as above, the other keys at their means but for a trace of noise. **Show** that your function keeps the
 # output at the average: in at least 85% of the draws with $\varepsilon > 0$ its weights must be within 0.1 (sum of
 # absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
 #
@@ -329,19 +333,20 @@ for t in (10, 20, 50, 100, 1000):
 # %% [markdown]
 # ## Common mistakes
 #
-# "With two heads the fluctuations partly cancel in the average." Not if both heads see the same fluctuation; and two
-# *independent* noisy heads would only halve the variance. First, equal queries, right for 4.1, at $t = 20$:
+# "It works because the fluctuations of the two heads partly cancel in the average." Two heads with *independent*
+# fluctuations would have half the variance of one. Measure yours, at $t = 20$:
 
 # %%
 one = 20 * designs["one head"]
-single, double = weights_over(eps, one)[:, a], weights_over(eps, np.repeat(one, 2, 0))[:, a]
-print(f"variance, two equal heads against one: {double.var() / single.var():.3f}")
-print(f"within 0.05 of one half: {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
-if check("4.2", two_head_queries):
-    yours = weights_over(eps, 20 * designs["your two heads"])[:, a]
-    print(
-        f"your two heads against one: {yours.var() / single.var():.3f}, not the 0.5 of cancelling"
-    )
+for name, queries in designs.items():
+    share = weights_over(eps, 20 * queries)[:, a].var() / weights_over(eps, one)[:, a].var()
+    print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
+
+# %% only="solution"
+# Equal queries, which are right for 4.1, follow the very same fluctuation: their average has all of it.
+double = weights_over(eps, np.repeat(one, 2, axis=0))[:, a]
+print(f"equal queries: {double.var() / weights_over(eps, one)[:, a].var():.3f} times the variance")
+print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
 
 # %% [markdown]
 # "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
@@ -357,21 +362,20 @@ for length in (1.0, 0.1, -0.5):
     print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
 
 # %% [markdown]
-# ## Going further: normalise the keys
+# ## Going further: where a head is nervous
 #
-# Dividing every key by its length ("QK-norm", Henry et al. 2020) turns $\varepsilon$ into its sign. Then one head with its
-# tie is exact in every draw with $\varepsilon > 0$ and wrong in all others: no second head, the same 7.86%.
+# A weight $w$ whose score is $q_a\varepsilon$ reacts to $\varepsilon$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
+# output's weight on $v_a$ by finite differences, and the density of $\varepsilon$ as a dashed line. One head is steepest,
+# with slope $t/4$, where most draws fall; being steep is harmless only where hardly any draw falls.
 
 # %%
-ties = {}
-for name, length in (("keys as drawn", eps), ("keys normalised", np.sign(eps))):
-    weight = weights_over(length, one)[:, a]
-    near = np.abs(weight - 0.5) < 0.05
-    ties[name] = [(weight < 0.1).mean(), near.mean(), (weight > 0.9).mean()]
-plots.bars(
-    ties, ["below 0.1", "one half", "above 0.9"], xlabel="weight on v_a", ylabel="share of draws"
+grid = np.linspace(-1, 3, 801)
+slopes = {k: np.gradient(weights_over(grid, 20 * q)[:, a], grid) for k, q in designs.items()}
+slopes["-density of ε"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)
+plots.curves(grid, slopes, xlabel="length ε of k_a", ylabel="slope of the weight on v_a")
+print(
+    f"steepest slope of one head: {slopes['one head'].max():.2f} at ε = {grid[slopes['one head'].argmax()]:.2f}"
 )
-print(f"exactly {(1 + erf(1)) / 2:.4f} of the draws have ε > 0")
 
 # %% [markdown]
 # ## Summary
@@ -392,4 +396,4 @@ print(f"exactly {(1 + erf(1)) / 2:.4f} of the draws have ε > 0")
 # **Next:** `05_keys_queries_values` makes keys, queries and values from the same tokens.
 #
 # **References.** Vaswani et al. (2017), many heads; Michel, Levy and Neubig (2019), how many are needed;
-# Henry et al. (2020), normalised queries and keys.
+# Voita et al. (2019), what single heads specialise in.

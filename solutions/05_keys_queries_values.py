@@ -364,21 +364,20 @@ print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).rou
 print("length of u: 3, of (u v^T) v:", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
 
 # %% [markdown]
-# ## Going further: looking is smoothing
+# ## Going further: narrow heads
 #
-# For keys of length one, $e^{t\,k^\top q}$ is, up to a factor that cancels, $e^{-t\lVert k - q\rVert^2/2}$: attention is
-# a Gaussian kernel smoother of bandwidth $1/\sqrt t$. Here noisy values on a circle are smoothed with two bandwidths:
-# a short query flattens the wave, a long one follows it and keeps some of the noise.
+# Scores only see the product: $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If $K^\top Q$ has rank $r$, then keys and queries
+# with $r$ numbers instead of $d$ give the same weights. Here is the rank of your own design, and its narrow twin.
 
 # %%
-angle = np.sort(rng.uniform(-np.pi, np.pi, 150))
-circle, noisy = np.c_[np.cos(angle), np.sin(angle)], np.sin(2 * angle) + rng.normal(size=150) / 3
-smooth = {
-    f"t = {t}": attend(t * circle, circle, noisy[:, None], scale=1.0)[0][:, 0] for t in (3, 60)
-}
-label = {"xlabel": "angle", "ylabel": "value"}
-ax = plots.scatter(np.c_[angle, noisy], colour=5, **label)
-plots.curves(angle, smooth | {"-without noise": np.sin(2 * angle)}, ax=ax, **label)
+if check("5.3", projections):
+    tokens, (K, Q, V) = three_tokens(*(3 * np.eye(4))), projections(*(3 * np.eye(4)))
+    out, sizes, into = np.linalg.svd(np.transpose(K) @ Q)
+    rank = int((sizes > 1e-9 * sizes.max()).sum())
+    narrow = (out * sizes)[:, :rank].T, into[:rank]  # two matrices, (rank, d)
+    gap = self_attention(tokens, *narrow, V)[1] - self_attention(tokens, K, Q, V)[1]
+    print(f"width {rank} instead of 4; weights agree: {np.abs(gap).max() < 1e-9}")
+    plots.bars(sizes, xlabel="direction", ylabel="size in KᵀQ", top=sizes.max())
 
 # %% [markdown]
 # ## Summary
@@ -398,5 +397,5 @@ plots.curves(angle, smooth | {"-without noise": np.sin(2 * angle)}, ax=ax, **lab
 #
 # **Next:** `06_transformer_attention` does all of this for batches, heads and masks, in PyTorch.
 #
-# **References.** Vaswani et al. (2017), self-attention; Nadaraya (1964) and Watson (1964), kernel smoothing;
-# Tsai et al. (2019), attention as a kernel; Elhage et al. (2021), where a head looks and what it moves.
+# **References.** Vaswani et al. (2017), self-attention and narrow heads; Elhage et al. (2021), where a head looks and
+# what it moves, as two circuits.
