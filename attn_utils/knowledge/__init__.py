@@ -1,0 +1,23 @@
+"""The invented world of notebook 08 and the small language model that learns about it."""
+
+from attn_utils.knowledge import findings
+from attn_utils.knowledge.examples import MASK, PAD, Alphabet
+from attn_utils.knowledge.lab import PRESETS, Lab, Preset, Reply
+from attn_utils.knowledge.training import train
+from attn_utils.knowledge.world import CITIES, GROUPS, Person, World
+
+__all__ = [
+    "CITIES",
+    "GROUPS",
+    "MASK",
+    "PAD",
+    "PRESETS",
+    "Alphabet",
+    "Lab",
+    "Person",
+    "Preset",
+    "Reply",
+    "World",
+    "findings",
+    "train",
+]

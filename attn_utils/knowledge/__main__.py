@@ -1,0 +1,72 @@
+"""Knows how a run is recorded: `python -m attn_utils.knowledge default --seeds 0 1 2 --write FILE`."""
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from attn_utils.knowledge import GROUPS, PRESETS, Lab, findings
+from attn_utils.knowledge.model import ATTENTION
+
+
+def record(preset, seed, *, folder=None):
+    """Everything notebook 08 shows of one seed, as plain data."""
+    start, lab = time.process_time(), Lab(preset, seed=seed)
+    pretrained = lab.model()
+    checkpoint = folder / f"{preset.attention}-{seed}.pt" if folder else None
+    losses = lab.pretrain(pretrained, checkpoint=checkpoint)
+    models = {"no pretraining": lab.from_scratch(), "pretrained": lab.finetune(pretrained)}
+    found = {"seed": seed, "majority": findings.majority(lab.world)}
+    found |= {"loss": [round(loss, 4) for loss in losses[:: max(1, len(losses) // 20)]]}
+    for name, model in models.items():
+        found[name] = {group: findings.recalls(lab, model, group) for group in GROUPS}
+    found["swapped"] = findings.recalls(lab, models["pretrained"], "held", swapped=True)
+    found["cpu_seconds"] = round(time.process_time() - start, 1)
+    found["forgetting"] = {way: findings.forgetting(lab, pretrained, way) for way in findings.WAYS}
+    return found
+
+
+def main(arguments=None):
+    """Record some seeds of a preset in a file."""
+    options = _options(arguments)
+    changes = {"attention": options.attention, "pretrain_steps": options.pretrain_steps}
+    preset = replace(PRESETS[options.preset], **{k: v for k, v in changes.items() if v is not None})
+    torch.set_num_threads(options.threads)
+    runs = [record(preset, seed, folder=options.folder) for seed in options.seeds]
+    device = Lab(preset).device.type
+    whole = {
+        "command": "python -m attn_utils.knowledge " + shlex.join(arguments or sys.argv[1:]),
+        "preset": asdict(preset),
+        "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
+        "runs": runs,
+    }
+    text = json.dumps(whole, indent=1, default=float)
+    options.write.write_text(_compact(text) + "\n", encoding="utf-8")
+
+
+def _compact(text):
+    """Innermost lists on one line each."""
+    import re
+
+    return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
+
+
+def _options(arguments):
+    parser = argparse.ArgumentParser(prog="python -m attn_utils.knowledge", description=__doc__)
+    parser.add_argument("preset", choices=PRESETS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")
+    parser.add_argument("--attention", choices=ATTENTION, help="instead of the preset's")
+    parser.add_argument("--pretrain-steps", type=int, help="instead of the preset's")
+    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
+    parser.add_argument("--folder", type=Path, help="where to keep checkpoints and resume from")
+    parser.add_argument("--write", type=Path, required=True, help="the file to write")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
