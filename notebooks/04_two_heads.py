@@ -100,10 +100,7 @@ def weights_over(eps, queries):
     return softmax(scores).mean(1)
 
 
-found, p = (
-    (eps < 0).mean(),
-    (1 - erf(1)) / 2,
-)  # p: a normal variable below its mean by √2 deviations
+found, p = (eps < 0).mean(), (1 - erf(1)) / 2  # √2 standard deviations below the mean
 error = 2.58 * sqrt(p * (1 - p) / len(eps))
 print(f"P(ε < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
 trace = eps[:, None] * means[a] + 1e-3 * rng.normal(size=(len(eps), 16))
@@ -234,8 +231,8 @@ plots.curves(
 #
 # **Given** orthonormal values, $\varepsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
 # $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
-# pair of heads let one be constant and the other return $v_a$ with probability $P = \frac12(1 +
-# \text{erf}\frac1{\sqrt{2\beta}})$, which is $P(\varepsilon > 0)$, and else the mean of the other values, at squared distance
+# pair of heads let one be constant and the other return $v_a$ whenever $\varepsilon > 0$, with probability
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and else the mean of the other values, at squared distance
 # $\frac n{n-1}$ from $v_a$.
 #
 # **Show** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance, in at least
@@ -321,11 +318,10 @@ for length in (1.0, 0.1, -0.5):
 # %%
 grid = np.linspace(-1, 3, 801)
 slopes = {k: np.gradient(weights_over(grid, 20 * q)[:, a], grid) for k, q in designs.items()}
+steepest = grid[slopes["one head"].argmax()]
+print(f"one head is steepest at ε = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
 slopes["-density of ε"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)
 plots.curves(grid, slopes, xlabel="length ε of k_a", ylabel="slope of the weight on v_a")
-print(
-    f"steepest slope of one head: {slopes['one head'].max():.2f} at ε = {grid[slopes['one head'].argmax()]:.2f}"
-)
 
 # %% [markdown]
 # ## Summary

@@ -305,7 +305,7 @@ print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
 values = np.array([[1, 0], [0, 0], [1, -1]])  # u_b, 0, u_b - u_c, along u_b and u_c
 print("weights (1, 0, 1) sum to 2; they would give", np.array([1, 0, 1]) @ values)
 print("made to sum to one they would give", np.array([0.5, 0, 0.5]) @ values)
-print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4))
+print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4).tolist())
 print("length of u: 3, of (u v^T) v:", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
 
 # %% [markdown]
