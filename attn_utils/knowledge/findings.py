@@ -70,15 +70,15 @@ def share_of_namesakes(world, answers, *, seed=None):
     return float(np.mean([a in cities(p) for a, p in zip(answers, strangers, strict=True)]))
 
 
-def forgetting(lab, pretrained, way, *, steps=200, every=20):
-    """{"told": shares, "held": shares} right after 0, every, 2 every ... steps of fine-tuning."""
-    rate, rehearse = WAYS[way]
+def forgetting(lab, pretrained, way):
+    """{"told": shares, "held": shares} right after 1, 2 ... 10 times the usual fine-tuning."""
+    (rate, rehearse), every = WAYS[way], lab.preset.finetune_steps
     found = {"told": [], "held": []}
 
     def watch(step, model):
         for group, shares in found.items():
-            if step % every == 0 and step:
+            if step and step % every == 0:
                 shares.append(float(np.mean([r.right for r in recalls(lab, model, group)])))
 
-    lab.finetune(pretrained, steps=steps, rate=rate, rehearse=rehearse, watch=watch)
+    lab.finetune(pretrained, steps=10 * every, rate=rate, rehearse=rehearse, watch=watch)
     return found

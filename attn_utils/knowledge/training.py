@@ -89,7 +89,8 @@ def _resume(path, settings, model, optimiser):
 
 def _leave_no_trace():
     """In a notebook the finished bar goes with the output of the cell; nothing of it is stored."""
-    if "ipykernel" in sys.modules:
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if hasattr(shell, "kernel"):
         from IPython.display import clear_output
 
         clear_output()
