@@ -112,6 +112,26 @@ def histogram(samples, *, xlabel, title="", bins=50, limits=None, curve=None, ax
     return _label(ax, xlabel, "density", title)
 
 
+def intervals(rows, *, xlabel, title="", marks=None, ax=None):
+    """A dot with its interval per row, from the top down. rows: {label: (value, low, high)}.
+
+    marks: {label: x position} for vertical lines.
+    """
+    ax = _axes(ax)
+    for place, (value, low, high) in enumerate(rows.values()):
+        ax.plot([low, high], [place, place], color=COLOURS[0])
+        ax.plot(value, place, "o", color=COLOURS[0])
+    for k, (label, place) in enumerate((marks or {}).items()):
+        ax.axvline(
+            place, color=COLOURS[-1], linestyle=(":", "--")[k % 2], linewidth=1.5, label=label
+        )
+    ax.set_yticks(range(len(rows)), rows)
+    ax.invert_yaxis()
+    if marks:
+        ax.legend()
+    return _label(ax, xlabel, "", title)
+
+
 def attention_map(weights, queries=None, keys=None, *, mask=None, title="", numbers=None, ax=None):
     """Queries down, keys across, colour fixed to 0..1, masked cells hatched.
 

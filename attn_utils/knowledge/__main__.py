@@ -14,7 +14,7 @@ from attn_utils.knowledge import GROUPS, PRESETS, Lab, findings
 from attn_utils.knowledge.model import ATTENTION
 
 
-def record(preset, seed, *, folder=None):
+def record(preset, seed, *, folder=None, forgetting=True):
     """Everything notebook 08 shows of one seed, as plain data."""
     start, lab = time.process_time(), Lab(preset, seed=seed)
     pretrained = lab.model()
@@ -27,17 +27,24 @@ def record(preset, seed, *, folder=None):
         found[name] = {group: findings.recalls(lab, model, group) for group in GROUPS}
     found["swapped"] = findings.recalls(lab, models["pretrained"], "held", swapped=True)
     found["cpu_seconds"] = round(time.process_time() - start, 1)
-    found["forgetting"] = {way: findings.forgetting(lab, pretrained, way) for way in findings.WAYS}
+    ways = findings.WAYS if forgetting else ()
+    found["forgetting"] = {way: findings.forgetting(lab, pretrained, way) for way in ways}
     return found
 
 
 def main(arguments=None):
     """Record some seeds of a preset in a file."""
     options = _options(arguments)
-    changes = {"attention": options.attention, "pretrain_steps": options.pretrain_steps}
-    preset = replace(PRESETS[options.preset], **{k: v for k, v in changes.items() if v is not None})
+    preset = PRESETS[options.preset]
+    steps = [name for name in asdict(preset) if name.endswith("_steps")]
+    preset = replace(
+        preset,
+        attention=options.attention or preset.attention,
+        **{name: max(1, round(options.fraction * getattr(preset, name))) for name in steps},
+    )
     torch.set_num_threads(options.threads)
-    runs = [record(preset, seed, folder=options.folder) for seed in options.seeds]
+    choices = {"folder": options.folder, "forgetting": options.forgetting}
+    runs = [record(preset, seed, **choices) for seed in options.seeds]
     device = Lab(preset).device.type
     whole = {
         "command": "python -m attn_utils.knowledge " + shlex.join(arguments or sys.argv[1:]),
@@ -61,7 +68,9 @@ def _options(arguments):
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")
     parser.add_argument("--attention", choices=ATTENTION, help="instead of the preset's")
-    parser.add_argument("--pretrain-steps", type=int, help="instead of the preset's")
+    parser.add_argument("--fraction", type=float, default=1.0, help="of the preset's steps")
+    flag = argparse.BooleanOptionalAction
+    parser.add_argument("--forgetting", action=flag, default=True, help="fine-tune for too long")
     parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
     parser.add_argument("--folder", type=Path, help="where to keep checkpoints and resume from")
     parser.add_argument("--write", type=Path, required=True, help="the file to write")
