@@ -1,0 +1,413 @@
+# %% [markdown]
+# # Attention without comparisons
+#
+# > Take keys and queries away, let each token write its own row of weights, and find out what is lost.
+#
+# *50 min, 2 questions, 9 points, needs 06*
+#
+# After this notebook you can
+#
+# - **implement** a synthesizer layer and **show** with a gradient what its weights depend on,
+# - **prove** that no number of its heads computes the OR of two tokens,
+# - **predict** at which loss training must stop, before it runs.
+
+# %%
+import itertools
+from functools import partial
+
+import torch
+from torch import nn
+
+from attn_utils import layers, plots
+from attn_utils.course import check, hint
+
+torch.set_num_threads(1)  # the tensors here are small
+torch.set_default_dtype(torch.float64)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $X$ | a sequence, one token a row | $(T, D)$ | `x`, with a batch in front |
+# | $A_i, b_1$ | head $i$'s first map and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
+# | $B_i$ | head $i$'s second map, a column per position | $(d, \ell)$ | `B[i]` |
+# | $b_2$ | its bias, shared by the heads | $(\ell,)$ | `b2` |
+# | $V_i$, $W_O$ | values and the last projection | as in 06 | `value`, `out` |
+# | $\ell$ | the longest sequence allowed | number | `max_length` |
+
+# %% [markdown]
+# ## The definition
+#
+# In 06 the scores of a head were $q k^\top/\sqrt d$: every token was compared with every other. A *synthesizer* makes
+# them from one token at a time, by a small network with a hidden layer:
+#
+# $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
+#
+# A sequence of $T \le \ell$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
+# and both dropouts are as before. Here are the weights of two heads on six random tokens.
+
+# %%
+torch.manual_seed(7)
+synthesizer = layers.SynthesizerAttention(8, 2, 6)  # D, heads, longest sequence
+x = torch.randn(1, 6, 8)
+past = torch.ones(6, 6, dtype=torch.bool).tril()
+for head, ax in enumerate(plots.panels(2, height=3.0)):
+    weights = synthesizer.weights(x)[0, head].detach()
+    plots.attention_map(weights, mask=past, title=f"head {head}", ax=ax)
+
+# %% [markdown]
+# It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
+# from, and no single map can show it.
+#
+# ### 7.1 The layer
+#
+# *code · 5 points · 15 min*
+#
+# **Given** equation (1) and your layer of 06. **Show** a causal synthesizer with $H$ heads. **Form:** the class below.
+# The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
+#
+# Predict the shapes first: the hidden features of all heads, then the scores. Which axis of `B` meets which axis of the
+# hidden features?
+
+
+# %% answer="7.1"
+class SynthesizerAttention(nn.Module):
+    """x (B, T, D) -> (B, T, D): every token writes its own weights over itself and its past."""
+
+    def __init__(self, D, num_heads, max_length, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        # 1. A, value, out: an nn.Linear(D, D) each, with bias; the bias of A is b1
+        # 2. B: an nn.Parameter (H, d, max_length); b2: an nn.Parameter (max_length,)
+        # 3. an nn.Dropout for the weights and one for the final output
+        # BEGIN SOLUTION
+        self.num_heads = num_heads
+        self.A, self.value, self.out = (nn.Linear(D, D) for _ in range(3))
+        self.B = nn.Parameter(torch.randn(num_heads, D // num_heads, max_length) / D**0.5)
+        self.b2 = nn.Parameter(torch.zeros(max_length))
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
+        # END SOLUTION
+
+    def forward(self, x):
+        # 4. hidden features, split into heads: (B, H, T, d); scores (B, H, T, T)
+        # 5. the causal mask, the softmax, dropout on the weights
+        # 6. times the values, merged, projected, dropout: (B, T, D)
+        # BEGIN SOLUTION
+        T, H = x.shape[1], self.num_heads
+        hidden = layers.split_heads(self.A(x).relu(), H)
+        scores = hidden @ self.B[..., :T] + self.b2[:T]
+        future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
+        weights = scores.masked_fill(future, -torch.inf).softmax(-1)
+        context = self.attention_dropout(weights) @ layers.split_heads(self.value(x), H)
+        return self.residual_dropout(self.out(layers.merge_heads(context)))
+        # END SOLUTION
+
+
+# %% check="7.1"
+check("7.1", SynthesizerAttention)
+
+# %% [markdown]
+# ## What a row of weights depends on
+#
+# The gradient answers. Entry (t, s) below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
+# \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. Predict both patterns before
+# you look.
+
+
+# %%
+def influence(layer, x):
+    """Size (T, T) of the influence of token s on row t of the weights."""
+    jacobian = torch.autograd.functional.jacobian(layer.weights, x)  # (1, H, T, T, 1, T, D)
+    return jacobian[0, :, :, :, 0].square().sum(dim=(0, 2, 4)).sqrt()
+
+
+# %%
+comparing = layers.CausalSelfAttention(8, 2)
+left, right = plots.panels(2, height=3.0)
+plots.matrix(influence(comparing, x), title="keys and queries", ax=left)
+plots.matrix(influence(synthesizer, x), title="synthesizer", ax=right)
+off_diagonal = influence(synthesizer, x).fill_diagonal_(0)
+print(f"largest entry off the diagonal: {off_diagonal.max():.1f} for the synthesizer")
+
+# %% [markdown]
+# With keys and queries, row $t$ listens to every token up to $t$. In the synthesizer the picture is a diagonal, and the
+# zeros beside it are exact: row $t$ is written by $x_t$ alone. (The first row is constant in both: one weight, equal
+# to one.) Columns of $B$ are *positions*, not contents, so a sequence longer than $\ell$ has no weights at all.
+#
+# ## What it saves
+#
+# One projection of the four is gone, and $B$ has come. Count both layers, and let PyTorch count the operations of one
+# sequence of $T = \ell$ tokens.
+
+# %%
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def cost(layer, *inputs):
+    """(parameters, floating-point operations) of one call."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        layer(*inputs)
+    return sum(p.numel() for p in layer.parameters()), counter.get_total_flops()
+
+
+# %%
+for D, length in ((256, 128), (512, 1024)):
+    z = torch.zeros(1, length, D)
+    print(f"D = {D}, length {length}: parameters, operations")
+    numbers = cost(layers.SynthesizerAttention(D, 8, length), z)
+    print("  synthesizer      {:9,} {:13,}".format(*numbers))
+    numbers = cost(nn.MultiheadAttention(D, 8, batch_first=True), z, z, z)
+    print("  keys and queries {:9,} {:13,}".format(*numbers))
+
+# %% [markdown]
+# It is the smaller layer only while $\ell < D$: at length 1,024 and width 512 it is the larger one. The saving in
+# operations is one projection, never the products over all pairs of tokens.
+#
+# ## A tempting argument that fails
+#
+# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." Build the
+# layer by hand: all scores zero, so that every weight is $1/T$; values that are zero unless the token is marked; and an
+# output projection that multiplies by $T$. Predict how often it is wrong.
+
+# %%
+T, symbols = 6, 4
+finder = layers.SynthesizerAttention(2 * symbols, 1, T)  # tokens: one-hot (symbol, marked or not)
+for parameter in finder.parameters():
+    parameter.data.zero_()
+finder.value.weight.data[:symbols, symbols:] = torch.eye(
+    symbols
+)  # marked symbols pass, others vanish
+finder.out.weight.data = T * torch.eye(2 * symbols)
+
+# %%
+content, marked = torch.randint(symbols, (1000, T)), torch.randint(T, (1000, 1))
+tokens = content + symbols * (torch.arange(T) == marked)
+found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-1)
+print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
+
+# %% [markdown]
+# Never: the values did the finding. A sound separation needs a target that no choice of values can reach.
+#
+# ### 7.2 What it cannot do
+#
+# *written + code · 4 points · 20 min*
+#
+# **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query token;
+# report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;
+# report its value. **Show** why the synthesizer fails at them and keys and queries do not.
+#
+# Predict its smallest *worst* error at OR, with one head and with four.
+
+
+# %%
+def one_hot(sequences, D=12):
+    """Lists of symbols, one list a sequence -> (B, T, D)."""
+    return torch.eye(D)[torch.tensor(sequences)]
+
+
+bits = list(itertools.product((0, 1), repeat=2))
+or_task = one_hot([[a, b, 2] for a, b in bits]), torch.tensor([float(a or b) for a, b in bits])
+
+# %%
+stored, wanted = [], []
+for order in itertools.permutations(range(3)):
+    for values in itertools.product((0, 1), repeat=3):
+        for asked in range(3):  # symbols 0-5 are (key, value) pairs, 6-8 name a key
+            stored.append([2 * key + values[key] for key in order] + [6 + asked])
+            wanted.append(float(values[asked]))
+recall_task = one_hot(stored), torch.tensor(wanted)  # (144, 4, 12), (144,)
+
+# %% [markdown]
+# Every sequence there is goes into every step, so nothing is left to chance but the start. The optimiser is L-BFGS, which
+# walks to the bottom and stays there. Three starts each.
+
+
+# %%
+def train(layer, task, steps=150):
+    """Best mean squared error so far at each evaluation, and the worst error at the end."""
+    inputs, targets = task
+    read, errors = nn.Linear(12, 1), []
+    learnt = [*layer.parameters(), *read.parameters()]
+    options = {"line_search_fn": "strong_wolfe", "tolerance_change": 1e-12}
+    optimiser = torch.optim.LBFGS(learnt, max_iter=steps, **options)
+
+    def loss():
+        optimiser.zero_grad()
+        errors.append(read(layer(inputs)[:, -1])[:, 0] - targets)
+        errors[-1].square().mean().backward()
+        return errors[-1].square().mean().item()
+
+    optimiser.step(loss)
+    errors = torch.stack(errors).detach()  # (evaluations, B)
+    best = errors.square().mean(-1).cummin(0)
+    return best.values.tolist(), errors[best.indices[-1]].abs().max().item()
+
+
+# %%
+def train_all(task, contest):
+    """Train each {name: maker of a layer} from three seeds; print all ends, return seed 0's."""
+    curves, worst = {}, {}
+    for name, make in contest.items():
+        ends = []
+        for seed in (2, 1, 0):
+            torch.manual_seed(seed)
+            curve, worst[name] = train(make(), task)
+            ends.append(f"{curve[-1]:.4f}")
+        curves[name] = [max(loss, 1e-6) for loss in curve + curve[-1:] * (200 - len(curve))]
+        print(f"{name:26} mean squared error {' '.join(ends)}")
+    return curves, worst
+
+
+# %%
+synthesized, compared = layers.SynthesizerAttention, layers.CausalSelfAttention
+axes = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y"}
+contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, 3) for H in (1, 2, 4)}
+contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
+or_curves, worst = train_all(or_task, contest)
+print("worst error:", {name: round(error, 2) for name, error in worst.items()})
+plots.curves(range(200), or_curves | {"-1/16": [1 / 16] * 200}, title="OR of two tokens", **axes)
+
+# %% [markdown]
+# One head, two or four: the synthesizer stops at a worst error of 0.25, from every start, and stays. One head with keys
+# and queries goes on down. Recall is graded: predict what a second and a third head will do.
+
+# %%
+contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, 4) for H in (1, 2, 3)}
+contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
+curves, _ = train_all(recall_task, contest)
+bounds = {"-2/12": [2 / 12] * 200, "-1/12": [1 / 12] * 200}
+plots.curves(range(200), curves | bounds, title="recall of three keys", **axes)
+
+# %% [markdown]
+# **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
+# a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any number of heads.
+# (c) Say how one head with keys and queries comes as close as you like. A sentence on recall is welcome.
+
+# %% [markdown] written="7.2"
+# (a) The last row of weights is written by the last token alone. With that token fixed the weights are constants, and
+# the output is a constant plus one contribution from each token, for any number of heads: $y = c + \sum_j F_j(x_j)$. (b) For such a $y$, $y(1,1) - y(1,0) - y(0,1) + y(0,0) = 0$; for OR the same
+# expression is $-1$. Four errors must make up the difference of 1, so one of them is at least 1/4. (c) Let a query score
+# "1" higher than "0" and itself lowest, with value 1 for "1" only: if a 1 is present it takes almost all the weight,
+# else there is none. Recall needs a head for each key.
+
+# %% [markdown] rubric="7.2"
+# **Rubric (3 points).** 1 row $t$ of the weights depends on $x_t$ (and positions) alone, so with the last token fixed the
+# output is a sum of contributions of single tokens · 1 the second difference of a sum is 0, that of OR is −1, hence 1/4;
+# any number of heads, because a sum of sums is a sum · 1 a construction or clear argument for keys and queries. Half of
+# the first point for "it inspects no relations". No point for "it convolves", nor for the marked token (see above).
+
+# %% [markdown] only="solution"
+# **Part (b) as a checked chain.** With bits $a, b$ every sum of contributions has the form $c + f a + g b$. For $n$ tokens
+# the same idea, with all single flips, gives $n + (n-1) + 1 = 2n$ errors that make up $n - 1$: the worst is at least
+# $\frac12(1 - \frac1n)$.
+
+# %% only="solution"
+import sympy as sp
+
+from attn_utils.course import derive
+
+c, f, g = sp.symbols("c f g", real=True)
+e00, e01, e10, e11 = errors = [(a or b) - (c + f * a + g * b) for a, b in bits]
+second = sp.Add(e11, -e10, -e01, e00, evaluate=False)
+derive(
+    (sp.Max(*map(sp.Abs, errors)), "the worst of the four errors"),
+    (">=", sum(map(sp.Abs, errors)) / 4, "a maximum is at least the mean"),
+    (">=", sp.Abs(second, evaluate=False) / 4, "the triangle inequality"),
+    (sp.Rational(1, 4), "c, f and g cancel"),
+)
+
+# %% [markdown] only="solution"
+# **Part (c) as a checked chain.** Scores $2t$ for "1", $t$ for "0", 0 for the query token; value 1 for "1". The output
+# is the weight on ones: exactly 0 for two zeros, closest to failing for a single one.
+
+# %% only="solution"
+t = sp.Symbol("t", positive=True)
+derive(
+    (1 - sp.exp(2 * t) / (sp.exp(2 * t) + sp.exp(t) + 1), "a 1, a 0 and the query token"),
+    ((sp.exp(t) + 1) / (sp.exp(2 * t) + sp.exp(t) + 1), "one fraction"),
+    ("<=", (sp.exp(t) + 1) / (sp.exp(2 * t) + sp.exp(t)), "a smaller denominator"),
+    (sp.exp(-t), "cancel exp(t) + 1"),
+)
+
+# %% [markdown] only="solution"
+# **Recall needs a head for each key.** Ask for key $\kappa$ and change the value stored under $\kappa'$ at one fixed
+# position. Head $h$ changes the output by its weight there, $\alpha^h(\kappa)$, which only the asking token sets, times
+# the change of its value, $\delta_h(\kappa')$. The sum over heads must be 1 if $\kappa = \kappa'$ and 0 otherwise: an
+# identity matrix with $m$ rows equals a product of an $m \times H$ and an $H \times m$ matrix, so $H \ge m$. With fewer
+# heads the best rank-$H$ approximation of the identity leaves $m - H$ of its $m$ directions, each costing the variance
+# ¼ of a bit over $m$ questions: mean squared error at least $(m - H)/(4m)$, the dashed lines, which training met.
+
+# %% [markdown]
+# **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Show** two inputs that are equal at position
+# $t$, and yet row $t$ of the weights of a layer with keys and queries tells them apart. A synthesizer's row cannot.
+# **Form:** `two_inputs(T, D, t)` returns two arrays of shape (T, D); the judge tries them on random layers of both kinds.
+
+
+# %% answer="7.2"
+def two_inputs(T: int, D: int, t: int):
+    """-> x, other, both (T, D), equal at position t."""
+    # BEGIN SOLUTION
+    x = torch.ones(T, D)
+    other = x.clone()
+    other[:t] = -1  # only the past of t changes
+    return x, other
+    # END SOLUTION
+
+
+# %% check="7.2"
+check("7.2", two_inputs)
+
+# %% [markdown]
+# The same on recall. The question is always *which value has key 0?*; the three pairs come in three orders. Train both
+# layers once more and draw the last row of their weights on the pairs.
+
+# %%
+orders, rows = ([0, 1, 2], [1, 0, 2], [2, 1, 0]), {}
+asked = one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
+torch.manual_seed(0)
+for kind, layer in ("keys and queries", compared(12, 1)), ("synthesizer", synthesized(12, 1, 4)):
+    train(layer, recall_task)
+    rows[kind] = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, pairs)
+
+# %%
+labels = [" ".join(f"k{key}" for key in order) for order in orders], ["first", "second", "third"]
+for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=3.0), strict=True):
+    plots.attention_map(weights, *labels, title=kind, ax=ax)
+
+# %% [markdown]
+# Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row: the layer has to
+# decide where to look before it has seen what is there.
+#
+# ## Common mistakes
+#
+# 1. "More heads will do it." At OR four heads end where one does.
+# 2. "It convolves." A convolution's weights move along with the position; these do not.
+# 3. "It takes any length." It has a column per position, and no more.
+
+# %%
+print(f"1. mean squared error at OR, 4 heads: {or_curves['synthesizer, heads: 4'][-1]:.4f}")
+same = torch.randn(1, 1, 8).expand(1, 6, 8)  # one token, six times
+row = synthesizer.weights(same)[0, 0].detach()
+print(f"2. one step back weighs {row[5, 4]:.3f} from token 5 and {row[4, 3]:.3f} from token 4,")
+print(
+    f"   {row[5, 4] / row[5, 3]:.2f} and {row[4, 3] / row[4, 2]:.2f} times as much as two steps back"
+)
+try:
+    synthesizer(torch.zeros(1, 7, 8))
+except ValueError as error:
+    print(f"3. {error}")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. In (1) row $t$ of the weights is a function of $x_t$ alone: every other gradient is exactly zero.
+# 2. At OR it stops at a worst error of 1/4, whatever the heads; at recall each head buys one key.
+# 3. One head that compares solves both.
+#
+# **Without notes:** What do the columns of $B$ stand for? Why does the marked token prove nothing? Why do more heads
+# not help at OR? Why do they at recall? When is a synthesizer the larger layer?
+#
+# **Next:** `08_pretrained_knowledge` builds a language model of such layers and asks where its facts come from.
+#
+# **References:** Tay and others (2021), *Synthesizer: rethinking self-attention for transformer models*.
