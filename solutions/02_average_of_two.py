@@ -44,7 +44,7 @@ rng = np.random.default_rng(2)
 # $$c - m = r\,(\bar v_{\text{rest}} - m), \tag{1}$$
 #
 # where $\bar v_{\text{rest}}$ is the weighted mean of the other values. So two things are needed: *a tie* between $a$
-# and $b$, and *little leftover*. Here are four keys and three lists of scores.
+# and $b$, and *little leftover*. Here are the four unit vectors as keys, so that a query is its own list of scores.
 
 # %%
 values = np.array([[0.0], [1.0], [8.0], [8.0]])  # the target for a, b = 0, 1 is 0.5
@@ -53,9 +53,10 @@ tries = {
     "low tie": [1.0, 1.0, 0.0, 0.0],
     "high tie": [8.0, 8.0, 0.0, 0.0],
 }
-groups = {name: softmax(np.array(scores)) for name, scores in tries.items()}
-for name, weights in groups.items():
-    print(f"{name:8}  c = {weights @ values[:, 0]:.3f}")
+groups = {}
+for name, scores in tries.items():
+    context, groups[name] = attend(np.array(scores), np.eye(4), values, scale=1.0)
+    print(f"{name:8}  c = {context[0]:.3f}")
 plots.bars(groups, title="three ways to look at items 0 and 1")
 
 # %% [markdown]
@@ -85,7 +86,8 @@ check("2.1", projection)
 
 # %% [markdown]
 # Now break the assumption: a single vector $v_b$ leans towards a single $v_a$, both of length one. If your matrix
-# passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$.
+# passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict:* at which angle is half of $v_b$ taken for a part
+# of $v_a$? (Stuck before that? `hint("2.1")`.)
 
 # %%
 angles = np.linspace(5, 90, 86)
@@ -157,7 +159,7 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # The curves climb from $1/n$ to one half, and each is the one before moved to the right: ten times as many keys cost
 # the same extra height each time.
 #
-# You may read that softmax "never averages exactly". Two sizes tell what is true of that.
+# You may read that softmax "never averages exactly". Three sizes tell what is true of that.
 
 # %%
 for n in (2, 5, 50):
@@ -245,32 +247,25 @@ def average_sharpness(n, d, epsilon, scaled):
 check("2.5", average_sharpness)
 
 # %% [markdown]
-# Below, the height is found by brute force: raise the tie until the measured leftover is small enough.
-
-
-# %%
-def needed(n, epsilon, d=1):
-    low, high = 0.0, 2000.0
-    while high - low > 1e-6:
-        t = (low + high) / 2
-        scores = np.r_[t, t, np.zeros(n - 2)] / np.sqrt(d)
-        low, high = (low, t) if softmax(scores)[2:].sum() <= epsilon else (t, high)
-    return high
-
-
-print("1% left, n = 10, 100, 1000:", *(round(needed(n, 0.01), 2) for n in (10, 100, 1000)))
-print("divided, d = 4, 64, 512:   ", *(round(needed(10, 0.01, d), 1) for d in (4, 64, 512)))
+# If it passed, your law is drawn, and checked against weights measured at the height it gives.
 
 # %%
-sizes = [3, 10, 30, 100, 300, 1000, 3000, 10000]
-series = {f"leftover {e:g}": [needed(n, e) for n in sizes] for e in (0.1, 0.01, 0.001)}
-label = {"xlabel": "number of keys n", "ylabel": "height t needed"}
-plots.curves(sizes, series, log="x", title="the logarithmic law", **label)
+sizes = [3, 10, 30, 100, 300, 1000, 3000, 10_000]
+if check("2.5", average_sharpness):
+    for size, width in ((10, 1), (100, 1), (1000, 1), (10, 4), (10, 64), (10, 512)):
+        top = np.asarray(average_sharpness(size, width, 0.01, True)).item()
+        left = softmax(np.r_[top, top, np.zeros(size - 2)] / np.sqrt(width))[2:].sum()
+        print(f"n = {size:4}, scores / sqrt({width}): t = {top:6.2f} leaves {left:.4f}")
+    law = {
+        f"leftover {e:g}": [average_sharpness(n, 1, e, False) for n in sizes] for e in (0.1, 0.01)
+    }
+    label = {"xlabel": "number of keys n", "ylabel": "height t needed"}
+    plots.curves(sizes, law, log="x", title="the logarithmic law", **label)
 
 # %% [markdown]
-# Straight lines on a logarithmic axis: each factor of ten in $n$, or in accuracy, costs about 2.3, the logarithm of
-# ten. "A large constant" is therefore safe against many keys. Against division by $\sqrt d$ it is not: 47.9 is needed
-# at $d = 64$ where 5.98 would do without it.
+# Almost straight lines on a logarithmic axis: each factor of ten in $n$, or in accuracy, costs about 2.3, the logarithm of
+# ten. "A large constant" is therefore safe against many keys. Against division by $\sqrt d$ it is not: eight times the
+# height is needed at $d = 64$.
 
 # %% [markdown]
 # ## Going further
@@ -314,9 +309,8 @@ plots.curves(sizes, series, log="x", title="200 trials a point: within 0.07 in 9
 keys = rng.normal(size=(6, 3))
 keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
 bumps = np.exp(-((keys - keys[0]) ** 2).sum(-1) * 7 / 2)  # width 1/sqrt(7)
-print(
-    f"largest difference below 1e-12: {np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max() < 1e-12}"
-)
+difference = np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max()
+print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}")
 
 # %% [markdown]
 # ## Common mistakes

@@ -18,7 +18,7 @@ import math
 import numpy as np
 import sympy as sp
 
-from attn_utils import attend, plots, softmax
+from attn_utils import plots, softmax
 from attn_utils.course import check, derive, hint
 
 rng = np.random.default_rng(3)
@@ -105,33 +105,34 @@ check("3.1", robust_query)
 # %% [markdown]
 # ## How small is vanishingly small?
 #
-# For *any* query the noise of the gap $s_a - s_b$ has variance
+# Handouts ask for noise that is "vanishingly small" and leave it there. Small compared with what? Two means are tied
+# exactly, by a query of length 10, 100 or 1000; then the two keys are drawn 5000 times and $a$'s share of their weight
+# is shown. *Predict* which panel is still an average. Slide the noise (its logarithm, base ten) until all three are.
+
+# %%
+blur = rng.normal(size=(2, 5000, 12))  # the noise of k_a and of k_b
+direction = rng.normal(size=12)
+direction /= np.linalg.norm(direction)
+
+
+def draw(log_noise):
+    for ax, length in zip(plots.panels(3, height=2.8, width=11.5), (10, 100, 1000), strict=True):
+        gap = np.sqrt(10.0**log_noise) * (blur[0] - blur[1]) @ (length * direction)
+        share = {"5000 draws": 1 / (1 + np.exp(-gap))}
+        title = f"length {length}, variance of gap {gap.var():.3g}"
+        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
+
+
+plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
+
+# %% [markdown] only="solution"
+# For *any* query the gap $s_a - s_b$ has variance
 #
 # $$\operatorname{Var}(s_a - s_b) = 2\,\nu\,\lVert q \rVert^2, \tag{2}$$
 #
-# whatever the dimension. If the means are tied, $a$'s share of the two weights is $1/(1 + e^{-(s_a - s_b)})$. Below, (2)
-# is measured on drawn keys; then the share is drawn for queries of length 10, 100 and 1000.
-
-
-# %%
-def draw(log_noise):
-    for ax, length in zip(plots.panels(3, height=2.8), (10, 100, 1000), strict=True):
-        gap = np.sqrt(2 * 10.0**log_noise) * length * unit
-        share = {"5000 draws": 1 / (1 + np.exp(-gap))}
-        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=f"length {length}", ax=ax)
-
-
-for d in (10, 300):
-    query, noise = rng.normal(size=d), 0.01 * rng.normal(size=(2, 10_000, d))
-    ratio = ((noise[0] - noise[1]) @ query).var() / (2e-4 * query @ query)
-    print(f"d = {d:3}: measured / exact variance {ratio:.3f}, 1 ± 0.047 in 99.9% of runs")
-unit = rng.normal(size=5000)
-plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
-
-# %% [markdown]
-# The same noise, $\nu = 10^{-4}$: harmless for the short query, fatal for the long one, whose output is one of the two
-# values, never both. "Vanishingly small" means small *compared with* $1/\lVert q\rVert^2$. First $\nu \to 0$, then
-# $t \to \infty$: an average. The other way round: a coin toss.
+# in any dimension: $0.02$, $2$ and $200$ for these lengths, and 5000 draws come within 6.6% of that in 99.9% of runs.
+# "Vanishingly small" means small compared with $1/\lVert q\rVert^2$. The order of limits matters: first $\nu \to 0$,
+# then $t \to \infty$ gives an average; $t \to \infty$ at a fixed $\nu$ gives a coin toss.
 
 # %% [markdown]
 # ### 3.2 The weight, given the length
@@ -207,12 +208,14 @@ def drawn_weight(lengths, t, n, rest=0.0):
     return softmax(np.c_[t * np.array(lengths), np.full(len(lengths), t), others])[:, 0]
 
 
+points = np.linspace(0.01, 0.99, 99)
 if check("3.3", weight_cdf):
     for height, count in ((1.0, 6), (5.0, 2), (10.0, 100)):
-        drawn = np.sort(drawn_weight(rng.normal(1, np.sqrt(0.5), 20_000), height, count))
-        law = [weight_cdf(w, height, count) for w in drawn.clip(1e-15, 1 - 1e-15)]
-        distance = np.abs(law - np.arange(20_000) / 20_000).max()
-        print(f"t = {height:g}, n = {count}: {distance:.4f}, below 0.0138 in 99.9% of runs")
+        drawn = drawn_weight(rng.normal(1, np.sqrt(0.5), 20_000), height, count)
+        law = np.ravel([weight_cdf(w, height, count) for w in points])
+        distance = np.abs(law - (drawn[:, None] <= points).mean(0)).max()
+        print(f"t = {height:g}, n = {count}: your law and 20,000 draws differ by {distance:.4f}")
+    print("99.9% of runs stay below 0.0138, whatever the law (Dvoretzky, Kiefer and Wolfowitz)")
 
 # %% [markdown]
 # ### 3.4 What the output does
@@ -256,7 +259,7 @@ check("3.4", behaviour, robust_query)
 # Your own query, once 3.4 passes. The outputs are spread sideways a little, to show how many there are.
 if check("3.4", behaviour, robust_query):
     values = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.5], [1.5, 0.0]])
-    query = robust_query(np.eye(4), 0, 1)
+    query = np.ravel(robust_query(np.eye(4), 0, 1))
     for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
         keys = np.eye(4) + 0.01 / np.linalg.norm(query) * rng.normal(size=(500, 4, 4))
         keys[:, 0, 0] *= stretch
@@ -269,14 +272,13 @@ if check("3.4", behaviour, robust_query):
 # %%
 def density(t, n):
     left, right = plots.panels(2)
-    grid = np.linspace(0.004, 0.996, 249)
-    slope = {h: np.gradient([weight_cdf(w, h, n) for w in grid], grid) for h in (1.0, 2.0, 3.0, t)}
+    grid, heights = np.linspace(0.004, 0.996, 125), (1.0, 2.0, 3.0, t)
+    slope = {h: np.gradient(np.ravel([weight_cdf(w, h, n) for w in grid]), grid) for h in heights}
     label = {"xlabel": "weight of a", "ylabel": "density", "title": f"n = {n}"}
-    plots.curves(grid, {f"t = {h:g}": slope[h] for h in (1.0, 2.0, 3.0)}, **label, ax=left)
+    plots.curves(grid, {f"t = {h:g}": slope[h] for h in heights[:3]}, **label, ax=left)
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
-    plots.histogram(
-        {"20,000 draws": drawn_weight(lengths, t, n)}, curve=(grid, slope[t]), **label, ax=right
-    )
+    drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
+    plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
@@ -295,9 +297,7 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
 shifts = np.linspace(-12, 12, 49)
 near = [np.mean(np.abs(drawn_weight(lengths, h, 8, h - 12) - 0.5) < 0.05) for h in shifts]
 label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one half"}
-plots.curves(
-    shifts, {"20,000 draws a point": near}, title="one head, random length of k_a", **label
-)
+plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
 # At height zero the length of $k_a$ is multiplied by nothing, and every draw is an average. The price: such a query
@@ -367,7 +367,7 @@ print(f"within 0.1 of one half {np.mean(np.abs(weights[:, 0] - 0.5) < 0.1):.3f}"
 print(f"one of the two above 0.9 {np.mean(weights[:, :2].max(-1) > 0.9):.3f}")
 if check("3.5", noisy_gap_variance):
     gap = scale * (factors[:, 0] - factors[:, 1])
-    ratio = gap.var() / noisy_gap_variance(0.25, 80, 16)
+    ratio = gap.var() / np.asarray(noisy_gap_variance(0.25, 80, 16)).item()
     print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
 
 # %% [markdown]
@@ -407,10 +407,10 @@ plots.curves(strengths, series, xlabel="strength b", ylabel="where it ends", tit
 saturated = drawn_weight([1.0, 2.0, 4.0, 8.0], 10.0, 2).round(5)
 both = drawn_weight(1 + lengths - rng.permutation(lengths), 5.0, 2) > 0.9
 alone = drawn_weight(lengths, 5.0, 2) > 0.9
-few, backwards = drawn_weight(lengths, 1.0, 6), drawn_weight([-1.5], 10.0, 2)[0]
+few, turned = drawn_weight(lengths, 1.0, 6), drawn_weight([-1.5], 10.0, 2)[0]
 small, signs = drawn_weight([1.05], 250.0, 2)[0], drawn_weight(np.sign(lengths), 12.0, 2)
 print(f"'k_b is random too': weight > 0.9 in {both.mean():.2f}, in truth {alone.mean():.2f}")
-print(f"'the longer key wins': length -1.5 against 1, weight {backwards:.0e}")
+print(f"'the longer key wins': length -1.5 against 1, weight {turned:.0e}")
 print(f"'c follows the length': lengths 1, 2, 4, 8 give weights {saturated}")
 print(f"'the other keys do not count': t = 1, n = 6, mean weight {few.mean():.2f}")
 print(f"'λ_a must be much larger than λ_b': 1.05, 1, c = 1000, d = 16: {small:.6f}")
@@ -420,8 +420,7 @@ print(f"'normalised keys are safe': average in {np.mean(signs > 0.4):.3f} of the
 # %% [markdown]
 # ## Summary
 #
-# 1. Keys close to their means keep the average as long as the noise is small against one over the squared length of
-#    the query (2).
+# 1. Keys close to their means keep the average as long as the noise is small; what it is compared with, 3.1 says.
 # 2. When one key has a random length, the whole law of its weight is known exactly, for any number of keys.
 # 3. What the output does then depends on the height of the tie, not on the average of the scores.
 
