@@ -269,7 +269,7 @@ if check("5.4", error_2, error_1):
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
 # %% [markdown]
-# Your formulas lie on what was measured. The distance first grows with $\beta$, since everything does, and then falls
+# Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since everything does, and then falls
 # off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
 
 # %% [markdown]
@@ -313,6 +313,7 @@ if check("5.5", routing_projections):
         *(3 * np.eye(4))[[0, 2, 3]], np.eye(4)[:, 1:2]
     )
 found = {name: [returned(y, *triple) for y in carried] for name, triple in designs.items()}
+found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 # %% [markdown]
 # A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
