@@ -301,8 +301,8 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 
 # %% [markdown]
 # At height zero the length of $k_a$ is multiplied by nothing, and every draw is an average. The price: such a query
-# must know the means of *all* other keys and be long enough to push each of them down, and it fails when those keys
-# change sign too, as they may in the next question.
+# needs the means of *all* other keys and is longer the more there are, and it fails when those keys change sign too,
+# as they may in the next question.
 
 # %% [markdown]
 # ### 3.5 Every key of random length
