@@ -1,13 +1,12 @@
 """`attn translate`: what it prints, and one sentence for everything that can go wrong."""
 
-import json
-
 import pytest
 
 from attn_utils.translation import command, config
 from attn_utils.translation.command import main
 from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import embedded
+from attn_utils.translation.recording import read_record
 
 TINY = Config(
     vocabulary=150, embedding=16, width=16, batch_tokens=200, tokens=1500, warmup=3, rate=1e-2
@@ -35,10 +34,11 @@ def refuse(capsys, *argv):
 
 
 def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
-    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    record = read_record(run / "record.json")
     assert record["command"] == "attn translate train --attention mean --seed 7 --out RUN"
     assert record["config"]["attention"] == "mean" and record["config"]["seed"] == 7
-    assert len(record["hypotheses"]) == len(record["counts"]) == 3
+    assert len(record["hypotheses"]) == len(record["source_words"]) == 3
+    assert record["counts"].shape == (3, 10)
     assert record["metrics"][-1]["tokens"] >= TINY.tokens and record["cpu_seconds"] > 0
     assert set(record["test"]) == {"perplexity", "greedy", "beam 5"}
 

@@ -30,7 +30,7 @@ PRESETS = {
         vocabulary=600, embedding=96, width=128, dropout=0.1, batch_tokens=500, tokens=325_000
     ),
     "ladder": Config(
-        corpus="multi30k", vocabulary=3000, embedding=192, width=256, dropout=0.2, tokens=600_000
+        corpus="multi30k", vocabulary=3000, embedding=192, width=256, dropout=0.2, tokens=400_000
     ),
     "full": Config(corpus="multi30k", tokens=12_000_000),
 }

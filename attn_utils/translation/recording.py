@@ -1,8 +1,11 @@
 """Knows what is kept of a finished run: settings, curve, test scores, hypotheses; trains nothing."""
 
+import json
 import shlex
 from dataclasses import asdict
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from attn_utils.translation import scoring
@@ -22,31 +25,52 @@ def without_paths(argv):
 
 
 def record(trainer, run, command):
-    """Score the test set, greedily and with a beam of 5, and write record.json in the run's folder.
-
-    The sentences' BLEU counts are kept beside the hypotheses: the score, its bootstrap and its
-    dependence on length can be computed again without the references.
-    """
-    sources, references = (list(side) for side in zip(*trainer.corpus.test, strict=True))
-    ids = [tuple(map(run.vocabulary.encode, pair)) for pair in trainer.corpus.test]
+    """Write record.json, what is kept of a run, in the run's folder; it is returned too."""
+    machine = [
+        trainer.device.type,
+        f"{torch.get_num_threads()} threads",
+        f"torch {torch.__version__}",
+    ]
     result = {
         "command": command,
         "config": asdict(trainer.config),
         "num_parameters": sum(p.numel() for p in run.model.parameters()),
-        "machine": f"{trainer.device.type}, {torch.get_num_threads()} threads, torch {torch.__version__}",
+        "machine": ", ".join(machine),
         "cpu_seconds": trainer.at["cpu_seconds"],
         "metrics": trainer.metrics,
-        "test": {"perplexity": scoring.perplexity(run.model, ids)},
-        "source_words": " ".join(str(len(source.split())) for source in sources),
+        **_test(run, trainer.corpus.test),
     }
-    for name, beam_size in (("greedy", 1), ("beam 5", 5)):
-        hypotheses = run.translate(sources, beam_size=beam_size)
-        result["test"][name] = scoring.score(hypotheses, references)
-        if beam_size == 1:
-            counts = scoring.counts(hypotheses, references)
-            result |= {
-                "hypotheses": hypotheses,
-                "counts": [" ".join(map(str, row)) for row in counts],
-            }
     write_json(trainer.folder / "record.json", result)
     return result
+
+
+def _test(run, pairs):
+    """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
+
+    From the counts the score, its bootstrap and its dependence on length can be computed again without
+    the references.
+    """
+    sources, references = (list(side) for side in zip(*pairs, strict=True))
+    ids = [tuple(map(run.vocabulary.encode, pair)) for pair in pairs]
+    greedy, beam = (run.translate(sources, beam_size=size) for size in (1, 5))
+    scores = {
+        "greedy": scoring.score(greedy, references),
+        "beam 5": scoring.score(beam, references),
+    }
+    return {
+        "test": {"perplexity": scoring.perplexity(run.model, ids), **scores},
+        "source_words": _row(len(source.split()) for source in sources),
+        "counts": list(map(_row, scoring.counts(greedy, references))),
+        "hypotheses": greedy,
+    }
+
+
+def read_record(path):
+    """A record, with source_words (n,) and counts (n, 10) as arrays."""
+    result = json.loads(Path(path).read_text(encoding="utf-8"))
+    rows = [list(map(int, row.split())) for row in (result["source_words"], *result["counts"])]
+    return result | {"source_words": np.array(rows[0]), "counts": np.array(rows[1:])}
+
+
+def _row(numbers):
+    return " ".join(map(str, numbers))

@@ -43,30 +43,20 @@ class Trainer:
         self.clock = time.process_time()
         self.corpus, self.config, self.folder = corpus, config, Path(folder)
         self.device, self.save_every = torch.device(device or best_device()), save_every
-        self.rank, self.world = 0, 1
-        if dist.is_initialized():
-            self.rank, self.world = dist.get_rank(), dist.get_world_size()
+        several = dist.is_initialized()
+        self.rank, self.world = (dist.get_rank(), dist.get_world_size()) if several else (0, 1)
         self.progress = progress and self.rank == 0
-        self.vocabulary = Vocabulary.learn(
-            (s for pair in corpus.train for s in pair), size=config.vocabulary
-        )
+        texts = (text for pair in corpus.train for text in pair)
+        self.vocabulary = Vocabulary.learn(texts, size=config.vocabulary)
         self.train, self.val = map(self._encode, (corpus.train, corpus.val))
         torch.manual_seed(config.seed)
-        self.model = build(config, len(self.vocabulary)).to(self.device)
-        self.parallel = self.model
+        self.model = self.parallel = build(config, len(self.vocabulary)).to(self.device)
         if self.world > 1:  # without attention the memory's norm has no gradient
             self.parallel = DistributedDataParallel(self.model, find_unused_parameters=True)
-        self.optimiser = torch.optim.AdamW(
-            self.model.parameters(), betas=(0.9, 0.98), weight_decay=config.decay
-        )
-        self.at = {
-            "epoch": 0,
-            "position": 0,
-            "tokens": 0,
-            "cpu_seconds": 0.0,
-            "best": -1.0,
-            "stale": 0,
-        }
+        options = {"betas": (0.9, 0.98), "weight_decay": config.decay}
+        self.optimiser = torch.optim.AdamW(self.model.parameters(), **options)
+        self.at = dict.fromkeys(["epoch", "position", "tokens", "cpu_seconds", "stale"], 0)
+        self.at["best"] = -1.0
         self.losses, self.metrics = [], []  # one loss a step, one row of metrics an epoch
 
     def _encode(self, pairs):
