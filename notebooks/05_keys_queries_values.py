@@ -235,8 +235,8 @@ if check("5.4", error_2, error_1):
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
 # %% [markdown]
-# Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since everything does, and then falls
-# off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
+# Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since
+# everything does, and then falls off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
 
 # %% [markdown]
 # ### 5.5 Contents nobody knows
