@@ -461,19 +461,19 @@ if check("6.7", num_parameters, num_flops):
 
 
 # %%
-def measured(d, scaled, n=128, draws=400):
-    """Variance of the scores, mean top weight, 5% and 50% quantile of the Jacobian's norm."""
-    torch.manual_seed(d)
-    q, k = torch.randn(draws, 1, d), torch.randn(draws, n, d)
-    s = (q @ k.mT)[:, 0] / (d**0.5 if scaled else 1)
-    w = s.softmax(-1)
+def measured(scores):
+    """scores (draws, keys) -> their variance, mean top weight, 5% and 50% quantile of the Jacobian."""
+    w = scores.softmax(-1)
     squares, cubes = w.square().sum(-1), w.pow(3).sum(-1)
     norm = (squares - 2 * cubes + squares**2).clamp(min=0).sqrt()  # of diag(w) - w w^T
-    return [s.var(), w.amax(-1).mean(), norm.quantile(0.05), norm.median()]
+    return [scores.var(), w.amax(-1).mean(), norm.quantile(0.05), norm.median()]
 
 
+torch.manual_seed(0)
 widths = [1, 4, 16, 64, 256, 512]
-plain, scaled = (torch.tensor([measured(d, way) for d in widths]).T for way in (False, True))
+products = [(torch.randn(400, 1, d) @ torch.randn(400, d, 128))[:, 0] for d in widths]
+plain = torch.tensor([measured(s) for s in products]).T
+scaled = torch.tensor([measured(s / d**0.5) for s, d in zip(products, widths, strict=True)]).T
 for name, (_, top, low, median) in (("unscaled", plain), ("scaled", scaled)):
     for k in (3, 5):
         print(f"{name}, d = {widths[k]}: top weight {top[k]:.2f}, Jacobian {median[k]:.3f}", end="")
