@@ -6,7 +6,7 @@ from attn_utils.translation import command, config
 from attn_utils.translation.command import main
 from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import embedded
-from attn_utils.translation.recording import read_record
+from attn_utils.translation.recording import read_record, without_paths
 
 TINY = Config(
     vocabulary=150, embedding=16, width=16, batch_tokens=200, tokens=1500, warmup=3, rate=1e-2
@@ -79,6 +79,24 @@ def test_a_missing_run_gets_one_sentence(tmp_path, capsys):
 
 def test_an_empty_sentence_gets_one_sentence(run, capsys):
     assert "empty" in refuse(capsys, " ", run)
+
+
+def test_the_recorded_command_names_no_folder():
+    typed = ["train", "--data", "/somewhere/m30k", "--seed", "2", "--out=/elsewhere/run"]
+    assert without_paths(typed) == "attn translate train --data DIR --seed 2 --out RUN"
+
+
+def test_data_for_the_embedded_corpus_gets_one_sentence(tmp_path, capsys):
+    assert "needs no data" in refuse(capsys, "train", "--data", tmp_path, "--out", tmp_path / "run")
+
+
+def test_a_file_in_the_way_of_the_run_gets_one_sentence(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(config.PRESETS, "default", TINY)
+    monkeypatch.setattr(
+        command, "load", lambda name, data: embedded(num_train=5, num_val=1, num_test=1)
+    )
+    (tmp_path / "file").write_text("in the way")
+    assert "cannot be used" in refuse(capsys, "train", "--out", tmp_path / "file")
 
 
 def test_an_unknown_option_gets_one_sentence(capsys):

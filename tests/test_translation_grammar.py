@@ -171,12 +171,10 @@ def test_links_join_words_that_mean_the_same():
     }
 
 
-def test_every_word_is_linked_but_german_commas():
+def test_every_word_is_linked_but_some_german_commas():
     for scene in SCENES:
         german, english = words(scene.german), words(scene.english)
-        assert {i for i, _ in scene.links} | {i for i, w in enumerate(english) if w == ","} == set(
-            range(len(english))
-        )
+        assert {i for i, _ in scene.links} == set(range(len(english))), scene
         linked = {j for _, j in scene.links}
         assert all(word == "," for j, word in enumerate(german) if j not in linked), scene
 

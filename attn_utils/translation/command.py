@@ -43,13 +43,13 @@ def main(argv=None):
 
 def _positive(text):
     number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not a positive number")
+    if not 1 <= number < 2**40:
+        raise argparse.ArgumentTypeError(f"{number} is not between 1 and 2**40")
     return number
 
 
 def _parser(verb):
-    parser = _Parser(prog=f"attn translate {verb}", usage=USE)
+    parser = _Parser(prog=f"attn translate {verb}", usage=USE, allow_abbrev=False)
     parser.add_argument("--threads", type=_positive, help="CPU threads; torch decides if not given")
     return parser
 
@@ -66,7 +66,7 @@ def _train(argv):
     parser = _parser("train")
     parser.add_argument("--attention", default="dot", choices=list(SLOTS))
     parser.add_argument("--preset", default="default", choices=list(PRESETS))
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=_positive, default=1)
     parser.add_argument(
         "--tokens", type=_positive, help="budget in target subwords, if not the preset's"
     )
@@ -77,6 +77,8 @@ def _train(argv):
     options = _options(parser, argv)
     config = replace(PRESETS[options.preset], attention=options.attention, seed=options.seed)
     config = replace(config, tokens=options.tokens or config.tokens)
+    if options.data and config.corpus == "embedded":
+        raise DataError("the default preset needs no data: choose --preset ladder or full with it.")
     with _processes() as rank:
         trainer = Trainer(load(config.corpus, data=options.data), config, options.out)
         run = trainer.fit()

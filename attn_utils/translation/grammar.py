@@ -131,16 +131,21 @@ class Clause(NamedTuple):
 
     def _german_verb(self):
         """The finite verb, and what stands at the end of a main clause."""
-        verb, act, more, help = self.verb, self.key("act"), self.key("particle"), self.key("help")
+        verb, act, more, aid = (
+            self.verb,
+            self.key("act"),
+            self.key("particle"),
+            self.key("auxiliary"),
+        )
         if self.tense == "present":
             finite = verb.infinitive if self.subject.plural else verb.singular
             return (finite, {act}), [(verb.particle, {more})] if verb.particle else []
         if self.tense == "past":
             auxiliary = {"hat": "haben", "ist": "sind"}[verb.auxiliary]
             finite = auxiliary if self.subject.plural else verb.auxiliary
-            return (finite, {help}), [(verb.participle, {act, more})]
+            return (finite, {aid}), [(verb.participle, {act, more})]
         finite = self.tense if self.subject.plural else MODALS[self.tense][0]
-        return (finite, {help}), [(verb.particle + verb.infinitive, {act, more})]
+        return (finite, {aid}), [(verb.particle + verb.infinitive, {act, more})]
 
     def _at_the_end(self, finite, tail):
         """A separable verb in the present closes up; any other finite verb comes last."""
@@ -170,16 +175,16 @@ class Clause(NamedTuple):
         return self.english()[len(self.subject.english()) :]
 
     def _english_verb(self):
-        verb, act, help = self.verb, self.key("act"), self.key("help")
+        verb, act, aid = self.verb, self.key("act"), self.key("auxiliary")
         more = self.key("particle")
         whole = {act} if verb.follow and verb.particle else {act, more}
         if self.tense == "present":
             words = [("are" if self.subject.plural else "is", {act}), (verb.ing, whole)]
         elif self.tense == "past":
-            words = [(verb.past, whole | {help})]
+            words = [(verb.past, whole | {aid})]
         else:
             modal = MODALS[self.tense][2 if self.subject.plural else 1]
-            words = [(word, {help}) for word in modal.split()] + [(verb.english, whole)]
+            words = [(word, {aid}) for word in modal.split()] + [(verb.english, whole)]
         return words + ([(verb.follow, {more if verb.particle else act})] if verb.follow else [])
 
     def _english_objects(self):

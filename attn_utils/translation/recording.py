@@ -17,10 +17,11 @@ PATHS = {"--data": "DIR", "--out": "RUN"}
 def without_paths(argv):
     """The command as typed, but with no folder of anybody's machine in it.
 
-    >>> without_paths(["train", "--data", "/home/ada/m30k", "--out", "here"])
+    >>> without_paths(["train", "--data", "/home/ada/m30k", "--out=here"])
     'attn translate train --data DIR --out RUN'
     """
-    words = [PATHS.get(before, word) for before, word in zip(["", *argv], argv, strict=False)]
+    words = [part for word in argv for part in word.split("=", 1)]
+    words = [PATHS.get(before, word) for before, word in zip(["", *words], words, strict=False)]
     return shlex.join(["attn", "translate", *words])
 
 

@@ -46,12 +46,12 @@ class Run(NamedTuple):
             config = Config(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
             vocabulary = Vocabulary.load(folder / "vocabulary.json")
             weights = torch.load(folder / "best.pt", map_location=device, weights_only=True)
+            model = build(config, len(vocabulary)).to(device)
+            model.load_state_dict(weights)
         except Exception as error:  # each part of a broken folder fails in its own way
             raise DataError(
                 f"{folder} holds no finished run ({type(error).__name__}): train one first."
             ) from error
-        model = build(config, len(vocabulary)).to(device)
-        model.load_state_dict(weights)
         return cls(model.eval(), vocabulary)
 
     def search(self, sentences, *, beam_size=1, length_penalty=1.0):

@@ -90,9 +90,8 @@ def _joined(rng, main, *, first):
     english_side = [(english, {"conjunction"}), *other.english()]
     if not first:
         return finish([*main.german("subject"), COMMA, *side], [*main.english(), *english_side])
-    return finish(
-        [*side, COMMA, *_verb_first(main)], [*english_side, (",", {"comma"}), *main.english()]
-    )
+    comma = (",", {"comma"})
+    return finish([*side, comma, *_verb_first(main)], [*english_side, comma, *main.english()])
 
 
 def _verb_first(clause):

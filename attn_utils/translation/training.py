@@ -4,6 +4,7 @@ import os
 import time
 from dataclasses import asdict
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 import torch.distributed as dist
@@ -71,7 +72,7 @@ class Trainer:
         self._open()
         options = {"unit": "tok", "unit_scale": True, "disable": not self.progress}
         with tqdm(total=self.config.tokens, initial=self.at["tokens"], **options) as bar:
-            while not self.finished:
+            while not self.finished or self.at["position"]:  # an open epoch is still to be judged
                 self._epoch(bar)
                 self._evaluate(bar)
                 self._save()
@@ -81,7 +82,7 @@ class Trainer:
 
     def _epoch(self, bar):
         """Every batch of the epoch that is still to come, or as many as the budget allows."""
-        order = torch.Generator().manual_seed((self.config.seed << 20) + self.at["epoch"])
+        order = torch.Generator().manual_seed(((self.config.seed << 20) + self.at["epoch"]) % 2**63)
         groups = bucket(self.train, max_tokens=self.config.batch_tokens, generator=order)
         for group in groups[self.at["position"] :]:
             if self.finished:
@@ -99,7 +100,7 @@ class Trainer:
         """One update on the pairs in group, which hold `tokens` target subwords; loss per subword."""
         step, config = len(self.losses) + 1, self.config
         self.model.train()
-        torch.manual_seed((config.seed << 40) + (step << 8) + self.rank)
+        torch.manual_seed(((config.seed << 40) + (step << 8) + self.rank) % 2**63)
         mine = group[self.rank :: self.world]
         batch = collate([self.train[i] for i in mine or group[:1]], self.device)
         with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -147,20 +148,25 @@ class Trainer:
 
     def _open(self):
         """Start the folder, or take up the run that was left in it."""
-        config, last = self.folder / "config.json", self.folder / "last.pt"
-        if last.exists():
-            saved = torch.load(last, map_location=self.device, weights_only=True)
-            if saved["config"] != asdict(self.config):
-                raise DataError(
-                    f"{self.folder} holds a run with other settings: choose another folder."
-                )
-            self.model.load_state_dict(saved["model"])
-            self.optimiser.load_state_dict(saved["optimiser"])
-            self.at, self.losses, self.metrics = saved["at"], saved["losses"], saved["metrics"]
-        elif self.rank == 0:
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.vocabulary.save(self.folder / "vocabulary.json")
-            write_json(config, asdict(self.config))
+            if (self.folder / "last.pt").exists():
+                return self._take_up(self.folder / "last.pt")
+            if self.rank == 0:
+                self.vocabulary.save(self.folder / "vocabulary.json")
+                write_json(self.folder / "config.json", asdict(self.config))
+        except (OSError, RuntimeError, UnpicklingError) as error:
+            raise DataError(f"{self.folder} cannot be used ({type(error).__name__}).") from error
+
+    def _take_up(self, path):
+        saved = torch.load(path, map_location=self.device, weights_only=True)
+        if saved["config"] != asdict(self.config):
+            raise DataError(
+                f"{self.folder} holds a run with other settings: choose another folder."
+            )
+        self.model.load_state_dict(saved["model"])
+        self.optimiser.load_state_dict(saved["optimiser"])
+        self.at, self.losses, self.metrics = saved["at"], saved["losses"], saved["metrics"]
 
     def _save(self):
         self._count_time()
