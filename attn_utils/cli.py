@@ -4,6 +4,10 @@ import sys
 
 COMMANDS = {
     "build": ("attn_utils.course.command:build", "make the notebooks from solutions/NN_name.py"),
+    "check": ("attn_utils.grading.command:check", "judge every answer of a notebook at once"),
+    "grade": ("attn_utils.grading.command:grade", "grade a folder of submissions"),
+    "diff": ("attn_utils.grading.command:diff", "show answers beside the solution's"),
+    "release": ("attn_utils.grading.command:release", "pack the student edition"),
     "translate": ("attn_utils.translation.command:main", "train, score or use a translator"),
 }
 

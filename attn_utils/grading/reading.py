@@ -11,7 +11,7 @@ MAX_BYTES = 50 << 20
 MAX_CELLS = 2_000
 MAX_CODE = 1 << 20  # letters in one code cell
 KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown"}
-MARKS = ("answer", "check", "written")
+MARKS = ("answer", "check", "written", "rubric")
 MARKER = re.compile(r"#[ \t]*%%+(?P<title>[^\n]*)")
 
 

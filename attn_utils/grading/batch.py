@@ -1,0 +1,128 @@
+"""Knows how to grade many files side by side, and that none of them may stop the rest."""
+
+import importlib
+import multiprocessing
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing import connection
+
+from attn_utils.course import register
+from attn_utils.grading import marking, session
+
+TORCH_FROM = 6  # the first notebook that uses torch
+MARGIN = 120.0  # seconds a worker may need beyond its submission's, to start and to judge
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a batch is graded; the same for every file in it."""
+
+    seed: int | None
+    limits: session.Limits
+    preload: tuple[str, ...]
+    sandboxed: bool = True
+    everything: bool = False
+
+
+def modules_for(notebooks):
+    """Return what to import once for these notebooks, before any submission runs."""
+    questions = [f"attn_utils.course.questions.{name[3:]}" for name in notebooks]
+    known = [name for name, book in zip(questions, notebooks, strict=True) if asked(book)]
+    torch = any(int(name[:2]) >= TORCH_FROM for name in notebooks)
+    return (*session.PRELOAD, *(["torch"] if torch else []), *known)
+
+
+def asked(notebook):
+    return bool(register.questions_of(notebook))
+
+
+def work(line, others, settings):
+    """Grade what comes down the `line` until it closes: the whole life of a worker process."""
+    for other in others:
+        other.close()  # or this process would keep a line open that the parent's death should close
+    if "torch" in settings.preload:  # within a judge's few seconds there is no time to import it
+        importlib.import_module("torch").set_num_threads(1)
+    with session.Zygote(settings.preload, sandboxed=settings.sandboxed) as zygote:
+        options = {"seed": settings.seed, "limits": settings.limits}
+        options["everything"] = settings.everything
+        while True:
+            try:
+                file = line.recv()
+            except EOFError:
+                return
+            line.send(marking.mark(file, zygote=zygote, **options))
+
+
+class Worker:
+    """One worker process and the file it has in hand."""
+
+    def __init__(self, settings, others):
+        context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+        self.line, theirs = context.Pipe()
+        self.file, self.deadline = None, 0.0
+        arguments = (theirs, [*others, self.line], settings)
+        self.process = context.Process(target=work, args=arguments, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def give(self, file, seconds):
+        self.file, self.deadline = file, time.monotonic() + seconds
+        self.line.send(file)
+
+    def take(self):
+        """Return the record of the file in hand, or raise EOFError if the process is gone."""
+        record, self.file = self.line.recv(), None
+        return record
+
+    def stop(self):
+        """Let an idle worker leave in peace, and end one that is not."""
+        self.line.close()
+        self.process.join(0 if self.file else 10)
+        self.process.kill()
+        self.process.join()
+
+
+def grade(files, settings, jobs):
+    """Yield a record for each file, in the order they finish."""
+    waiting, workers = deque(files), []
+    try:
+        while waiting or any(worker.file for worker in workers):
+            while waiting and len(workers) < jobs:
+                workers.append(Worker(settings, [worker.line for worker in workers]))
+                _next(workers[-1], waiting, settings)
+            yield from _finished(workers, waiting, settings)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _next(worker, waiting, settings):
+    if waiting:
+        seconds = sum(question.seconds for question in register.questions_of(waiting[0].notebook))
+        worker.give(waiting.popleft(), settings.limits.total + seconds + MARGIN)
+
+
+def _finished(workers, waiting, settings):
+    """Yield what has come in, and hand out the next files; a worker that is lost is let go."""
+    busy = {worker.line: worker for worker in workers if worker.file}
+    for line in connection.wait(busy, timeout=1.0):
+        worker = busy[line]
+        file = worker.file
+        try:
+            yield worker.take()
+            _next(worker, waiting, settings)
+        except (EOFError, ConnectionError):
+            workers.remove(worker)
+            worker.stop()
+            yield failed(file, f"grading it ended with exit code {worker.process.exitcode}.")
+    for worker in [w for w in workers if w.file and time.monotonic() > w.deadline]:
+        workers.remove(worker)
+        worker.stop()
+        yield failed(worker.file, "grading it took too long and was stopped.")
+
+
+def failed(file, problem):
+    """Return the record of a file that could not be graded through no fault of its text."""
+    return {**marking.blank(file), "problem": problem, "remarks": []}

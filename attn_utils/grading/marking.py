@@ -1,0 +1,76 @@
+"""Knows how one submission becomes a record of verdicts, by the judges that `check` uses."""
+
+import zlib
+from dataclasses import asdict
+
+import numpy as np
+
+from attn_utils.course import register
+from attn_utils.course.checking import judge
+from attn_utils.course.verdict import NOT_ATTEMPTED
+from attn_utils.grading import matching
+from attn_utils.grading.reading import Unreadable, read_submission
+from attn_utils.grading.session import Session
+
+WAITING = "awaits a person"
+
+
+def mark(file, *, seed, zygote, limits, everything=False):
+    """Return the record of one file: plain data, with a sentence in `problem` if it has no grade.
+
+    seed: secret of the batch; None draws the inputs that `check` draws in the notebook.
+    """
+    record = blank(file)
+    try:
+        if file.problem:
+            raise Unreadable(file.problem)
+        submission = read_submission(file.path)
+    except Unreadable as error:
+        return {**record, "problem": str(error), "remarks": list(file.remarks)}
+    questions = register.questions_of(file.notebook)
+    cells = matching.cells_to_run(submission.cells, questions, everything)
+    with Session(zygote, cells, limits) as session:
+        for question in questions:
+            for part in question.parts:
+                rng = random_numbers(seed, file.student, question.id, part.kind)
+                record["parts"].append(_marked(session, submission.cells, question, part, rng))
+    stopped = [f"cell {number}: {text}" for number, text in sorted(session.errors.items())]
+    remarks = [*file.remarks, *submission.remarks, *stopped]
+    return {**record, "problem": "", "remarks": remarks, "cpu": round(session.cpu, 3)}
+
+
+def blank(file):
+    """Return the record of a file of which nothing is known yet."""
+    record = {"student": file.student, "notebook": file.notebook, "file": file.name}
+    return {**record, "stamp": file.stamp, "parts": []}
+
+
+def random_numbers(seed, student, question_id, kind):
+    """Return the generator for one verdict: its own, so that no order of work changes it."""
+    if seed is None:
+        return np.random.default_rng(zlib.crc32(question_id.encode()))
+    return np.random.default_rng([seed, *map(ord, f"{student}/{question_id}/{kind}")])
+
+
+def _marked(session, cells, question, part, rng):
+    found = matching.cells_of(cells, question, part)
+    text = matching.text_of(found, question)
+    if part.judge:
+        verdict = judge(question, part, rng, session.answers(part.answers, question.seconds))
+        verdict = {**asdict(verdict), "message": _message(verdict, found)}
+    else:
+        status, message = (WAITING, "a person reads this.") if text else (NOT_ATTEMPTED, "")
+        message = message or "the answer is still empty."
+        verdict = {"question": question.id, "status": status, "message": message}
+        verdict |= {"points": 0, "out_of": part.points}
+    return {**verdict, "kind": part.kind, "answer": text}
+
+
+def _message(verdict, found):
+    """Return what to tell about a verdict, where an empty answer has a cause to be told."""
+    if verdict.status == NOT_ATTEMPTED and not found:
+        return "its cell is gone, and nothing has the name that the question asks for."
+    other = [cell for cell in found if cell.kind != "code"]
+    if verdict.status == NOT_ATTEMPTED and other:
+        return f"its cell {other[0].number} is a {other[0].kind} cell, which does not run."
+    return verdict.message

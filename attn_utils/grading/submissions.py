@@ -1,0 +1,115 @@
+"""Knows where submissions lie, whose they are and which notebook each is; opens none of them."""
+
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from attn_utils.course import register
+
+ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+SKIPPED = ("__MACOSX", "__pycache__")
+MAX_FILES = 500  # looked at in one student's folder
+MAX_DEPTH = 4
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; the text is one sentence."""
+
+
+@dataclass(frozen=True)
+class File:
+    """One file handed in. `problem` says why it is not even opened; `remarks` what was odd."""
+
+    student: str
+    notebook: str
+    path: Path
+    name: str  # of the file, below the student's folder
+    problem: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def key(self):
+        return self.student, self.notebook, self.name
+
+    @property
+    def stamp(self):
+        """Changes when the file does, so that a batch taken up again grades it again."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return "absent"
+        return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def find(folder, notebooks):
+    """Return (students, files): every student's folder in `folder`, and what to grade in them."""
+    if not Path(folder).is_dir():
+        raise Refused(f"there is no folder {str(folder)!r}.")
+    students, files = [], []
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.startswith(".") or entry.name in SKIPPED:
+            continue
+        if entry.is_dir() or entry.is_symlink():
+            student = printable(entry.name)
+            students.append(student)
+            files += files_of(student, Path(entry.path), notebooks)
+    if not students:
+        raise Refused(f"{str(folder)!r} holds no folder; each student has one, named after them.")
+    return students, files
+
+
+def printable(name):
+    """Return a file's name as text, whatever bytes it is made of; different names stay different."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def files_of(student, folder, notebooks):
+    """Return one File for each of `notebooks` that the folder holds, and one for each oddity."""
+    if folder.is_symlink():
+        return [File(student, "", folder, student, "it is a link, not a folder.")]
+    odd, found = [], defaultdict(list)
+    for path in _walk(folder):
+        place = path.relative_to(folder)
+        name = notebook_of(place)
+        if path.suffix.lower() in ARCHIVES:
+            odd.append(
+                File(student, "", path, printable(place), "it is an archive; unpack it first.")
+            )
+        elif name:
+            found[name].append(path)
+        elif path.suffix == ".ipynb":
+            reason = "its name is that of no notebook, such as 01_copying.ipynb."
+            odd.append(File(student, "", path, printable(place), reason))
+    return odd + [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
+
+
+def _walk(folder):
+    """Yield the files below `folder`, following no link, up to a sane number and depth."""
+    left = MAX_FILES
+    for above, folders, names in os.walk(folder):
+        depth = len(Path(above).relative_to(folder).parts)
+        folders[:] = sorted(f for f in folders if f[0] != "." and f not in SKIPPED)
+        folders[:] = folders if depth < MAX_DEPTH else []
+        for name in sorted(names)[:left]:
+            if not name.startswith("."):
+                yield Path(above, name)
+        left -= min(left, len(names))
+
+
+def notebook_of(path):
+    """Return the notebook that a path names in its file or, as nbgrader does, in a folder."""
+    if path.suffix not in (".ipynb", ".py"):
+        return ""
+    places = [path.stem, *reversed(path.parent.parts)]
+    known = (name for place in places for name in register.POINTS if name in place.lower())
+    return next(known, "")
+
+
+def _best(student, folder, name, paths):
+    """Of several files for one notebook take the notebook before its script, the plain name first."""
+    paths = sorted(paths, key=lambda path: (path.suffix != ".ipynb", path.stem != name, str(path)))
+    others = [path for path in paths[1:] if path.suffix == ".ipynb"]
+    remarks = tuple(f"{printable(path.name)} was handed in too, and not graded." for path in others)
+    place = printable(paths[0].relative_to(folder))
+    return File(student, name, paths[0], place, remarks=remarks)
