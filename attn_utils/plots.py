@@ -160,7 +160,7 @@ def attention_map(weights, queries=None, keys=None, *, mask=None, title="", numb
 
 
 def matrix(values, *, rows=None, columns=None, title="", numbers=None, ax=None):
-    """A signed matrix as a heat map, blue positive, orange negative, white at zero."""
+    """A signed matrix as a heat map, purple positive, orange negative, white at zero."""
     ax = _axes(ax)
     values = np.asarray(values, float)
     size = max(np.abs(values).max(), 1e-12)

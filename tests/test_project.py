@@ -12,7 +12,7 @@ from course import ROOT, WRITTEN
 from attn_utils.course import register
 
 PACKAGE = ROOT / "attn_utils"
-# Which rooms a room may import; COURSE's doors are one-way.
+# Which rooms a room may import: doors are one-way.
 DOORS = {
     "kernels": {"masks"},
     "masks": set(),
