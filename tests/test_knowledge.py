@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import jupytext
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -246,6 +248,20 @@ def test_a_recorded_run_holds_its_command_settings_seeds_and_every_answer(tmp_pa
     (run,) = found["runs"]
     assert run["seed"] == 3 and len(run["pretrained"]["held"]) == 4 and len(run["swapped"]) == 4
     assert (tmp_path / "causal-3.pt").exists()
+
+
+@pytest.mark.parametrize("wrong", ["return 0.0", "return None", "return 'x', 'y'"])
+def test_notebook_08_full_of_wrong_answers_runs_to_the_end(wrong, monkeypatch, capsys):
+    short = {"pretrain_steps": 2, "finetune_steps": 1, "scratch_steps": 1}
+    monkeypatch.setitem(PRESETS, "default", replace(PRESETS["default"], **short))
+    space = {"__name__": "__main__"}
+    for cell in jupytext.read(
+        ROOT / "notebooks/08_pretrained_knowledge.py", fmt="py:percent"
+    ).cells:
+        if cell.cell_type == "code":
+            source = cell.source.replace('raise NotImplementedError("your answer here")', wrong)
+            exec(compile(source, "<cell>", "exec"), space)
+            plt.close("all")
 
 
 RECORDED = sorted((ROOT / "solutions" / "runs").glob("knowledge*.json"))

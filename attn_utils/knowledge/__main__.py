@@ -40,6 +40,7 @@ def main(arguments=None):
     preset = replace(
         preset,
         attention=options.attention or preset.attention,
+        num_people=tuple(options.people or preset.num_people),
         **{name: max(1, round(options.fraction * getattr(preset, name))) for name in steps},
     )
     torch.set_num_threads(options.threads)
@@ -68,6 +69,8 @@ def _options(arguments):
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")
     parser.add_argument("--attention", choices=ATTENTION, help="instead of the preset's")
+    counts = {"nargs": 3, "metavar": ("TOLD", "HELD", "STRANGERS")}
+    parser.add_argument("--people", type=int, **counts, help="instead of the preset's")
     parser.add_argument("--fraction", type=float, default=1.0, help="of the preset's steps")
     flag = argparse.BooleanOptionalAction
     parser.add_argument("--forgetting", action=flag, default=True, help="fine-tune for too long")

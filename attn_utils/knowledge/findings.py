@@ -1,12 +1,15 @@
 """Knows what is measured on a trained model, and against what; trains nothing but for forgetting."""
 
+import json
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from attn_utils.knowledge.world import QUESTION
 
+RUNS = Path(__file__).parents[2] / "solutions" / "runs"
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch
     "gentle": (5e-4, 0),
     "harsh": (3e-3, 0),
@@ -41,6 +44,31 @@ def score(answers, truths):
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return share, float(middle - half), float(middle + half)
+
+
+def recorded(name):
+    """A recorded run, solutions/runs/NAME.json, its answers as Recall again."""
+    path = RUNS / f"{name}.json"
+    if not path.exists():
+        raise ValueError(f"there is no recorded run solutions/runs/{path.name}.")
+    whole = json.loads(path.read_text("utf-8"))
+    for run in whole["runs"]:
+        for model in ("no pretraining", "pretrained"):
+            run[model] = {
+                group: [Recall(*row) for row in rows] for group, rows in run[model].items()
+            }
+        run["swapped"] = [Recall(*row) for row in run["swapped"]]
+    return whole
+
+
+def pooled(runs, model, group):
+    """The recalls of one model and group over several recorded runs."""
+    return [recall for run in runs for recall in run[model][group]]
+
+
+def score_of(recalls):
+    """`score` of a list of Recall."""
+    return score([r.answer for r in recalls], [r.truth for r in recalls])
 
 
 def majority(world):

@@ -13,6 +13,8 @@ from attn_utils.knowledge.model import LanguageModel, best_device
 from attn_utils.knowledge.training import train
 from attn_utils.knowledge.world import CITIES, World
 
+LONGEST_REPLY = 16  # symbols; no city has as many letters
+
 
 @dataclass(frozen=True)
 class Preset:
@@ -73,13 +75,14 @@ class Lab:
 
     def __init__(
         self,
-        preset=PRESETS["default"],
+        preset=None,
         *,
         seed=0,
         device=None,
         corrupt=examples.corrupt_span,
         pair=examples.finetuning_pair,
     ):
+        preset = preset or PRESETS["default"]
         self.preset, self.seed, self.device = preset, seed, device or best_device()
         self.corrupt, self.pair = corrupt, pair
         self.world = World(seed=seed, num_people=preset.num_people, num_names=preset.num_names)
@@ -156,14 +159,17 @@ class Lab:
         padded = [prompt.ljust(self.preset.block_size - 1, PAD) for prompt in prompts]
         x = torch.as_tensor(self.alphabet.numbers(padded), device=self.device)  # (B, T)
         ends = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
-        rows, confidence = torch.arange(len(x)), torch.ones(len(x), device=self.device)
+        last = (ends + LONGEST_REPLY).clamp(max=x.shape[1])
+        rows = torch.arange(len(x), device=self.device)  # of those who are still being answered
+        confidence = torch.ones(len(x), device=self.device)
         model.eval()
         while len(rows):
-            chances = model(x[rows, : ends.max()])[torch.arange(len(rows)), ends[rows] - 1]
-            chance, symbol = chances.softmax(-1).max(-1)  # (B,), (B,)
+            logits = model(x[rows, : ends.max()])  # (B, T, V)
+            here = (ends[rows] - 1)[:, None, None].expand(-1, 1, logits.shape[-1])
+            chance, symbol = logits.gather(1, here)[:, 0].softmax(-1).max(-1)  # (B,), (B,)
             x[rows, ends[rows]], confidence[rows] = symbol, confidence[rows] * chance
             ends[rows] += 1
-            rows = rows[((symbol != 1) & (ends[rows] < x.shape[1])).cpu()]
+            rows = rows[(symbol != 1) & (ends[rows] < last[rows])]
         strings = map(self.alphabet.string, x.tolist())
-        texts = (self.alphabet.read(string.split(MASK)[1]) for string in strings)
+        texts = (self.alphabet.read(string.split(MASK)[1].rstrip(PAD)) for string in strings)
         return [Reply(*reply) for reply in zip(texts, confidence.tolist(), strict=True)]
