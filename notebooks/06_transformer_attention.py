@@ -65,8 +65,8 @@ plots.attention_map(maps, title="sequence 0")
 
 # %% [markdown]
 # Each row is one query and sums to one; the diagonal is mostly dark because a token resembles itself. The loop made
-# $B \cdot T \cdot S$ products of two short vectors, one after the other: 50 here, 33 million for 8 sequences of 2,048
-# tokens. Matrix products do the same work at once, if every axis is where it should be.
+# $B \cdot T \cdot S$ products of two short vectors, one after the other. Matrix products do the same work at once, if
+# every axis is where it should be.
 #
 # ### 6.1 Shapes first
 #
@@ -113,24 +113,26 @@ def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 check("6.2", scores)
 
 # %%
-cube = torch.randn(4, 4, 4)  # B = T = d: every product fits, whatever it means
+cube = torch.randn(4, 4, 4, requires_grad=True)  # B = T = d: every product fits, whatever it means
 with warnings.catch_warnings(action="ignore"):  # torch does warn
     turned, wrong = torch.zeros(2, 3, 4).T.shape, cube @ cube.T
-print(f"(2, 3, 4) turned by .T is {tuple(turned)}")
-print(f"no error on a cube, but off by up to {(wrong - cube @ cube.mT).abs().max():.1f}")
+strangers = torch.autograd.grad(wrong[0].sum(), cube)[0][1:]
+print(f"(2, 3, 4) turned by .T is {tuple(turned)}; no error on a cube,")
+print(f"but the scores of sequence 0 move with the others, gradient {strangers.abs().max():.1f}")
 
 # %% [markdown]
-# `.T` reversed all axes and mixed the sequences. With odd sizes you see an error; with equal sizes you do not.
+# `.T` reversed all axes and mixed the sequences. With odd sizes you see an error, with equal sizes you do not.
 #
 # ### 6.3 Attention under a mask
 #
 # *code · 2 points · 10 min*
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
-# (..., T, S). **Show** context and weights, a softmax over the keys in which hidden ones have weight 0. **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
+# (..., T, S). **Show** context and weights, a softmax over the keys in which hidden ones have weight 0.
+# **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # Predict: what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context,
-# with finite gradients. And what does PyTorch make of it? The cell after the check asks.
+# with finite gradients. (PyTorch's own answers come below; there are two.)
 
 
 # %% answer="6.3"
@@ -145,21 +147,12 @@ def attend(q, k, v, mask):
 # %% check="6.3"
 check("6.3", attend)
 
-# %% tags=["nbval-ignore-output"]
+# %%
 if check("6.3", attend):
     fast, _ = attend(x, x, x, torch.ones(5, 5, dtype=torch.bool))
     print("agrees with the loop:", torch.allclose(fast, slow))
-blind, module = torch.zeros(5, 5, dtype=torch.bool), nn.MultiheadAttention(4, 1, batch_first=True)
-fused = F.scaled_dot_product_attention(x, x, x, attn_mask=blind)  # here False = hidden
-shown, _ = module(x, x, x, attn_mask=~blind)  # here True = hidden
-quick, _ = module(x, x, x, attn_mask=~blind, need_weights=False)
-for name, y in (("fused", fused), ("module", shown), ("module without weights", quick)):
-    print(f"{name}: {y[0, 0, 0]:.1f}")
 
 # %% [markdown]
-# A row without keys has two answers in one library, and True has opposite meanings in two of its functions. Rely on
-# neither: write down what you want, and test it.
-#
 # ### 6.4 No look ahead
 #
 # *code · 1 point · 4 min*
@@ -195,11 +188,15 @@ def reach(layer):
     return jacobian.norm(dim=(1, 3))
 
 
+def compare(z):
+    return torch.stack([z @ key for key in z], 1) / 2  # scores (T, S) of one sequence
+
+
 past = attn_utils.causal_mask(5, like=x)
 ways = {
     "hidden before the softmax": lambda z: attn_utils.attend(z, z, z, causal=True)[0],
-    "zeroed after the softmax": lambda z: ((z @ z.mT / 2).softmax(-1) * past) @ z,
-    "scores multiplied by zero": lambda z: ((z @ z.mT / 2) * past).softmax(-1) @ z,
+    "zeroed after the softmax": lambda z: (compare(z).softmax(-1) * past) @ z,
+    "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
     plots.matrix(reach(layer), title=name, ax=ax)
@@ -293,9 +290,9 @@ check("6.6", CausalSelfAttention)
 # %% [markdown]
 # ## Beside PyTorch's own
 #
-# `attn_utils.layers` has the course's twin of your class; it also shows its weights. Under copied weights it equals
-# `nn.MultiheadAttention`, outputs and gradients, *if* the three projections are stacked in the order query, key,
-# value, the batch comes first, and the mask says True = hidden.
+# `attn_utils.layers` has the course's twin of your class; it also shows its weights. Under copied weights its outputs
+# and gradients equal those of `nn.MultiheadAttention`, *if* the projections are stacked in the order query, key, value, the batch comes first, and
+# the mask says True = hidden. Predict what each of these does when it is the other way round.
 
 # %%
 torch.manual_seed(0)
@@ -304,22 +301,40 @@ parts = (ours.query, ours.key, ours.value)
 theirs.in_proj_weight.data = torch.cat([part.weight for part in parts]).detach()
 theirs.in_proj_bias.data = torch.cat([part.bias for part in parts]).detach()
 theirs.out_proj.load_state_dict(ours.out.state_dict())
+
+
+def agree(y, other, leaf):
+    slopes = [torch.autograd.grad(out.square().sum(), leaf)[0] for out in (y, other)]
+    return torch.allclose(y, other) and torch.allclose(*slopes)
+
+
 z = torch.randn(2, 5, 12, requires_grad=True)
-y, (y_theirs, _) = ours(z), theirs(z, z, z, attn_mask=~past)
-gradients = [torch.autograd.grad(out.square().sum(), z)[0] for out in (y, y_theirs)]
-print("outputs equal:", torch.allclose(y, y_theirs))
-print("gradients equal:", torch.allclose(*gradients))
-mixed, _ = nn.MultiheadAttention(12, 3)(z, z, z)  # batch_first=False is the default
-tokens_first = torch.autograd.grad(mixed[0].sum(), z)[0].norm(dim=2)[1].max()
-newest, cache = x[:1, -1:], x[:1]  # one new query, five cached keys
-top_left = F.scaled_dot_product_attention(newest, cache, cache, is_causal=True)
-print(f"default axis order: sequence 1 influences sequence 0, gradient {tokens_first:.2f}")
-print("one query, five keys: the output is value 0:", torch.allclose(top_left, cache[:, :1]))
+print("equal to the module:", agree(ours(z), theirs(z, z, z, attn_mask=~past)[0], z))
+z = torch.randn(3, 2, 3, 5, 4, requires_grad=True)  # queries, keys, values: (B, H, T, d) each
+fused = F.scaled_dot_product_attention(*z, is_causal=True)
+print("equal to the fused kernel:", agree(attn_utils.attend(*z, causal=True)[0], fused, z))
+
+# %% tags=["nbval-ignore-output"]
+module, swapped = nn.MultiheadAttention(4, 1, batch_first=True), nn.MultiheadAttention(4, 1)
+later = torch.cat([x[:, :1], -x[:, 1:]], 1)  # another future after the same first token
+first, moved = (module(z, z, z, attn_mask=past)[0][0, 0] for z in (x, later))
+print(f"1. the kernel's mask in the module: token 0 sees the future, {(first - moved).norm():.2f}")
+first, moved = (swapped(z, z, z)[0][0] for z in (x, torch.stack([x[0], -x[1]])))
+print(f"2. batch_first forgotten: sequence 0 sees sequence 1, {(first - moved).norm():.2f}")
+newest = F.scaled_dot_product_attention(x[:, -1:], x, x, is_causal=True)
+print("3. one query, five keys, is_causal: it sees key 0 only,", torch.allclose(newest, x[:, :1]))
+shut = torch.ones(5, 5, dtype=torch.bool)
+rows = [module(x, x, x, attn_mask=shut, need_weights=need)[0] for need in (True, False)]
+rows.append(F.scaled_dot_product_attention(x, x, x, attn_mask=~shut))
+print(
+    "4. rows without keys: module with and without weights, kernel:",
+    [y[0, 0, 0].item() for y in rows],
+)
 
 # %% [markdown]
-# Two more traps. Without `batch_first=True` the module takes the batch for time, and sequences see each other. And
-# `is_causal` aligns the triangle top-left: a newest token with five cached keys sees only the *first* of them.
-# `attn_utils.causal_mask(1, 5)` aligns bottom-right and shows it all five.
+# Four traps. The module's mask says True = hidden, the kernel's True = may look. Without `batch_first=True` the module takes
+# the batch for time. `is_causal` aligns the triangle top-left; `attn_utils.causal_mask(1, 5)` aligns bottom-right.
+# And a row without keys has two answers in one library: rely on neither.
 #
 # ## Heads on a sentence
 #
@@ -479,7 +494,7 @@ plots.explore(draw, d=(1, 512, 64))
 # 5. "$B$ is the number of sentences in the data set." Then a sentence's output would depend on the others.
 
 # %%
-columns = reach(lambda z: (z @ z.mT / 2).exp() * past / ((z @ z.mT / 2).exp() * past).sum(0) @ z)
+columns = reach(lambda z: compare(z).exp() * past / (compare(z).exp() * past).sum(0) @ z)
 print(f"1. largest gradient to the future: {columns.triu(1).max():.2f}")
 far = torch.tensor([0.0, 30.0, 31.0])
 for name, way in (("clipped to ±5", far.clip(-5, 5)), ("divided by 8", far / 8)):

@@ -147,8 +147,8 @@ for D, length in ((256, 128), (512, 1024)):
     print("  keys and queries {:9,} {:13,}".format(*numbers))
 
 # %% [markdown]
-# It is the smaller layer only while $\ell < D$: at length 1,024 and width 512 it is the larger one. The saving in
-# operations is one projection, never the products over all pairs of tokens.
+# The $(D+1)\,\ell$ parameters of $B$ and $b_2$ replace the $D(D+1)$ of a projection, so it is the smaller layer only while
+# $\ell < D$. The saving in operations is one projection, never the products over all pairs of tokens.
 #
 # ## A tempting argument that fails
 #
@@ -161,9 +161,8 @@ T, symbols = 6, 4
 finder = layers.SynthesizerAttention(2 * symbols, 1, T)  # tokens: one-hot (symbol, marked or not)
 for parameter in finder.parameters():
     parameter.data.zero_()
-finder.value.weight.data[:symbols, symbols:] = torch.eye(
-    symbols
-)  # marked symbols pass, others vanish
+keep = torch.eye(symbols)  # a marked symbol passes, any other vanishes
+finder.value.weight.data[:symbols, symbols:] = keep
 finder.out.weight.data = T * torch.eye(2 * symbols)
 
 # %%
@@ -319,10 +318,10 @@ for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=3.0), strict
 print(f"1. mean squared error at OR, 4 heads: {or_curves['synthesizer, heads: 4'][-1]:.4f}")
 same = torch.randn(1, 1, 8).expand(1, 6, 8)  # one token, six times
 row = synthesizer.weights(same)[0, 0].detach()
-print(f"2. one step back weighs {row[5, 4]:.3f} from token 5 and {row[4, 3]:.3f} from token 4,")
-print(
-    f"   {row[5, 4] / row[5, 3]:.2f} and {row[4, 3] / row[4, 2]:.2f} times as much as two steps back"
-)
+for t in (5, 4):
+    print(
+        f"2. from token {t}, one step back weighs {row[t, t - 1] / row[t, t - 2]:.2f} times two steps"
+    )
 try:
     synthesizer(torch.zeros(1, 7, 8))
 except ValueError as error:

@@ -32,49 +32,38 @@ def _parameters(rng, D, H, max_length):
 def _synthesize(x, parameters, num_heads, *, slip="", scores=None, out=True, **steps):
     """The layer from arrays, or with one step of it replaced by a mistake."""
     split, merge = steps.get("split", split_blocks), steps.get("merge", merge_blocks)
-    scores = scores or _scores
-    weights = causal_weights(scores(x, parameters, num_heads, split), slip=slip)
-    context = merge(weights @ split(project(x, parameters, "value"), num_heads))
+    if scores is None:
+        hidden, T = np.maximum(project(x, parameters, "A"), 0), x.shape[-2]
+        scores = split(hidden, num_heads) @ parameters["B"][..., :T] + parameters["b2"][:T]
+    values = split(project(x, parameters, "value"), num_heads)
+    context = merge(causal_weights(scores, slip=slip) @ values)
     return project(context, parameters, "out") if out else context
 
 
-def _scores(x, parameters, num_heads, split):
-    hidden = split(np.maximum(project(x, parameters, "A"), 0), num_heads)
-    T = x.shape[-2]
-    return hidden @ parameters["B"][..., :T] + parameters["b2"][:T]
-
-
 def _score_slips(x, parameters, num_heads):
-    """Other ways to make scores from the same parameters: {sentence: function for `_synthesize`}."""
-    T, B, b2 = x.shape[-2], parameters["B"], parameters["b2"]
-    bare = x @ parameters["A.weight"].T
-    linear = bare + parameters["A.bias"]
+    """Scores that known mistakes make of the same parameters."""
+    A, b1, B, b2 = (parameters[name] for name in ("A.weight", "A.bias", "B", "b2"))
+    T, relu = x.shape[-2], partial(np.maximum, 0)
+    hidden = relu(x @ A.T + b1)
 
-    def scores(hidden, B, b2):
-        return lambda x, p, H, split: split(hidden, H) @ B + b2
+    def scores(hidden, B=B[..., :T], b2=b2[:T]):
+        return split_blocks(hidden, num_heads) @ B + b2
 
-    relu, first, last = np.maximum(linear, 0), slice(None, T), slice(-T, None)
-    straight = scores(linear, B[..., first], b2[first])
-    made = scores(relu, B[..., first], b2[first])
     return {
-        "the ReLU is missing": straight,
-        "the ReLU comes after B, on the scores": (lambda *a: np.maximum(straight(*a), 0)),
-        "b1, the bias of A, is missing": scores(np.maximum(bare, 0), B[..., first], b2[first]),
-        "b2 is missing": scores(relu, B[..., first], 0),
-        "all heads use the B of the first head": scores(relu, B[:1][..., first], b2[first]),
+        "the ReLU is missing": scores(x @ A.T + b1),
+        "the ReLU comes after B, on the scores": relu(scores(x @ A.T + b1)),
+        "b1, the bias of A, is missing": scores(relu(x @ A.T)),
+        "b2 is missing": scores(hidden, b2=0),
+        "all heads use the B of the first head": scores(hidden, B[:1, :, :T]),
         "the last T columns of B and b2 are used; position 0 owns the first": (
-            scores(relu, B[..., last], b2[last])
+            scores(hidden, B[..., -T:], b2[-T:])
         ),
-        "the columns of b2 are taken from the end": scores(relu, B[..., first], b2[last]),
+        "the columns of b2 are taken from the end": scores(hidden, b2=b2[-T:]),
         "the scores are divided by sqrt(d); no dot product of two tokens calls for it here": (
-            lambda *a: made(*a) / (x.shape[-1] // num_heads) ** 0.5
+            scores(hidden) / B.shape[1] ** 0.5
         ),
-        "A multiplies from the wrong side: nn.Linear multiplies by its transpose": (
-            scores(
-                np.maximum(x @ parameters["A.weight"] + parameters["A.bias"], 0),
-                B[..., first],
-                b2[first],
-            )
+        "A is used as it is stored; nn.Linear multiplies by its transpose": scores(
+            relu(x @ A + b1)
         ),
     }
 

@@ -128,31 +128,25 @@ def _attend_known(q, k, mask):
     """Weights of the mistakes this course has met."""
     d, scores = q.shape[-1], q @ k.mT / q.shape[-1] ** 0.5
     mask = np.broadcast_to(mask, scores.shape)
-    hidden = np.where(mask, scores, -np.inf)
-    open_weights = softmax(scores)
+    hidden, after = np.where(mask, scores, -np.inf), np.where(mask, softmax(scores), 0)
     with np.errstate(invalid="ignore"):
-        renormalised = np.where(mask, open_weights, 0)
-        renormalised = renormalised / renormalised.sum(-1, keepdims=True)
-    uniform = softmax(np.where(mask, scores, -1e9))
+        renormalised = after / after.sum(-1, keepdims=True)
     return {
-        "the softmax runs over the queries (columns sum to one), where each row should": (
-            softmax(hidden, axis=-2)
-        ),
+        "the softmax runs over the queries, so that columns sum to one": softmax(hidden, axis=-2),
         "the softmax runs over the first axis, the batch": softmax(hidden, axis=0),
-        "the scores are not scaled": softmax(np.where(mask, scores * d**0.5, -np.inf)),
-        "the scores are divided by d, not by sqrt(d)": (
-            softmax(np.where(mask, scores / d**0.5, -np.inf))
-        ),
-        "the mask comes after the softmax and the rows no longer sum to one: hidden keys still count "
-        "in the denominator": np.where(mask, open_weights, 0),
+        "the scores are not scaled": softmax(hidden * d**0.5),
+        "the scores are divided by d, not by sqrt(d)": softmax(hidden / d**0.5),
+        "the mask comes after the softmax: hidden keys still count in the denominator": after,
         "the mask is read the other way round; True means may look": (
             softmax(np.where(mask, -np.inf, scores))
         ),
-        "hidden scores are set to 0, and exp(0) = 1 is not nothing": (
-            softmax(np.where(mask, scores, 0))
+        "hidden scores are set to 0, and exp(0) = 1 is not nothing": softmax(
+            np.where(mask, scores, 0)
         ),
-        "the mask is not used": open_weights,
-        "a row that may look at nothing shares its weight out equally; it should be zero": uniform,
+        "the mask is not used": softmax(scores),
+        "a row that may look at nothing shares its weight out equally; it should be zero": (
+            softmax(np.where(mask, scores, -1e9))
+        ),
         "a row that may look at nothing comes out as nan; it should be zero": renormalised,
     }
 
@@ -172,8 +166,7 @@ def attend_is_masked_softmax(rng, attend):
             raise NotYet("context and weights have changed places; the context comes first.")
         right_context, right_weights = reference_attend(q, k, v, mask=mask)
         match(weights, right_weights, _attend_known(q, k, mask), f"weights, {setting}")
-        unmasked = {"the context is not made with these weights": np.zeros(0)}
-        match(context, right_context, unmasked, f"context, {setting}")
+        match(context, right_context, {}, f"context, {setting}")
         match_gradients(_named(result, "qkv"), _attend_gradients(q, k, v, mask), setting)
         num_cases += 1
     return f"weights, context and gradients agree in {num_cases} cases, one with a row without any key."
