@@ -1,0 +1,364 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/08_pretrained_knowledge.py. Instructors edit that file. -->
+# # Pretrained knowledge
+#
+# > Where does a language model's answer come from, and how would you know?
+#
+# *60 min, 5 questions, 14 points, needs 06 and 07*
+#
+# After this notebook you can
+#
+# - **implement** the training examples of pretraining and of fine-tuning,
+# - **measure** what a model knows, with an interval and beside a baseline,
+# - **tell** what it recalls from what it invents, and **predict** when it forgets.
+
+# %%
+from collections import Counter
+
+import numpy as np
+import torch
+
+from attn_utils import knowledge, plots
+from attn_utils.course import check
+from attn_utils.knowledge import CITIES, GROUPS, MASK, PAD, findings
+
+torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
+
+# %% [markdown]
+# ## The question
+#
+# A model is *pretrained* on plain text, then *fine-tuned* on a few questions with answers. Asked about a person whom no
+# fine-tuning question named, it is often right. Did it know, or did it guess?
+#
+# On real text nobody can say what stood where. So here is an invented world of 150 people and ten cities in which all is
+# known. *Predict now* what share of right answers you expect in each group:
+#
+# | group | in the pretraining text | in the fine-tuning questions |
+# |---|---|---|
+# | `told` | yes | yes |
+# | `held` | yes | no |
+# | `strangers` | no | no |
+
+# %%
+world = knowledge.World(seed=0)
+for group in GROUPS:
+    person = world.group(group)[0]
+    print(f"{group:10} {person.name}, born in {person.city}; documents: {len(person.biographies)}")
+print(*world.group("held")[0].biographies, world.group("told")[0].question, sep="\n  ")
+
+# %% [markdown]
+# A person who is named in the text has four short biographies. First and family names are shared between people, so
+# each *word* of a stranger's name is familiar and only the person is new. One city is more common than the others, and
+# always naming it is the **majority** baseline: the best that can be done without looking at the name.
+
+# %% [markdown]
+# ### 8.1 A span to fill in
+#
+# *code · 4 points · 15 min*
+#
+# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Show** a training string. *Cut:* keep the first $n$
+# characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋ (a shorter document stays whole). *Span:* take out a run of
+# drawn length, on average a quarter of what was kept and never nothing, starting anywhere it fits. *Join:* prefix, MASK,
+# suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
+#
+# The model reads all but the last character as $x$ and predicts all but the first as $y$. *Predict:* what does your
+# formula do to three characters?
+
+
+# %% answer="8.1"
+def corrupt_span(document, rng, block_size):
+    """A string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD."""
+    # 1. cut the document, 2. draw the span's length and start, 3. join the pieces and pad
+    raise NotImplementedError("your answer here")
+
+
+# %% check="8.1"
+check("8.1", corrupt_span)
+
+# %% [markdown]
+# Letters are slow to learn from: a model has to spell before it can know. In the default preset each *word* is
+# therefore written as one character of its own, and the same function works on words. Four draws from one biography, by
+# your function if it passes and by the course's own if not. Where the city is the span, the model must produce it from
+# the name: nobody asked a question, and yet it is the same task.
+
+# %%
+options = {"corrupt": corrupt_span} if check("8.1", corrupt_span) else {}
+lab = knowledge.Lab(seed=0, **options)
+spelt, rng = lab.documents[1], np.random.default_rng(3)
+for _ in range(4):
+    print(lab.alphabet.read(lab.corrupt(spelt, rng, 16)))
+
+# %% [markdown]
+# ### 8.2 From a question to a score
+#
+# *code · 4 points · 18 min*
+#
+# **Given** a question and its answer; later, what a model said and the truth. **Show** (a) $x$: question, MASK, answer,
+# MASK, PAD to `block_size` − 1 characters; and $y$: at each place the character that follows in $x$ if it belongs to the
+# answer or is the MASK that ends it, else PAD, which means *no loss here* (the MASK before the answer is up to you);
+# (b) the share of right answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
+# `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`; judged
+# together.
+#
+# *Predict:* what interval should 20 right answers of 20 get?
+
+
+# %% answer="8.2"
+def finetuning_pair(question, answer, block_size):
+    """What is read and what is predicted: two strings of block_size - 1 characters."""
+    raise NotImplementedError("your answer here")
+
+
+def score(answers, truths):
+    """The share of right answers, and a 95% interval for it: (share, low, high)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="8.2"
+check("8.2", finetuning_pair, score)
+
+# %% [markdown]
+# ## Three ways to answer
+#
+# *Majority* always names the most common city. *No pretraining* is trained on the 50 questions about `told` people
+# alone, until it has them all right. *Pretrained* first reads the corrupted biographies of `told` and `held`, 900 steps,
+# and then sees the same questions for 20 gentle steps. Both have two layers of your `CausalSelfAttention` from 06.
+#
+# The next cell trains them while you watch, in under a minute of one core; interrupt it and what was trained is kept. It
+# uses your two functions where they passed. *Predict the table once more.*
+
+# %% tags=["nbval-ignore-output"]
+if check("8.2", finetuning_pair, score):
+    lab.pair = finetuning_pair
+no_pretraining = lab.from_scratch()
+pretrained = lab.model()
+losses = lab.pretrain(pretrained)
+tuned = lab.finetune(pretrained)
+for group in GROUPS:
+    for name, model in {"no pretraining": no_pretraining, "pretrained": tuned}.items():
+        share, low, high = findings.score_of(findings.recalls(lab, model, group))
+        print(f"{group:10} {name:15} {share:5.0%}   ({low:.0%} to {high:.0%})")
+plots.curves(np.arange(len(losses)), {"this run": losses}, xlabel="step", ylabel="pretraining loss")
+
+# %% [markdown]
+# ## The same, three times, recorded
+#
+# One run proves little. The file below holds three seeds, each with a world of its own, the settings they ran with and
+# every answer; anyone can make it again with the command it names. A second file puts the synthesizer of 07 in place of
+# the attention and changes nothing else. Intervals are over the 150 people of a group.
+
+# %%
+recorded = findings.recorded("knowledge")
+runs = recorded["runs"]
+print(recorded["command"])
+print(recorded["machine"], "| CPU seconds:", [run["cpu_seconds"] for run in runs])
+for run in runs:
+    for name in ("no pretraining", "pretrained"):
+        shares = [f"{group} {findings.score_of(run[name][group])[0]:4.0%}" for group in GROUPS]
+        print(f"seed {run['seed']}, {name:15}", *shares, sep="   ")
+
+# %%
+other = findings.recorded("knowledge_synthesizer")["runs"]
+rows = {}
+for name in ("no pretraining", "pretrained"):
+    for group in ("strangers", "held"):
+        rows[f"{name}, {group}"] = findings.score_of(findings.pooled(runs, name, group))
+rows["synthesizer, strangers"] = findings.score_of(
+    findings.pooled(other, "pretrained", "strangers")
+)
+rows["synthesizer, held"] = findings.score_of(findings.pooled(other, "pretrained", "held"))
+born = Counter(person.city for person in world.group("told"))
+shares = np.array([born[city] for city in CITIES]) / 50
+marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
+plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
+for label, row in rows.items():
+    print(f"{label:26} %.3f (%.3f to %.3f)" % row)
+
+# %% [markdown]
+# Pretraining lifts `held` people from 9% to 97% and does nothing for strangers. The rows on the left all have the
+# majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line, would be right
+# even less often. The model without pretraining is not too small: it has every `told` person right. And the synthesizer
+# does as well: a name stands at one of a few places in these texts, so it can be found without comparing tokens.
+
+# %% [markdown]
+# ### 8.3 Where the knowledge comes from
+#
+# *written · 2 points · 6 min*
+#
+# **Given** the table and the figure. **Show** in three or four sentences why the pretrained model is right about `held`
+# people and the other is not, although both saw the same questions; what fine-tuning taught it; and which rows rule out
+# that it is only better because it read more. **Form:** words, with numbers from above.
+
+# %% [markdown] written="8.3"
+# *Your answer to 8.3: replace this line.*
+
+# %% [markdown]
+# ## Recall or invention?
+#
+# Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
+# four about `strangers`, with the probability the model gave to each. *Predict:* which are which?
+
+# %%
+recalled = [r for r in runs[0]["pretrained"]["held"] if r.right]
+invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right]
+eight = recalled[:4] + invented[:4]
+for place in np.random.default_rng(5).permutation(8):
+    print(f"born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
+
+# %% [markdown]
+# A model is *calibrated* if of all answers it gives with probability 0.8, eight in ten are right. Left: the
+# probabilities of right recalls and of answers about strangers. Right: the share that is right at each level.
+
+# %%
+held, strangers = (findings.pooled(runs, "pretrained", group) for group in ("held", "strangers"))
+left, right = plots.panels(2, width=9)
+samples = {"held, right": [r.confidence for r in held if r.right]}
+samples["strangers"] = [r.confidence for r in strangers]
+plots.histogram(samples, xlabel="probability of the answer", bins=20, limits=(0, 1), ax=left)
+edges, series = np.linspace(0, 1, 6), {}
+for name, found in {"held": held, "strangers": strangers}.items():
+    level = np.digitize([r.confidence for r in found], edges[1:-1])
+    hits = np.array([r.right for r in found])
+    series[name] = [hits[level == k].mean() if (level == k).sum() > 4 else np.nan for k in range(5)]
+labels = {"xlabel": "probability of the answer", "ylabel": "share that is right"}
+plots.curves(edges[:-1] + 0.1, series | {"-calibrated": edges[:-1] + 0.1}, **labels, ax=right)
+
+# %% [markdown]
+# The right ones do not stand out, and no threshold separates the two: the end of this notebook counts what 0.9 would
+# throw away and let through. About `held` people the model is, if anything, too modest; about strangers the same
+# probabilities mean next to nothing. Calibration holds only for the kind of people it was measured on.
+
+# %% [markdown]
+# ### 8.4 Recall and invention look alike
+#
+# *written · 2 points · 8 min*
+#
+# **Given** that nothing in an answer shows whether it was recalled or invented. **Show** two *different* reasons why
+# this is a concern where people use such a system, each with an example of who is harmed and how. **Form:** two short
+# paragraphs.
+
+# %% [markdown] written="8.4"
+# *Your answer to 8.4: replace this line.*
+
+# %% [markdown]
+# ## A name it never saw
+#
+# The model answers for strangers as well. The figure compares the cities it names with how common they are. The table
+# counts how often it names the birth place of somebody in its text with the same first or family name; "by chance" deals
+# the same answers out to the strangers at random, a thousand times. The last column asks about `held` people with first
+# and family name *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the
+# model notice?
+
+# %%
+named = Counter(r.answer for r in strangers)
+both = {"people told": shares, "answers for strangers": [named[city] / 150 for city in CITIES]}
+ax = plots.panels(1, width=9)[0]
+plots.bars(both, CITIES, ylabel="share", xlabel="city", top=0.22, ax=ax)
+for run in runs:
+    known, swapped = knowledge.World(seed=run["seed"]), findings.score_of(run["swapped"])[0]
+    answers = [r.answer for r in run["pretrained"]["strangers"]]
+    chance = np.mean([findings.share_of_namesakes(known, answers, seed=k) for k in range(1000)])
+    namesakes = findings.share_of_namesakes(known, answers)
+    print(
+        f"seed {run['seed']}: a namesake's city {namesakes:.0%}, by chance {chance:.0%};", end="   "
+    )
+    print(f"swapped, the city of the other {swapped:.0%}")
+
+# %% [markdown]
+# ### 8.5 A name it never saw
+#
+# *written · 2 points · 8 min*
+#
+# **Given** the figure and the table. **Show** what the model does for a stranger, with the numbers that say so, and one
+# reason why that is a concern if the system is used on real people. **Form:** four or five sentences.
+
+# %% [markdown] written="8.5"
+# *Your answer to 8.5: replace this line.*
+
+# %% [markdown]
+# ## Forgetting
+#
+# The second failure is slow. What if fine-tuning goes on after every `told` person is right? Ten times the usual
+# number of steps, three ways: at the usual rate, at six times that rate, and at six times the rate with 64 biographies
+# mixed into each batch (*rehearsal*). Recorded, the mean of the same three seeds. *Predict* which curves fall.
+
+# %%
+steps = 20 * np.arange(1, 11)
+left, right = plots.panels(2, width=9)
+for ax, group in ((left, "told"), (right, "held")):
+    series = {
+        way: np.mean([run["forgetting"][way][group] for run in runs], axis=0)
+        for way in findings.WAYS
+    }
+    plots.curves(
+        steps, series, xlabel="fine-tuning steps", ylabel="share right", title=group, ax=ax
+    )
+    ax.set_ylim(0.5, 1.03)
+for way in findings.WAYS:
+    print(f"{way:22} held after 200 steps:", [run["forgetting"][way]["held"][-1] for run in runs])
+
+# %% [markdown]
+# All three keep the people they are trained on, and the loss says that all is well. The gentle way loses a few of the
+# others, the harsh one three in ten, most of them within the first 20 steps. Rehearsal stops it at the same harsh rate:
+# each batch then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it
+# live: `findings.forgetting(lab, pretrained, "harsh")`.
+
+# %% [markdown]
+# ## The full preset
+#
+# With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
+# same experiment wants a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
+#
+# `python -m attn_utils.knowledge full --folder runs --write full.json`
+#
+# How far this was tried: the steps below, on a CPU, to see that every part of it runs; the accuracies mean nothing yet. It
+# has not been run to its end, and not on a GPU.
+
+# %%
+full = findings.recorded("knowledge_full")
+(run,) = full["runs"]
+wanted = knowledge.PRESETS["full"].pretrain_steps
+print(full["command"])
+print(
+    f"{full['preset']['pretrain_steps']} of {wanted} steps, {run['cpu_seconds']} CPU seconds;",
+    end=" ",
+)
+print(f"loss {run['loss'][0]:.2f} -> {run['loss'][-1]:.2f}")
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Four claims are common: *it is right because it read more text*; *the people asked for were in the fine-tuning
+# questions*; *it says nothing when it does not know*; *where it is unsure, it could look the person up*. Each line below
+# is a number to hold against one of them.
+
+# %%
+told, asked = ({person.name for person in world.group(group)} for group in ("told", "held"))
+kept = sum(r.right and r.confidence > 0.9 for r in held)
+passed = sum(not r.right and r.confidence > 0.9 for r in strangers)
+print(f"right about strangers: {sum(r.right for r in strangers)} of {len(strangers)}")
+print(f"held people named in a fine-tuning question: {len(asked & told)}")
+print(f"strangers answered with a city: {sum(r.answer in CITIES for r in strangers)} of 150")
+print(f"above 0.9: {kept} of {sum(r.right for r in held)} right recalls, and {passed} inventions")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. A gap to fill in, or a question whose answer alone carries loss: one model, one loss, two kinds of string.
+# 2. A share means little without an interval and a baseline; here one group, after one kind of training, is above it.
+# 3. What was stored can be lost by fine-tuning too long or too fast, and rehearsal keeps it.
+#
+# **References.** Raffel et al. (2020), span corruption; Petroni et al. (2019), language models as knowledge bases;
+# Allen-Zhu and Li (2024), where facts are stored and when they can be extracted; McCloskey and Cohen (1989),
+# catastrophic interference; Wilson (1927), the interval; Tay et al. (2021), the synthesizer.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Why is the majority baseline, and not one in ten, the number to beat?
+# 2. Which of the three groups tells whether the model has learnt a fact in pretraining?
+# 3. Why is PAD in $y$ not the same as PAD in $x$?
+# 4. What would change if the span could never touch the end of a document?
+# 5. Name two ways of fine-tuning that keep what pretraining stored.
+#
+# **Next:** `09_translation` puts attention between two languages.
