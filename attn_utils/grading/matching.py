@@ -10,6 +10,7 @@ from attn_utils.course.build import EMPTY
 from attn_utils.grading.child import python_source
 
 LONGEST = 20_000  # letters of an answer that reports show
+COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
 def cells_of(cells, question, part):
@@ -59,46 +60,51 @@ def is_check(cell):
 def cells_to_run(cells, questions, everything=False):
     """Return {number: source} of the cells that the answers need, in their order.
 
-    These are the answer cells, cells that import, and cells that define a name which a chosen cell
-    uses. Figures and training are therefore left out unless an answer uses what they make.
+    These are the answer cells, and every cell that defines a name which one of these uses: before
+    it, or anywhere if the name is used in a function, which runs later. Figures and training are
+    therefore left out unless an answer uses what they make.
     """
     judged = [(question, part) for question in questions for part in question.parts if part.judge]
     code = [c for c in cells if c.kind == "code" and not is_check(c) and "written" not in c.marks]
     if everything:
         return {cell.number: cell.source for cell in code}
-    chosen = {c.number for question, part in judged for c in cells_of(code, question, part)}
+    new = {c.number for question, part in judged for c in cells_of(code, question, part)}
     names = {cell.number: Names(cell.source) for cell in code}
-    chosen |= {number for number, found in names.items() if found.imports}
-    wanted = {name for _, part in judged for name in part.answers}
-    while True:
-        used = wanted.union(*(names[number].used for number in chosen))
-        more = {n for n, found in names.items() if n not in chosen and found.defined & used}
-        if not more:
-            return {cell.number: cell.source for cell in code if cell.number in chosen}
-        chosen |= more
+    chosen = set()
+    while new:
+        chosen |= new
+        wanted = [(names[user], user) for user in new]
+        new = {n for n in names for used, user in wanted if used.needs(names[n], n < user)} - chosen
+    return {cell.number: cell.source for cell in code if cell.number in chosen}
 
 
 class Names:
-    """The global names that a cell defines (or changes in place) and uses; none if it is not Python."""
+    """The global names that a cell defines (or changes in place) and uses, at once or later.
+
+    All are empty if the cell is not Python: then it cannot run either.
+    """
 
     def __init__(self, source):
-        self.defined, self.used, self.imports = set(), set(), False
+        self.defined, self.used, self.used_later = set(), set(), set()
         unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
         with contextlib.suppress(*unparsable), warnings.catch_warnings(action="ignore"):
             source = python_source(source)
-            self._read(symtable.symtable(source, "cell", "exec"))
+            self._read(symtable.symtable(source, "cell", "exec"), self.used)
             self._read_changes(ast.parse(source))
 
-    def _read(self, table):
+    def needs(self, other, before):
+        return bool(other.defined & (self.used | self.used_later if before else self.used_later))
+
+    def _read(self, table, used):
         top = table.get_type() == "module"
         for symbol in table.get_symbols():
             if top and (symbol.is_assigned() or symbol.is_imported()):
                 self.defined.add(symbol.get_name())
-                self.imports |= symbol.is_imported()
             if symbol.is_referenced() and (top or symbol.is_global()):
-                self.used.add(symbol.get_name())
+                used.add(symbol.get_name())
         for inner in table.get_children():
-            self._read(inner)
+            later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
+            self._read(inner, self.used_later if later else used)
 
     def _read_changes(self, tree):
         """A cell that sets an item or attribute of a thing takes part in defining it."""

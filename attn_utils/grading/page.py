@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from html import escape
 
 STYLE = """
@@ -20,6 +21,7 @@ h3 { font-size: 16px; margin: 0 } p { margin: 6px 0 } a { color: var(--good) }
 input, select, button, textarea { font: inherit; padding: 5px 9px; border: 1px solid #b9c1c9;
   border-radius: 6px; background: #fff; color: inherit }
 button { background: var(--good); color: #fff; border-color: var(--good); cursor: pointer }
+.columns { columns: 2; margin: 0 }
 .wide { overflow-x: auto } table { border-collapse: collapse; width: 100%; font-size: 14px }
 th { text-align: left; background: var(--wash); position: sticky; top: 0; font-weight: 600;
   white-space: nowrap } th[data-sort] { cursor: pointer } th[data-sort]:hover { color: var(--good) }
@@ -132,9 +134,13 @@ def tiles(**numbers):
 
 
 def table(columns, rows):
-    """Return a sortable table. columns: (name, "text" or "number"); rows: HTML of whole rows."""
+    """Return a sortable table.
+
+    columns: (name, "text" or "number", perhaps a longer name). rows: the HTML of whole rows.
+    """
     heads = "".join(
-        f'<th data-sort="{kind}" class="{kind}">{escape(name)}</th>' for name, kind in columns
+        f'<th data-sort="{kind}" class="{kind}" title="{escape("".join(long))}">{escape(name)}</th>'
+        for name, kind, *long in columns
     )
     return (
         f'<div class="wide"><table><thead><tr>{heads}</tr></thead>'
@@ -151,5 +157,7 @@ def finder(choices=()):
 
 
 def block(text, name=""):
-    """Return foreign text as it was written, inert."""
+    """Return foreign text as it was written, inert; prose without the line breaks in paragraphs."""
+    if name == "prose":
+        text = re.sub(r"(?<=\S)\n(?=[^\s*>#|-])", " ", text)
     return f'<pre class="{name}">{escape(text)}</pre>'

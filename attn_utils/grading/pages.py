@@ -71,9 +71,7 @@ class ClassPage:
 
     def html(self, counts, written, remark):
         """counts: figures for the top. written: [(question, link, how many wait)]."""
-        short = [
-            (name[:2] + " " + name[3:].replace("_", " "), "number") for name in self.book.notebooks
-        ]
+        short = [(name[:2], "number", name) for name in self.book.notebooks]
         columns = [("student", "text"), *short, ("total", "number"), ("awaiting", "number")]
         columns.append(("problems", "number"))
         links = [
@@ -82,9 +80,11 @@ class ClassPage:
             for question, link, waiting in written
         ]
         choices = (("problem", "with problems"), ("waiting", "awaiting a person"))
-        reading = f"<h2>Written answers</h2><ul>{''.join(links)}</ul>" if links else ""
+        reading = (
+            f'<h2>Written answers</h2><ul class="columns">{"".join(links)}</ul>' if links else ""
+        )
         students = f'<h2>Students</h2><div class="bar">{finder(choices)}</div>'
-        body = tiles(**counts) + reading + students + table(columns, self.rows) + self._questions()
+        body = tiles(**counts) + students + table(columns, self.rows) + reading + self._questions()
         return page("Gradebook", body, remark)
 
     def _questions(self):
@@ -148,9 +148,10 @@ class WrittenPage:
         choices = (("waiting", "without points"), ("done", "with points"))
         bar = f'<div class="bar">{finder(choices)}<button id="save">Download written.csv</button>'
         bar += '<span id="left" class="soft"></span></div>'
+        points = f"{self.most:g} point{'s' * (self.most != 1)}"
         how = "Type points, download, then run attn grade again with --written written.csv."
         body = (
-            f'<p class="soft">{self.most:g} points. {how} <a href="../index.html">The class</a></p>'
+            f'<p class="soft">{points}. {how} <a href="../index.html">The class</a></p>'
             f'<div class="two"><div class="aside">{aside}</div><div><h2>Answers</h2>{bar}'
             f"{''.join(self.cards) or '<p>nobody has answered.</p>'}</div></div>"
         )

@@ -29,7 +29,7 @@ Written answers are read by a person.
 Before you hand in, restart the kernel and run all cells. `.venv/bin/attn check
 notebooks/01_copying.ipynb` shows every verdict of a notebook at once, as the grader computes them.
 Hand in the `.ipynb` files under their own names. Cells may be added and moved: the grader runs your
-answer cells, the cells that import, and the cells that define what these use.
+answer cells and the cells that define what these use.
 
 | notebook | points |
 |---|---|
