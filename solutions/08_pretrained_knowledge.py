@@ -43,7 +43,7 @@ world = knowledge.World(seed=0)
 for group in GROUPS:
     person = world.group(group)[0]
     print(f"{group:10} {person.name}, born in {person.city}; documents: {len(person.biographies)}")
-print(*world.group("held")[0].biographies, world.group("told")[0].question, sep="\n  ")
+print("", *world.group("held")[0].biographies, world.group("told")[0].question, sep="\n  ")
 
 # %% [markdown]
 # A person who is named in the text has four short biographies. First and family names are shared between people, so
@@ -181,14 +181,15 @@ for run in runs:
 
 # %%
 other = findings.recorded("knowledge_synthesizer")["runs"]
+sources = {
+    "no pretraining": (runs, "no pretraining"),
+    "pretrained": (runs, "pretrained"),
+    "synthesizer": (other, "pretrained"),
+}
 rows = {}
-for name in ("no pretraining", "pretrained"):
+for label, (found, model) in sources.items():
     for group in ("strangers", "held"):
-        rows[f"{name}, {group}"] = findings.score_of(findings.pooled(runs, name, group))
-rows["synthesizer, strangers"] = findings.score_of(
-    findings.pooled(other, "pretrained", "strangers")
-)
-rows["synthesizer, held"] = findings.score_of(findings.pooled(other, "pretrained", "held"))
+        rows[f"{label}, {group}"] = findings.score_of(findings.pooled(found, model, group))
 born = Counter(person.city for person in world.group("told"))
 shares = np.array([born[city] for city in CITIES]) / 50
 marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
@@ -230,7 +231,8 @@ for label, row in rows.items():
 # ## Recall or invention?
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
-# four about `strangers`, with the probability the model gave to each. *Predict:* which are which?
+# four about `strangers`, with the probability the model gave to each. *Predict:* which are which? In
+# `eight` the recalls come first; look only when you have decided.
 
 # %%
 recalled = [r for r in runs[0]["pretrained"]["held"] if r.right]
@@ -309,10 +311,8 @@ for run in runs:
     answers = [r.answer for r in run["pretrained"]["strangers"]]
     chance = np.mean([findings.share_of_namesakes(known, answers, seed=k) for k in range(1000)])
     namesakes = findings.share_of_namesakes(known, answers)
-    print(
-        f"seed {run['seed']}: a namesake's city {namesakes:.0%}, by chance {chance:.0%};", end="   "
-    )
-    print(f"swapped, the city of the other {swapped:.0%}")
+    print(f"seed {run['seed']}: a namesake's city {namesakes:.0%}, by chance {chance:.0%}", end="")
+    print(f"; swapped, the city of the other {swapped:.0%}")
 
 # %% [markdown]
 # ### 8.5 A name it never saw
@@ -379,10 +379,8 @@ full = findings.recorded("knowledge_full")
 (run,) = full["runs"]
 wanted = knowledge.PRESETS["full"].pretrain_steps
 print(full["command"])
-print(
-    f"{full['preset']['pretrain_steps']} of {wanted} steps, {run['cpu_seconds']} CPU seconds;",
-    end=" ",
-)
+done = full["preset"]["pretrain_steps"]
+print(f"{done} of {wanted} steps, {run['cpu_seconds']} CPU seconds;", end=" ")
 print(f"loss {run['loss'][0]:.2f} -> {run['loss'][-1]:.2f}")
 
 # %% [markdown]

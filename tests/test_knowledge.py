@@ -161,14 +161,38 @@ class Interrupted:
         return self.lab._numbers(self.lab._corrupted(rng, 8))
 
 
+def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setitem(PRESETS, "default", TINY)
+    file, calls, corrupted = tmp_path / "run.json", [], Lab._corrupted
+
+    def impatient(lab, rng, count):
+        calls.append(count)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return corrupted(lab, rng, count)
+
+    monkeypatch.setattr(Lab, "_corrupted", impatient)
+    arguments = ["default", "--no-forgetting", "--folder", str(tmp_path), "--write", str(file)]
+    with pytest.raises(SystemExit, match="stopped after 5 of 12 steps"):
+        main(arguments)
+    assert not file.exists()
+    main(arguments)
+    assert json.loads(file.read_text("utf-8"))["runs"][0]["seed"] == 0
+    assert calls.count(8) == 1 + 12  # the step that was interrupted is the only one done again
+
+
 def test_ctrl_c_keeps_what_was_trained(lab):
     stopped, whole = lab.model(), lab.model()
-    losses = train(stopped, Interrupted(lab, 5), steps=12, rate=1e-2)
+    with pytest.warns(UserWarning, match="training was stopped after 5 of 12 steps"):
+        losses = train(stopped, Interrupted(lab, 5), steps=12, rate=1e-2)
     assert len(losses) == 5
     assert losses == train(whole, Interrupted(lab, None), steps=12, rate=1e-2)[:5]
     assert not torch.equal(weights(stopped), weights(lab.model()))
 
 
+@pytest.mark.filterwarnings("ignore:training was stopped")
 def test_a_resumed_run_ends_where_an_uninterrupted_one_does(lab, tmp_path):
     options = {"steps": 12, "rate": 1e-2}
     whole, resumed = lab.model(), lab.model()
@@ -180,6 +204,7 @@ def test_a_resumed_run_ends_where_an_uninterrupted_one_does(lab, tmp_path):
     assert losses == expected and torch.equal(weights(resumed), weights(whole))
 
 
+@pytest.mark.filterwarnings("ignore:training was stopped")
 def test_dropout_too_is_resumed(tmp_path):
     lab = Lab(replace(TINY, dropout=0.2), device=torch.device("cpu"))
     options = {"steps": 6, "rate": 1e-2}
@@ -189,6 +214,7 @@ def test_dropout_too_is_resumed(tmp_path):
     assert losses == expected
 
 
+@pytest.mark.filterwarnings("ignore:training was stopped")
 def test_a_checkpoint_of_other_settings_is_refused(lab, tmp_path):
     path = tmp_path / "run.pt"
     train(lab.model(), Interrupted(lab, 2), steps=12, rate=1e-2, checkpoint=path)

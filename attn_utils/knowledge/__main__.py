@@ -5,6 +5,7 @@ import json
 import shlex
 import sys
 import time
+import warnings
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -45,7 +46,11 @@ def main(arguments=None):
     )
     torch.set_num_threads(options.threads)
     choices = {"folder": options.folder, "forgetting": options.forgetting}
-    runs = [record(preset, seed, **choices) for seed in options.seeds]
+    try:
+        with warnings.catch_warnings(action="error", category=UserWarning):
+            runs = [record(preset, seed, **choices) for seed in options.seeds]
+    except UserWarning as stopped:  # half a run is not recorded
+        raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
     device = Lab(preset).device.type
     whole = {
         "command": "python -m attn_utils.knowledge " + shlex.join(arguments or sys.argv[1:]),

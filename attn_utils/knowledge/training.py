@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import torch
@@ -19,7 +20,7 @@ def train(model, batch, *, steps, rate, label="training", checkpoint=None, watch
     step alone, so that a resumed run sees what an uninterrupted one would have seen.
     checkpoint: a file that is resumed from if it is there, and kept up to date. watch: called with
     (steps taken, model) before the first step and after each.
-    Ctrl-C ends the run early and keeps what was trained.
+    Ctrl-C ends the run early, keeps what was trained and says so in a warning.
     """
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98))
     settings = {"steps": steps, "rate": rate, "label": label}
@@ -37,6 +38,8 @@ def train(model, batch, *, steps, rate, label="training", checkpoint=None, watch
                 _save(checkpoint, settings, model, optimiser, losses)
     except KeyboardInterrupt:
         _save(checkpoint, settings, model, optimiser, losses)
+        done = f"{label} was stopped after {len(losses)} of {steps} steps"
+        warnings.warn(f"{done}; what was trained is kept.", stacklevel=2)
     finally:
         bar.close()
         _leave_no_trace()
