@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from attn_utils.layers import SLOTS
 from attn_utils.translation import scoring
+from attn_utils.translation.corpora import DataError
 from attn_utils.translation.runs import write_json
 
+RUNS = Path(__file__).parents[2] / "solutions" / "runs"
 PATHS = {"--data": "DIR", "--out": "RUN"}
 
 
@@ -71,6 +74,15 @@ def read_record(path):
     result = json.loads(Path(path).read_text(encoding="utf-8"))
     rows = [list(map(int, row.split())) for row in (result["source_words"], *result["counts"])]
     return result | {"source_words": np.array(rows[0]), "counts": np.array(rows[1:])}
+
+
+def recorded(name):
+    """The committed records solutions/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
+    paths = {slot: sorted(RUNS.glob(f"{name}_{slot}_[0-9].json")) for slot in SLOTS}
+    runs = {slot: list(map(read_record, found)) for slot, found in paths.items() if found}
+    if not runs:
+        raise DataError(f"there is no recorded run solutions/runs/{name}_*.json.")
+    return runs
 
 
 def _row(numbers):
