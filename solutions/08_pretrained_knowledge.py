@@ -56,8 +56,8 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # *code · 4 points · 15 min*
 #
 # **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Show** a training string. *Cut:* keep the first $n$
-# characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋ (a shorter document stays whole). *Span:* take out a run of
-# drawn length, on average a quarter of what was kept and never nothing, starting anywhere it fits. *Join:* prefix, MASK,
+# characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if there are fewer. *Span:* take out a run of drawn
+# length, on average a quarter of what was kept and never nothing, anywhere it fits. *Join:* prefix, MASK,
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
 # The model reads all but the last character as $x$ and predicts all but the first as $y$. *Predict:* what does your
@@ -100,11 +100,10 @@ for _ in range(4):
 # *code · 4 points · 18 min*
 #
 # **Given** a question and its answer; later, what a model said and the truth. **Show** (a) $x$: question, MASK, answer,
-# MASK, PAD to `block_size` − 1 characters; and $y$: at each place the character that follows in $x$ if it belongs to the
+# MASK, PAD to `block_size` − 1 characters; $y$: at each place the character that follows in $x$ if it belongs to the
 # answer or is the MASK that ends it, else PAD, which means *no loss here* (the MASK before the answer is up to you);
 # (b) the share of right answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
-# `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`; judged
-# together.
+# `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`.
 #
 # *Predict:* what interval should 20 right answers of 20 get?
 
@@ -181,11 +180,8 @@ for run in runs:
 
 # %%
 other = findings.recorded("knowledge_synthesizer")["runs"]
-sources = {
-    "no pretraining": (runs, "no pretraining"),
-    "pretrained": (runs, "pretrained"),
-    "synthesizer": (other, "pretrained"),
-}
+sources = {name: (runs, name) for name in ("no pretraining", "pretrained")}
+sources["synthesizer"] = other, "pretrained"
 rows = {}
 for label, (found, model) in sources.items():
     for group in ("strangers", "held"):
@@ -247,10 +243,8 @@ for place in np.random.default_rng(5).permutation(8):
 
 # %%
 held, strangers = (findings.pooled(runs, "pretrained", group) for group in ("held", "strangers"))
-samples = {
-    "right recalls": [r.confidence for r in held if r.right],
-    "inventions": [r.confidence for r in strangers if not r.right],
-}
+samples = {"right recalls": [r.confidence for r in held if r.right]}
+samples["inventions"] = [r.confidence for r in strangers if not r.right]
 left, right = plots.panels(2, width=9)
 plots.histogram(samples, xlabel="probability of the answer", bins=20, limits=(0, 1), ax=left)
 edges, series = np.linspace(0, 1, 6), {}
@@ -258,8 +252,8 @@ for name, found in {"held": held, "strangers": strangers}.items():
     level = np.digitize([r.confidence for r in found], edges[1:-1])
     hits = np.array([r.right for r in found])
     series[name] = [hits[level == k].mean() if (level == k).sum() > 4 else np.nan for k in range(5)]
-labels = {"xlabel": "probability of the answer", "ylabel": "share that is right"}
-plots.curves(edges[:-1] + 0.1, series | {"-calibrated": edges[:-1] + 0.1}, **labels, ax=right)
+series["-calibrated"] = edges[:-1] + 0.1
+plots.curves(series["-calibrated"], series, xlabel="probability", ylabel="share right", ax=right)
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 

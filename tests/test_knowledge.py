@@ -178,6 +178,8 @@ def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
     with pytest.raises(SystemExit, match="stopped after 5 of 12 steps"):
         main(arguments)
     assert not file.exists()
+    with pytest.raises(SystemExit, match="other settings"):
+        main([*arguments, "--fraction", "0.5"])
     main(arguments)
     assert json.loads(file.read_text("utf-8"))["runs"][0]["seed"] == 0
     assert calls.count(8) == 1 + 12  # the step that was interrupted is the only one done again

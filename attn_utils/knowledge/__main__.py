@@ -45,12 +45,16 @@ def main(arguments=None):
         **{name: max(1, round(options.fraction * getattr(preset, name))) for name in steps},
     )
     torch.set_num_threads(options.threads)
+    for folder in filter(None, (options.folder, options.write.parent)):
+        folder.mkdir(parents=True, exist_ok=True)
     choices = {"folder": options.folder, "forgetting": options.forgetting}
     try:
         with warnings.catch_warnings(action="error", category=UserWarning):
             runs = [record(preset, seed, **choices) for seed in options.seeds]
     except UserWarning as stopped:  # half a run is not recorded
         raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     device = Lab(preset).device.type
     whole = {
         "command": "python -m attn_utils.knowledge " + shlex.join(arguments or sys.argv[1:]),

@@ -23,7 +23,8 @@ def train(model, batch, *, steps, rate, label="training", checkpoint=None, watch
     Ctrl-C ends the run early, keeps what was trained and says so in a warning.
     """
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98))
-    settings = {"steps": steps, "rate": rate, "label": label}
+    size = sum(parameter.numel() for parameter in model.parameters())
+    settings = {"label": label, "steps": steps, "rate": rate, "parameters": size}
     losses = _resume(checkpoint, settings, model, optimiser)
     bar = tqdm(total=steps, initial=len(losses), desc=label, leave=False)
     watch = watch or (lambda step, model: None)
