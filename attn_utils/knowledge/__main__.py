@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import shlex
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 
 from attn_utils.knowledge import GROUPS, PRESETS, Lab, findings
-from attn_utils.knowledge.model import ATTENTION
+from attn_utils.knowledge.model import ATTENTION, best_device
 
 
 def record(preset, seed, *, folder=None, forgetting=True):
@@ -36,14 +37,7 @@ def record(preset, seed, *, folder=None, forgetting=True):
 def main(arguments=None):
     """Record some seeds of a preset in a file."""
     options = _options(arguments)
-    preset = PRESETS[options.preset]
-    steps = [name for name in asdict(preset) if name.endswith("_steps")]
-    preset = replace(
-        preset,
-        attention=options.attention or preset.attention,
-        num_people=tuple(options.people or preset.num_people),
-        **{name: max(1, round(options.fraction * getattr(preset, name))) for name in steps},
-    )
+    preset = _preset(options)
     torch.set_num_threads(options.threads)
     for folder in filter(None, (options.folder, options.write.parent)):
         folder.mkdir(parents=True, exist_ok=True)
@@ -55,21 +49,30 @@ def main(arguments=None):
         raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
     except ValueError as error:
         raise SystemExit(str(error)) from None
-    device = Lab(preset).device.type
     whole = {
         "command": "python -m attn_utils.knowledge " + shlex.join(arguments or sys.argv[1:]),
         "preset": asdict(preset),
-        "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
+        "machine": f"{best_device().type}, {options.threads} threads, torch {torch.__version__}",
         "runs": runs,
     }
-    text = json.dumps(whole, indent=1, default=float)
-    options.write.write_text(_compact(text) + "\n", encoding="utf-8")
+    text = _compact(json.dumps(whole, indent=1))
+    options.write.write_text(text + "\n", encoding="utf-8")
+
+
+def _preset(options):
+    """The preset that was named, with the changes that were asked for."""
+    preset = PRESETS[options.preset]
+    steps = [name for name in asdict(preset) if name.endswith("_steps")]
+    return replace(
+        preset,
+        attention=options.attention or preset.attention,
+        num_people=tuple(options.people or preset.num_people),
+        **{name: max(1, round(options.fraction * getattr(preset, name))) for name in steps},
+    )
 
 
 def _compact(text):
     """Innermost lists on one line each."""
-    import re
-
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
 
 
