@@ -325,8 +325,8 @@ for run in runs:
 # stated as firmly as a fact.
 
 # %% [markdown] rubric="8.5"
-# **Rubric.** 1 the strategy: falls back on what goes with parts of the name in its text, or on frequent places (½ each
-# if only "it guesses") and quotes a number · 1 the concern: systematically wrong, stereotyping answers by names, hence
+# **Rubric.** 1 the strategy: what goes with parts of the name in its text (or frequent places, argued from the figure),
+# with a number; ½ for "it guesses" alone · 1 the concern: systematically wrong, stereotyping answers by names, hence
 # by guessed origin, given with full confidence. Wrong: "it looks the person up", "it asks a database below a
 # threshold", "it refuses": a designer may add that, this model has no such step.
 
