@@ -8,7 +8,7 @@ from pathlib import Path
 from attn_utils.course import register
 from attn_utils.course.verdict import Verdict
 from attn_utils.grading import batch, comparing, gradebook, marking, releasing, report, written
-from attn_utils.grading.reading import Unreadable
+from attn_utils.grading.reading import Unreadable, read_submission
 from attn_utils.grading.sandbox import missing_mechanisms
 from attn_utils.grading.session import Limits, Zygote
 from attn_utils.grading.submissions import File, Refused, find, notebook_of
@@ -23,7 +23,7 @@ def _sentences(command):
     def run(argv):
         try:
             return command(argv)
-        except (Refused, Unreadable, OSError) as error:
+        except (Refused, OSError) as error:
             print(f"attn {command.__name__}: {error}", file=sys.stderr)
             return 2
 
@@ -136,17 +136,16 @@ def check(argv):
     parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
     parser.add_argument("notebook", type=Path, help="NN_name.ipynb or NN_name.py")
     path = parser.parse_args(argv).notebook
+    name = _name_of(path)
     settings = {
-        "preload": batch.modules_for([_name_of(path)]),
+        "preload": batch.modules_for([name]),
         "sandboxed": not missing_mechanisms(),
     }
     if "torch" in settings["preload"]:
         import torch  # noqa: F401  a judge has no time to import it
     with Zygote(**settings) as zygote:
-        file = File("you", _name_of(path), path, path.name)
+        file = File("you", name, path, path.name)
         record = marking.mark(file, seed=None, zygote=zygote, limits=Limits())
-    if record["problem"]:
-        raise Refused(f"{path}: {record['problem']}")
     for part in record["parts"]:
         if part["status"] == marking.WAITING:
             print(f"✎ {part['question']} written: {part['message']}")
@@ -158,9 +157,14 @@ def check(argv):
 
 
 def _name_of(path):
+    """Return which notebook a file is, once it is known to be one that can be read."""
     name = notebook_of(Path(path.name))
     if not name:
         raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
+    try:
+        read_submission(path)
+    except Unreadable as error:
+        raise Refused(f"{path}: {error}") from None
     return name
 
 

@@ -2,9 +2,11 @@
 
 import difflib
 import io
+import re
 from html import escape
 
 from attn_utils.course import register
+from attn_utils.course.build import BEGIN, END
 from attn_utils.grading import matching
 from attn_utils.grading.page import page
 from attn_utils.grading.reading import read_submission
@@ -20,6 +22,7 @@ def answer_pairs(path, notebook, solutions):
             right = matching.text_of(matching.cells_of(ours, question, part), question)
             if part.kind == "written":
                 right = reference(solutions / f"{notebook}.py", question.id)[0]
+            right = re.sub(rf"^ *({BEGIN}|{END})\n?", "", right, flags=re.M).strip()
             left = matching.text_of(matching.cells_of(theirs, question, part), question)
             yield f"{question.id} {question.title} ({part.kind})", left, right
 
@@ -30,17 +33,20 @@ def as_text(pairs, *, colour):
     from nbdime.prettyprint import PrettyPrintConfig, pretty_print_notebook_diff
 
     ours, theirs = _notebook(pairs, 2), _notebook(pairs, 1)
-    config = PrettyPrintConfig(out=io.StringIO(), use_color=colour, use_git=False)
+    config = PrettyPrintConfig(out=io.StringIO(), use_color=colour, use_git=False, use_diff=False)
     changes = diff_notebooks(ours, theirs)
     pretty_print_notebook_diff("solution", "submission", ours, changes, config)
-    return config.out.getvalue()
+    text = config.out.getvalue()
+    for number, (title, _, _) in enumerate(pairs):
+        text = text.replace(f"/cells/{number}/source:", f"{title}:")
+    return text or "every answer is the solution's, letter for letter.\n"
 
 
 def _notebook(pairs, side):
     from nbformat.v4 import new_code_cell, new_notebook
 
     cells = [
-        new_code_cell(f"# {pair[0]}\n{pair[side]}", id=f"answer-{number}")
+        new_code_cell(pair[side], id=f"answer-{number}")
         for number, pair in enumerate(pairs)
     ]
     return new_notebook(cells=cells)

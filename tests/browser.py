@@ -1,0 +1,87 @@
+"""Drives a headless Chromium over its DevTools socket: open a page, run a line in it, take a picture."""
+
+import asyncio
+import base64
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.request
+
+import pytest
+from tornado.websocket import websocket_connect
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+REQUIRED = os.environ.get("ATTN_REQUIRE_BROWSER") == "1"
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None and not REQUIRED, reason="there is no Chromium on this machine"
+)
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
+    *("--no-first-run", "--remote-debugging-port=0", "--window-size=1366,768"),
+    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing can be fetched
+)
+
+
+class Browser:
+    """One browser with one page; every call waits for its answer."""
+
+    def __init__(self, folder):
+        assert CHROMIUM, "ATTN_REQUIRE_BROWSER=1, and there is no Chromium on this machine"
+        command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process, self.folder = subprocess.Popen(command, **quiet), folder
+        self.loop, self.number = asyncio.new_event_loop(), 0
+        self.line = self.loop.run_until_complete(self._connect())
+        self.ask("Page.enable")
+        self.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    async def _connect(self):
+        return await websocket_connect(self._address())
+
+    def _address(self):
+        port = self.folder / "profile" / "DevToolsActivePort"
+        deadline = time.monotonic() + 60
+        while not (port.exists() and "\n" in port.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with urllib.request.urlopen(
+            f"http://localhost:{port.read_text().split()[0]}/json"
+        ) as reply:
+            pages = json.load(reply)
+        return next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+
+    def ask(self, method, **params):
+        self.number += 1
+        message = {"id": self.number, "method": method, "params": params}
+        return self.loop.run_until_complete(asyncio.wait_for(self._exchange(message), 60))
+
+    async def _exchange(self, message):
+        await self.line.write_message(json.dumps(message))
+        while True:
+            found = json.loads(await self.line.read_message())
+            if found.get("id") == message["id"]:
+                assert "error" not in found, found
+                return found["result"]
+
+    def open(self, path):
+        self.ask("Page.navigate", url=path.as_uri())
+        while self.run("document.readyState") != "complete":
+            time.sleep(0.02)
+
+    def run(self, line):
+        """The value of a JavaScript expression in the page."""
+        found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    def picture(self, path):
+        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
+
+    def close(self):
+        self.line.close()
+        self.loop.close()
+        self.process.terminate()
+        self.process.wait()

@@ -1,0 +1,430 @@
+"""A class with right, odd, dishonest and unreadable submissions, graded by the command itself."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
+
+from attn_utils import cli
+from attn_utils.grading import command, sandbox
+
+MISSING = sandbox.missing_mechanisms()
+needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
+NAME = "01_copying"
+FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a person reads
+SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+
+
+def attn(*arguments):
+    program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
+    return subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True
+    )
+
+
+def all_right():
+    return filled(NAME, {(q.id, p.kind): right(NAME, q, p) for q, p in parts_of(NAME)})
+
+
+def all_wrong():
+    return filled(NAME, {(q.id, p.kind): wrong(p) for q, p in parts_of(NAME) if p.judge})
+
+
+def checks(found):
+    return [c for c in found["cells"] if "check" in c["metadata"]]
+
+
+# --- what students do to a notebook, honestly or not --------------------------------------------
+
+
+def skip_tags(found):
+    for one in checks(found):
+        one["metadata"] |= {"tags": ["skip-execution"], "nbgrader": {"points": 100, "grade": True}}
+
+
+def forged_outputs(found):
+    text = {"output_type": "stream", "name": "stdout", "text": "✔ 1.1 correct · 1 of 1 points"}
+    for one in checks(found):
+        one |= {"outputs": [text], "execution_count": 1}
+
+
+def check_of_their_own(found):
+    lies = "import attn_utils.course as c\nc.check = check = lambda *a: True"
+    for one in checks(found):
+        one["source"] = lies
+    cell(found, "q1-1-code")["source"] = f"{lies}\nattention_weights = check"
+
+
+def answers_called_checks(found):
+    for one in found["cells"]:
+        if "answer" in one["metadata"]:
+            one["metadata"] = {"check": one["metadata"]["answer"]}
+
+
+def no_metadata(found):
+    for one in found["cells"]:
+        one["metadata"] = {}
+        one.pop("id")
+    found["metadata"] = {}
+
+
+def random_ids(found):
+    """What jupytext makes of a notebook: new ids, our marks kept."""
+    for number, one in enumerate(found["cells"]):
+        one["id"] = f"cell-{number}"
+        one["metadata"].pop("nbgrader", None)
+
+
+def duplicated(found):
+    answer = cell(found, "q1-6-code")
+    found["cells"].insert(found["cells"].index(answer), dict(answer))
+
+
+def reordered(found):
+    answers = [c for c in found["cells"] if c["id"] in ("q1-1-code", "q1-3-code", "q1-6-code")]
+    for one in answers:
+        found["cells"].remove(one)
+    found["cells"] += answers[::-1]
+
+
+def split(found):
+    answer = cell(found, "q1-4-code")
+    place = found["cells"].index(answer) + 1
+    answer["source"] = "dual = 30.0"
+    query = "def copy_query(keys, j):\n    return dual * np.linalg.pinv(keys)[:, j]"
+    found["cells"].insert(place, {"cell_type": "code", "metadata": {}, "source": query, "id": "x"})
+
+
+def deleted(found):
+    found["cells"].remove(cell(found, "q1-4-code"))
+
+
+def retyped(found):
+    cell(found, "q1-4-code")["cell_type"] = "markdown"
+
+
+def written_as_code(found):
+    cell(found, "q1-7-written")["cell_type"] = "code"
+
+
+def version_3(found):
+    for one in found["cells"]:
+        one["input"] = one["source"]
+    cells = found.pop("cells")
+    found |= {"nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells}]}
+
+
+def leaves(found):
+    cell(found, "q1-1-code")["source"] = "import os\ndef attention_weights(*a, **k): os._exit(0)"
+
+
+def script_in_words(found):
+    cell(found, "q1-7-written")["source"] = SCRIPT
+
+
+# student: (what they did, points of the machine, written answers)
+DISHONEST = {
+    "tags on checks": (skip_tags, 0, 0),
+    "forged outputs": (forged_outputs, 0, 0),
+    "a check of their own": (check_of_their_own, 0, 0),
+}
+ODD = {
+    "right": (None, FULL, WRITTEN),
+    "no metadata": (no_metadata, FULL, WRITTEN),
+    "random ids": (random_ids, FULL, WRITTEN),
+    "a duplicated cell": (duplicated, FULL, WRITTEN),
+    "reordered cells": (reordered, FULL, WRITTEN),
+    "a split cell": (split, FULL, WRITTEN),
+    "words in a code cell": (written_as_code, FULL, WRITTEN),
+    "format 3": (version_3, FULL, WRITTEN),
+    "a deleted cell": (deleted, FULL - 0.5, WRITTEN),
+    "a retyped cell": (retyped, FULL - 0.5, WRITTEN),
+    "leaves its process": (leaves, FULL - 1, WRITTEN),
+    "answers called checks": (answers_called_checks, 0, WRITTEN),
+    "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
+    "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
+    "=HYPERLINK(1)": (None, FULL, WRITTEN),
+    "long " + "x" * 230: (None, FULL, WRITTEN),
+}
+UNREADABLE = {
+    "cut short": "its JSON breaks off",
+    "empty file": "it is empty.",
+    "another encoding": "it is not UTF-8 text",
+    "a link": "it is a link, not a file.",
+    "a linked folder": "it is a link, not a folder.",
+    "an archive": "it is an archive; unpack it first.",
+    "another name": "its name is that of no notebook",
+    "an empty folder": "nothing was handed in.",
+    "a pipe": "it is not a regular file.",
+}
+
+
+def write_class(folder):
+    for who, (change, _, _) in (DISHONEST | ODD).items():
+        found = all_wrong() if who in DISHONEST else all_right()
+        if change:
+            change(found)
+        save(folder / who / f"{NAME}.ipynb", found)
+    save(folder / "nbgrader's layout" / NAME / f"{NAME}.ipynb", all_right())
+    save(folder / "untouched" / f"{NAME}.ipynb", notebook(NAME))
+    write_unreadable(folder)
+
+
+def write_unreadable(folder):
+    for who in UNREADABLE.keys() - {"a linked folder"}:
+        (folder / who).mkdir(parents=True)
+    text = json.dumps(all_right())
+    (folder / "cut short" / f"{NAME}.ipynb").write_text(text[:5_000])
+    (folder / "empty file" / f"{NAME}.ipynb").touch()
+    (folder / "another encoding" / f"{NAME}.ipynb").write_bytes(b'{"nbformat": "\xe9"}')
+    (folder / "a link" / f"{NAME}.ipynb").symlink_to(folder / "right" / f"{NAME}.ipynb")
+    (folder / "a linked folder").symlink_to(folder / "right", target_is_directory=True)
+    (folder / "an archive" / f"{NAME}.ipynb.zip").write_bytes(b"PK")
+    (folder / "another name" / "homework.ipynb").write_text(text)
+    os.mkfifo(folder / "a pipe" / f"{NAME}.ipynb")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """The class after one run: (submissions, out, what was printed, exit status, {student: row})."""
+    folder, out = tmp_path_factory.mktemp("class"), tmp_path_factory.mktemp("graded")
+    write_class(folder)
+    done = attn("grade", folder, "--out", out, "--notebooks", "1", "--seed", "7")
+    return folder, out, done, rows(out)
+
+
+def rows(out):
+    with open(out / "gradebook.csv", encoding="utf-8", newline="") as file:
+        return {row["student"].removeprefix("'"): row for row in csv.DictReader(file)}
+
+
+def results(out, who):
+    name = next(p for p in (out / "students").glob("*.json") if p.stem[:30] == who[:30])
+    return json.loads(name.read_text("utf-8"))
+
+
+@needs_sandbox
+@pytest.mark.parametrize("who", DISHONEST)
+def test_no_trick_with_check_cells_earns_a_point(graded, who):
+    assert float(graded[-1][who]["total"]) == 0 and graded[-1][who]["problems"] == ""
+
+
+@needs_sandbox
+@pytest.mark.parametrize("who", ODD)
+def test_an_odd_notebook_is_graded_for_what_its_answers_do(graded, who):
+    _, points, waiting = ODD[who]
+    row = graded[-1][who]
+    assert (float(row["total"]), int(row["awaiting"])) == (points, waiting)
+    assert row["problems"] == ""
+
+
+@needs_sandbox
+@pytest.mark.parametrize("who", UNREADABLE)
+def test_an_unreadable_submission_gets_a_sentence_and_no_point(graded, who):
+    row = graded[-1][who]
+    assert UNREADABLE[who] in row["problems"]
+    assert float(row["total"]) == 0 and row["problems"].endswith(".")
+
+
+@needs_sandbox
+def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
+    _, _, done, found = graded
+    bad = len(UNREADABLE) - 1  # an empty folder holds no file
+    good = len(found) - len(UNREADABLE)
+    assert done.returncode == 1
+    assert done.stdout.startswith(f"{good} notebooks of {len(found)} students graded, {bad} could")
+    assert f"{len(ODD) + 1} written answers await a person." in done.stdout
+    assert f"{good + bad}/{good + bad}" in done.stderr and "notebooks/s" in done.stderr
+
+
+@needs_sandbox
+def test_columns_are_questions_subtotal_total_and_what_awaits(graded):
+    row = graded[-1]["right"]
+    assert list(row) == [
+        *("student", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", NAME),
+        *("total", "awaiting", "problems"),
+    ]
+    assert row[NAME] == row["total"] == "5" and row["1.3"] == "0.5"
+    assert graded[-1]["untouched"]["total"] == "0"
+    assert graded[-1]["nbgrader's layout"]["total"] == "5"
+
+
+@needs_sandbox
+def test_results_follow_the_schema_of_gradescope(graded):
+    found = results(graded[1], "right")
+    assert found["score"] == 5 and len(found["tests"]) == 7
+    for test in found["tests"]:
+        assert set(test) == {
+            *("name", "number", "score", "max_score", "status", "output", "visibility")
+        }
+        assert test["status"] == ("passed" if test["score"] else "failed")
+        assert 0 <= test["score"] <= test["max_score"] and test["visibility"] == "visible"
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("who", "question", "sentence"),
+    [
+        ("a deleted cell", "1.4", "its cell is gone, and nothing has the name"),
+        ("a retyped cell", "1.4", "is a markdown cell, which does not run."),
+        ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
+        ("untouched", "1.1", "the answer is still empty."),
+        ("a check of their own", "1.1", "the result has shape ()"),
+    ],
+)
+def test_a_lost_point_has_its_reason(graded, who, question, sentence):
+    tests = results(graded[1], who)["tests"]
+    found = next(test for test in tests if test["number"] == question)
+    assert found["score"] == 0 and sentence in found["output"], found
+
+
+@needs_sandbox
+def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
+    pages = list(graded[1].rglob("*.html"))
+    assert len(pages) == len(graded[-1]) + 2
+    for page in pages:
+        text = page.read_text("utf-8")
+        assert text.count("<script") == 1 and "<img" not in text, page.name
+
+
+@needs_sandbox
+def test_a_batch_torn_at_any_byte_resumes_to_the_same_gradebook(graded, tmp_path):
+    folder, out, _, _ = graded
+    torn = tmp_path / "torn"
+    shutil.copytree(out, torn)
+    data = (out / "results.jsonl").read_bytes()
+    (torn / "results.jsonl").write_bytes(data[: len(data) // 2])
+    (torn / "gradebook.csv").unlink()
+    done = attn("grade", folder, "--out", torn, "--notebooks", "1")
+    assert (torn / "gradebook.csv").read_bytes() == (out / "gradebook.csv").read_bytes()
+    kept = data[: len(data) // 2].count(b"\n") - 1
+    assert f"/{data.count(10) - 1 - kept}" in done.stderr
+
+
+@needs_sandbox
+def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
+    folder, out, _, _ = graded
+    kept = tmp_path / "out"
+    shutil.copytree(out, kept)
+    given = tmp_path / "written.csv"
+    rows_given = (
+        "right,1.7,written,0.5,neat\n'=HYPERLINK(1),1.7,written,1,\ncut short,1.1,code,1,lifted"
+    )
+    given.write_text(f"student,question,part,points,comment\n{rows_given}\n")
+    attn("grade", folder, "--out", kept, "--notebooks", "1", "--written", given)
+    again = attn("grade", folder, "--out", kept, "--notebooks", "1")
+    found = rows(kept)
+    assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.5", "0")
+    assert found["=HYPERLINK(1)"]["1.7"] == "1" and found["cut short"]["total"] == "1"
+    assert f"{len(ODD) - 1} written answers await" in again.stdout
+    assert "neat" in (kept / "students" / "right.html").read_text("utf-8")
+
+
+BAD_POINTS = {
+    "nobody,1.7,1": "line 2: there is no student 'nobody'.",
+    "right,9.9,1": "line 2: there is no question 9.9",
+    "right,1.7,7": "line 2: '7' is not a number of points from 0 to 1.",
+    "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 1.",
+    "right,1.1,1": "line 2: question 1.1 has no written part.",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("line", BAD_POINTS)
+def test_a_bad_line_of_points_is_refused_in_a_sentence(graded, tmp_path, capsys, line):
+    folder, out, _, _ = graded
+    kept = tmp_path / "out"
+    shutil.copytree(out, kept)
+    (tmp_path / "written.csv").write_text(f"student,question,points\n{line}\n")
+    given = ["--written", str(tmp_path / "written.csv")]
+    assert cli.main(["grade", str(folder), "--out", str(kept), "--notebooks", "1", *given]) == 2
+    assert BAD_POINTS[line] in capsys.readouterr().err and not (kept / "written.csv").exists()
+
+
+@needs_sandbox
+def test_a_batch_killed_again_and_again_ends_in_the_same_gradebook(tmp_path):
+    expected = classroom(tmp_path / "class", ["01_copying"], 8)
+    arguments = ["grade", tmp_path / "class", "--notebooks", "1", "--seed", "3", "--out"]
+    attn(*arguments, tmp_path / "whole")
+    program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
+    command = [sys.executable, "-c", program, *map(str, arguments), str(tmp_path / "torn")]
+    for wanted in (3, 6):
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        while process.poll() is None and num_lines(tmp_path / "torn") < wanted:
+            time.sleep(0.02)
+        process.kill()
+        process.wait()
+    attn(*arguments, tmp_path / "torn")
+    texts = [(tmp_path / name / "gradebook.csv").read_bytes() for name in ("whole", "torn")]
+    assert texts[0] == texts[1]
+    found = {
+        who: (float(row["total"]), int(row["awaiting"]))
+        for who, row in rows(tmp_path / "torn").items()
+    }
+    assert found == {who: tuple(points) for who, points in expected.items()}
+
+
+def num_lines(out):
+    found = out / "results.jsonl"
+    return found.read_bytes().count(b"\n") if found.exists() else 0
+
+
+# --- what the commands say ----------------------------------------------------------------------
+
+
+def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "missing_mechanisms", lambda: ["Landlock"])
+    (tmp_path / "class" / "someone").mkdir(parents=True)
+    arguments = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+    assert cli.main(arguments) == 2 and not (tmp_path / "out").exists()
+    assert "this machine lacks Landlock" in capsys.readouterr().err
+    assert cli.main([*arguments, "--no-sandbox"]) == 0
+    page = (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert "were run without a sandbox" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["grade", "nowhere", "--out", "out"], "there is no folder 'nowhere'."),
+        (["grade", ".", "--out", "out"], "holds no folder; each student has one"),
+        (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
+        (["check", "homework.ipynb"], "homework.ipynb is no notebook of the course"),
+        (["check", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
+        (["diff", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
+        (["release", "--out", "nowhere/a.zip"], "No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(arguments) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1
+
+
+def test_check_gives_the_verdicts_of_the_notebook(tmp_path):
+    question, part = parts_of("00_start_here")[0]
+    choices = {(question.id, part.kind): right("00_start_here", question, part)}
+    save(tmp_path / "00_start_here.ipynb", filled("00_start_here", choices))
+    done = attn("check", tmp_path / "00_start_here.ipynb")
+    assert done.returncode == 0 and "✔ 0.1 correct" in done.stdout
+    assert "○ 0.2 not attempted" in done.stdout and "0.3 not attempted" in done.stdout
+
+
+def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
+    found = all_right()
+    cell(found, "q1-4-code")["source"] = "def copy_query(keys, j):\n    return '<b>mine</b>'"
+    save(tmp_path / f"{NAME}.ipynb", found)
+    assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb")]) == 0
+    said = capsys.readouterr().out
+    assert "+      return '<b>mine</b>'" in said and "1.4 A query" in said and "import numpy" not in said
+    assert "SOLUTION" not in said and "1.6" not in said
+    page = tmp_path / "diff.html"
+    assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb"), "--html", str(page)]) == 0
+    assert '<td class="gone">    return &#x27;&lt;b&gt;mine' in page.read_text("utf-8")

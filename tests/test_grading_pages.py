@@ -1,0 +1,161 @@
+"""The grader's pages in a real browser: they render, sort, filter, save, and run nothing foreign."""
+
+import csv
+import time
+
+import pytest
+from browser import Browser, needs_browser
+from course import ROOT
+
+from attn_utils.course import register
+from attn_utils.grading import report
+from attn_utils.grading.gradebook import Gradebook
+
+NAME = "01_copying"
+ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+STUDENTS = ["Ann", "Bob <b>", 'Zoë "q"', "=1+1"]
+POINTS = {"Ann": 3, "Bob <b>": 10, 'Zoë "q"': 2, "=1+1": 0}
+
+
+class Records:
+    """Stands in for results.jsonl: one record a student."""
+
+    def get(self, key):
+        parts = [
+            self._part(key[0], question, part)
+            for question in register.questions_of(NAME)
+            for part in question.parts
+        ]
+        record = {"student": key[0], "notebook": NAME, "file": f"{NAME}.ipynb", "parts": parts}
+        return {**record, "problem": "", "remarks": [f"cell 1: {ATTACK}"]}
+
+    def _part(self, student, question, part):
+        status = "not yet" if part.judge else "awaits a person"
+        points = POINTS[student] if question.id == "1.1" else 0
+        found = {"question": question.id, "kind": part.kind, "status": status, "points": points}
+        return {**found, "out_of": part.points, "message": ATTACK, "answer": f"{student}: {ATTACK}"}
+
+
+class Handed:
+    def __init__(self, student):
+        self.student, self.key = student, (student, NAME, "file")
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    book = Gradebook(STUDENTS, [NAME], map(Handed, STUDENTS), Records(), {})
+    report.write(book, folder, solutions=ROOT / "solutions", counts={"students": 4})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    found = Browser(tmp_path_factory.mktemp("browser"))
+    yield found
+    found.close()
+
+
+def column(browser, number):
+    cells = (
+        f"document.querySelectorAll('table')[0].querySelectorAll('tbody td:nth-child({number})')"
+    )
+    return browser.run(f"[...{cells}].filter(c => c.checkVisibility()).map(c => c.textContent)")
+
+
+@needs_browser
+def test_the_class_page_sorts_by_numbers_and_by_names(browser, out):
+    browser.open(out / "index.html")
+    total = "document.querySelectorAll('th')[2]"
+    browser.run(f"{total}.click()")
+    assert column(browser, 3) == ["0", "2", "3", "10"]
+    browser.run(f"{total}.click()")
+    assert column(browser, 3) == ["10", "3", "2", "0"]
+    browser.run("document.querySelectorAll('th')[0].click()")
+    assert sorted(column(browser, 1)) == sorted(STUDENTS) and column(browser, 1)[-1] == 'Zoë "q"'
+
+
+@needs_browser
+def test_the_class_page_filters_by_name_and_by_state(browser, out):
+    browser.open(out / "index.html")
+    browser.run("find.value = 'BOB'; find.dispatchEvent(new Event('input'))")
+    assert column(browser, 1) == ["Bob <b>"]
+    browser.run("find.value = ''; show.value = 'problem'; show.dispatchEvent(new Event('input'))")
+    assert column(browser, 1) == []
+
+
+@needs_browser
+def test_every_link_of_the_class_page_leads_to_a_page(browser, out):
+    browser.open(out / "index.html")
+    links = browser.run("[...document.querySelectorAll('a')].map(a => a.getAttribute('href'))")
+    assert len(links) == len(STUDENTS) + 1
+    for link in links:
+        browser.open(out / "index.html")
+        browser.run(f"location.href = {link!r}")
+        while browser.run("document.readyState") != "complete" or browser.run("document.title") in (
+            "",
+            "Gradebook",
+        ):
+            time.sleep(0.02)
+        assert browser.run("document.title").startswith(("Feedback for", "1.7"))
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["students/Ann.html", "questions/1.7.html", "index.html"])
+def test_nothing_in_an_answer_runs_and_nothing_is_fetched(browser, out, page):
+    browser.open(out / page)
+    assert browser.run("document.title") != "pwned"
+    assert browser.run("document.images.length") == 0
+    assert browser.run("document.scripts.length") == 1
+    assert browser.run("performance.getEntriesByType('resource').length") == 0
+    if page != "index.html":
+        assert ATTACK in browser.run("document.body.innerText")
+
+
+@needs_browser
+def test_even_a_script_that_slipped_in_would_not_run(browser, out):
+    text = (out / "index.html").read_text("utf-8")
+    (out / "slipped.html").write_text(text.replace("<h1>", f"{ATTACK}<h1>", 1), "utf-8")
+    browser.open(out / "slipped.html")
+    assert browser.run("document.images.length") == 1
+    assert browser.run("document.title") == "Gradebook"
+
+
+@needs_browser
+def test_points_can_be_typed_and_downloaded(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    assert browser.run("document.getElementById('left').textContent") == "4 of 4 without points"
+    type_in = "(c, p, t) => { const f = fields(c); f[0].value = p; f[1].value = t; "
+    type_in += "f.forEach(x => x.dispatchEvent(new Event('input'))) }"
+    browser.run(f"({type_in})(cards[1], '0.5', 'good, \"nearly\"')")
+    browser.run(f"({type_in})(cards[3], '1', '=1')")
+    assert browser.run("document.getElementById('left').textContent") == "2 of 4 without points"
+    browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
+    assert browser.run("cards.filter(c => c.checkVisibility()).length") == 2
+    browser.run("document.getElementById('save').click()")
+    saved = browser.folder / "written.csv"
+    deadline = time.monotonic() + 30
+    while not saved.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with open(saved, encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["student", "question", "part", "points", "comment"],
+        ["Bob <b>", "1.7", "written", "0.5", 'good, "nearly"'],
+        ["'=1+1", "1.7", "written", "1", "'=1"],
+    ]
+
+
+@needs_browser
+def test_points_out_of_range_are_not_downloaded(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    browser.run("fields(cards[0])[0].value = '7'")
+    assert browser.run("fields(cards[0])[0].checkValidity()") is False
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["students/Ann.html", "questions/1.7.html", "index.html"])
+def test_a_page_fits_a_laptop_screen(browser, out, page):
+    browser.open(out / page)
+    assert browser.run("document.documentElement.scrollWidth <= innerWidth")
+    assert browser.run("parseFloat(getComputedStyle(document.body).fontSize)") >= 14
