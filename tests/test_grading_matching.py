@@ -1,0 +1,157 @@
+"""Which files are whose, which cells answer what, and which cells an answer needs."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from attn_utils.course import register
+from attn_utils.grading import matching, report
+from attn_utils.grading.batch import modules_for
+from attn_utils.grading.reading import Cell
+from attn_utils.grading.submissions import Refused, find
+
+NAMES = ["01_copying", "02_average_of_two"]
+PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)
+QUESTION = SimpleNamespace(id="1.1", parts=[PART])
+
+
+def code(*sources):
+    return [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
+
+
+def needed(*sources):
+    return list(matching.cells_to_run(code(*sources), [QUESTION]))
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def put(folder, *paths):
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(path)
+
+
+def found(folder, names=NAMES):
+    students, files = find(folder, names)
+    return students, [(file.student, file.notebook, file.name) for file in files]
+
+
+def test_each_folder_is_a_student_and_nbgraders_layout_is_read(tmp_path):
+    put(tmp_path, "ann/01_copying.ipynb", "bob/01_copying/work.ipynb", "bob/notes.txt", ".git/x")
+    assert found(tmp_path) == (
+        ["ann", "bob"],
+        [("ann", NAMES[0], "01_copying.ipynb"), ("bob", NAMES[0], "01_copying/work.ipynb")],
+    )
+
+
+def test_the_notebook_is_preferred_to_its_script_and_to_copies(tmp_path):
+    put(tmp_path, *(f"ann/01_copying{end}" for end in (" (1).ipynb", ".ipynb", ".py")))
+    _, (file,) = find(tmp_path, NAMES)
+    assert file.name == "01_copying.ipynb"
+    assert file.remarks == ("01_copying (1).ipynb was handed in too, and not graded.",)
+
+
+def test_checkpoints_and_notebooks_not_asked_for_are_left_alone(tmp_path):
+    put(tmp_path, "ann/.ipynb_checkpoints/01_copying.ipynb", "ann/05_keys_queries_values.ipynb")
+    assert found(tmp_path) == (["ann"], [])
+
+
+def test_a_name_of_any_bytes_is_told_apart(tmp_path):
+    for name in (b"a\xff", b"a\xfe"):
+        os.makedirs(os.path.join(os.fsencode(tmp_path), name))
+    assert found(tmp_path)[0] == ["a\\xfe", "a\\xff"]
+
+
+def test_a_folder_of_thousands_of_files_is_read_up_to_a_limit(tmp_path):
+    put(tmp_path, *(f"ann/{number:04}.ipynb" for number in range(600)))
+    assert len(found(tmp_path)[1]) == 500
+
+
+def test_a_folder_without_students_is_refused(tmp_path):
+    put(tmp_path, "01_copying.ipynb")
+    with pytest.raises(Refused, match="holds no folder"):
+        find(tmp_path, NAMES)
+
+
+def test_file_names_of_reports_are_safe_short_and_different():
+    names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b']
+    made = [report.file_name(name) for name in names]
+    assert made[0] == names[0] and len(set(made)) == len(made)
+    assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
+
+
+def test_torch_is_imported_only_for_notebooks_that_use_it():
+    assert "torch" not in modules_for(NAMES)
+    assert "torch" in modules_for([*NAMES, "06_transformer_attention"])
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+def test_figures_and_training_are_left_out():
+    assert needed("import numpy as np", "def answer(x):\n    return np.sum(x)", "plot(answer)") == [
+        1,
+        2,
+    ]
+
+
+def test_what_an_answer_uses_is_run_through_any_number_of_cells():
+    sources = ["a = 1", "b = a + 1", "def helper():\n    return b", "answer = lambda: helper()"]
+    assert needed(*sources, "c = b") == [1, 2, 3, 4]
+
+
+def test_a_function_may_use_what_is_defined_below_it_and_a_line_may_not():
+    assert needed("def answer():\n    return below", "below = 1") == [1, 2]
+    assert needed("answer = above", "above = 1") == [1]
+
+
+def test_a_local_name_needs_no_cell():
+    assert needed(
+        "model = train()", "def answer(model):\n    loss = [m for m in model]\n    return loss"
+    ) == [2]
+
+
+def test_a_cell_that_changes_a_thing_in_place_takes_part_in_it():
+    assert needed("t = {}", "t['a'] = 1", "t.x.y = 2", "answer = t") == [1, 2, 3, 4]
+
+
+def test_a_cell_that_redefines_the_answer_is_run():
+    assert needed("def answer():\n    return 1", "answer = wrap(answer)") == [1, 2]
+
+
+def test_cells_that_are_not_python_are_no_obstacle():
+    assert needed("%matplotlib inline\nimport numpy as np", "def (:", "answer = np.sum") == [1, 3]
+    assert needed("(" * 10_000, "\0", "answer = 1") == [3]
+
+
+def test_check_cells_are_never_run():
+    cells = [*code("answer = 1"), Cell(2, "code", "answer = 2", "q1-1-check")]
+    cells.append(Cell(3, "code", "answer = 3", "x", {"check": "1.1"}))
+    for everything in (False, True):
+        assert list(matching.cells_to_run(cells, [QUESTION], everything)) == [1]
+
+
+def test_all_cells_are_run_when_asked_for():
+    assert list(matching.cells_to_run(code("answer = 1", "plot()"), [QUESTION], True)) == [1, 2]
+
+
+def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
+    question = register.find("1.7")
+    part = question.part("written")
+    texts = ["### 1.7 In your own words\n\ncard", "Because.", "And so.", "## Summary"]
+    cells = [Cell(number, "markdown", text) for number, text in enumerate(texts, 1)]
+    assert (
+        matching.text_of(matching.cells_of(cells, question, part), question)
+        == "Because.\n\nAnd so."
+    )
+
+
+def test_an_untouched_written_cell_is_empty():
+    question = register.find("1.7")
+    cells = [Cell(1, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")]
+    assert (
+        matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
+        == ""
+    )
