@@ -114,10 +114,10 @@ def bank_entries(name):
                 yield question, part, kind, entry, fragment
 
 
-def bank_submissions(name):
-    """Pack the bank into few notebooks: (notebook, entries in it), no name defined twice in one."""
+def bank_submissions(name, wanted):
+    """Pack the wanted answers into few notebooks: (notebook, entries), no name defined twice in one."""
     packs = []
-    for entry in bank_entries(name):
+    for entry in filter(wanted, bank_entries(name)):
         names = set(entry[1].answers)
         pack = next((p for p in packs if not names & p[0]), None)
         if pack is None:

@@ -423,7 +423,11 @@ def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
     save(tmp_path / f"{NAME}.ipynb", found)
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb")]) == 0
     said = capsys.readouterr().out
-    assert "+      return '<b>mine</b>'" in said and "1.4 A query" in said and "import numpy" not in said
+    assert (
+        "+      return '<b>mine</b>'" in said
+        and "1.4 A query" in said
+        and "import numpy" not in said
+    )
     assert "SOLUTION" not in said and "1.6" not in said
     page = tmp_path / "diff.html"
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb"), "--html", str(page)]) == 0
