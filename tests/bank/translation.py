@@ -1,0 +1,368 @@
+"""Right and wrong answers to 9.1, 9.2 and 9.4, each wrong one with a fragment of the message it must get."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attn_utils.layers import DotAttention, MeanAttention, NoAttention
+from attn_utils.translation.scoring import alignment_error_rate
+from attn_utils.translation.vocabulary import BOS, EOS, PAD
+
+INF = torch.inf
+
+
+def slot(forward):
+    """A slot class with this function as its forward."""
+
+    class Slot(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.width = width
+
+        def forward(self, queries, memory, mask):
+            return forward(queries, memory, mask)
+
+    return Slot
+
+
+def weighing(make_weights):
+    """A slot from a function that makes weights (B, T, S)."""
+
+    def forward(queries, memory, mask):
+        weights = make_weights(queries, memory, mask)
+        return weights @ memory, weights
+
+    return slot(forward)
+
+
+def nothing(queries, memory, mask):
+    B, T, D = queries.shape
+    return torch.zeros(B, T, D), torch.zeros(B, T, mask.shape[1])
+
+
+def silent(queries, memory, mask):
+    return 0 * queries, 0 * (queries @ memory.mT)
+
+
+def gathered_mean(queries, memory, mask):
+    rows = [m[look].mean(0) for m, look in zip(memory, mask, strict=True)]
+    context = torch.stack(rows)[:, None].expand_as(queries)
+    weights = torch.stack([look / look.sum() for look in mask])
+    return context, weights[:, None].repeat(1, queries.shape[1], 1)
+
+
+def even(queries, mask, weights):
+    return weights[:, None].expand(-1, queries.shape[1], -1)
+
+
+def softmax_mean(queries, memory, mask):
+    flat = torch.zeros_like(queries @ memory.mT).masked_fill(~mask[:, None], -INF)
+    return flat.softmax(-1)
+
+
+def scores(queries, memory):
+    return queries @ memory.mT / queries.shape[-1] ** 0.5
+
+
+def hidden(queries, memory, mask, by=-INF):
+    return scores(queries, memory).masked_fill(~mask[:, None], by)
+
+
+def fused(queries, memory, mask):
+    eye = torch.eye(memory.shape[1]).expand(len(memory), -1, -1)
+    look = {"attn_mask": mask[:, None]}
+    weights = F.scaled_dot_product_attention(queries, memory, eye, **look)
+    return F.scaled_dot_product_attention(queries, memory, memory, **look), weights
+
+
+def loop(queries, memory, mask):
+    contexts, weights = [], []
+    for q, m, look in zip(queries, memory, mask, strict=True):
+        w = torch.zeros(len(q), len(m))
+        w[:, look] = (q @ m[look].T / q.shape[-1] ** 0.5).softmax(-1)
+        contexts.append(w @ m)
+        weights.append(w)
+    return torch.stack(contexts), torch.stack(weights)
+
+
+def last_place(queries, memory, mask):
+    context = memory[:, -1:].expand_as(queries)
+    return context, torch.zeros(len(mask), queries.shape[1], mask.shape[1])
+
+
+def last_real(queries, memory, mask):
+    ends = F.one_hot(mask.sum(1) - 1, mask.shape[1]).float()
+    return even(queries, mask, ends)
+
+
+def with_slots(none=NoAttention, mean=MeanAttention, dot=DotAttention):
+    return none, mean, dot
+
+
+def by_loops(weights, gold):
+    both = found = wanted = 0
+    for w, links in zip(weights, gold, strict=True):
+        for t, row in enumerate(w.tolist()):
+            if max(row) > 0:
+                found += 1
+                both += (t, row.index(max(row))) in links
+        wanted += len(links)
+    return 1 - 2 * both / (found + wanted)
+
+
+def links_of(w):
+    return {(t, int(row.argmax())) for t, row in enumerate(w) if row.sum() > 0}
+
+
+def by_sets(weights, gold):
+    return alignment_error_rate([links_of(w) for w in weights], gold)
+
+
+def by_torch(weights, gold):
+    found = []
+    for w in map(torch.as_tensor, weights):
+        heaviest, place = w.max(-1)
+        found.append({(t, s) for t, s in enumerate(place.tolist()) if heaviest[t] > 0})
+    common = sum(len(a.intersection(b)) for a, b in zip(found, gold, strict=True))
+    f1 = 2 * common / (sum(map(len, found)) + sum(map(len, gold)))
+    return torch.tensor(1 - f1, dtype=torch.float64)
+
+
+def rate(combine, links=links_of):
+    """An error rate from the counts (both, found, gold) of all sentences."""
+
+    def function(weights, gold):
+        found = [links(w) for w in weights]
+        both = sum(len(a & b) for a, b in zip(found, gold, strict=True))
+        return combine(both, sum(map(len, found)), sum(map(len, gold)))
+
+    return function
+
+
+def aer(both, found, gold):
+    return 1 - 2 * both / (found + gold)
+
+
+def mean_of_sentences(weights, gold):
+    return sum(by_sets([w], [g]) for w, g in zip(weights, gold, strict=True)) / len(gold)
+
+
+def search(
+    *,
+    start=BOS,
+    choose=lambda logits: logits.argmax(-1),
+    keep=lambda chosen, done: chosen.masked_fill(done, PAD),
+    stop=lambda done: bool(done.all()),
+    extra=0,
+    feed=lambda chosen: chosen,
+    hand_on=lambda state: state,
+    finish=lambda tokens: tokens,
+):
+    """A right `greedy_search`, any piece of which can be replaced by a wrong one."""
+
+    def greedy_search(step, num_sentences, max_length):
+        last, state = torch.full((num_sentences,), start), None
+        done, tokens = torch.zeros(num_sentences, dtype=torch.bool), []
+        while len(tokens) < max_length + extra and not stop(done):
+            logits, state = step(last, hand_on(state))
+            chosen = keep(choose(logits), done)
+            done |= chosen == EOS
+            tokens.append(chosen)
+            last = feed(chosen)
+        return finish(torch.stack(tokens, 1))
+
+    return greedy_search
+
+
+def in_lists(step, num_sentences, max_length):
+    rows, state = [[] for _ in range(num_sentences)], None
+    for _ in range(max_length):
+        last = torch.tensor([row[-1] if row else BOS for row in rows])
+        logits, state = step(last, state)
+        for row, chosen in zip(rows, logits.argmax(-1).tolist(), strict=True):
+            row.append(PAD if row and row[-1] in (EOS, PAD) else chosen)
+        if all(row[-1] in (EOS, PAD) for row in rows):
+            break
+    return rows
+
+
+def in_place(step, num_sentences, max_length):
+    tokens = torch.full((num_sentences, max_length), PAD)
+    last, state = torch.full((num_sentences,), BOS), None
+    going = torch.ones(num_sentences, dtype=torch.long)
+    for t in range(max_length):
+        logits, state = step(last, state)
+        last = logits.max(-1).indices * going
+        tokens[:, t] = last
+        going = going * (last != EOS)
+        if not going.any():
+            break
+    return tokens
+
+
+RIGHT = {
+    "9.1": {
+        "the course's own": with_slots(),
+        "softmax of equal scores": (slot(nothing), weighing(softmax_mean), slot(loop)),
+        "boolean indexing, fused kernel": (slot(silent), slot(gathered_mean), slot(fused)),
+        "-1e9": with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(-1))),
+        "mask as numbers": with_slots(
+            mean=weighing(lambda q, m, k: even(q, k, k.float() / k.float().sum(-1, keepdim=True)))
+        ),
+    },
+    "9.2": {
+        "loops and counters": (by_loops,),
+        "sets": (by_sets,),
+        "torch, through F1": (by_torch,),
+    },
+    "9.4": {
+        "masked_fill": (search(),),
+        "lists": (in_lists,),
+        "a table filled in place": (in_place,),
+    },
+}
+
+WRONG = {
+    "9.1": {
+        "last place of the row": (
+            with_slots(none=slot(last_place)),
+            "memory[:, -1], which is padding",
+        ),
+        "last real state": (with_slots(none=weighing(last_real)), "the last real state"),
+        "queries handed through": (
+            with_slots(none=slot(lambda q, m, k: (q, nothing(q, m, k)[1]))),
+            "repeats the queries",
+        ),
+        "pads averaged": (
+            with_slots(mean=weighing(lambda q, m, k: even(q, k, torch.ones_like(k) / k.shape[1]))),
+            "padding is averaged in",
+        ),
+        "pads counted": (
+            with_slots(mean=weighing(lambda q, m, k: even(q, k, k / k.shape[1]))),
+            "still counted",
+        ),
+        "only pads": (
+            with_slots(
+                mean=weighing(
+                    lambda q, m, k: even(q, k, ~k / (~k).sum(-1, keepdim=True).clamp(min=1))
+                )
+            ),
+            "only padding is averaged",
+        ),
+        "a sum": (
+            with_slots(mean=weighing(lambda q, m, k: even(q, k, k.float()))),
+            "not divided by anything",
+        ),
+        "mean over the batch": (
+            with_slots(mean=weighing(lambda q, m, k: even(q, k, k / k.sum(0).clamp(min=1)))),
+            "the average runs over the batch",
+        ),
+        "no mask": (
+            with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1))),
+            "padding is not masked",
+        ),
+        "softmax over the batch": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(0).nan_to_num(0))),
+            "the softmax runs over the batch",
+        ),
+        "softmax over queries": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(1).nan_to_num(0))),
+            "over the queries",
+        ),
+        "no scale": (
+            with_slots(
+                dot=weighing(lambda q, m, k: (hidden(q, m, k) * q.shape[-1] ** 0.5).softmax(-1))
+            ),
+            "not scaled by sqrt(D)",
+        ),
+        "scaled by D": (
+            with_slots(
+                dot=weighing(lambda q, m, k: (hidden(q, m, k) / q.shape[-1] ** 0.5).softmax(-1))
+            ),
+            "divided by D",
+        ),
+        "polarity": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1).nan_to_num(0))),
+            "True means may look",
+        ),
+        "zero scores": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, 0.0).softmax(-1))),
+            "exp(0) = 1",
+        ),
+        "mask after softmax": (
+            with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1) * k[:, None])),
+            "zeroed after the softmax",
+        ),
+        "something else": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1) ** 2)),
+            "the weights are off by",
+        ),
+        "detached": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1).detach())),
+            "no gradient flows back",
+        ),
+        "places changed": (
+            with_slots(dot=slot(lambda q, m, k: loop(q, m, k)[::-1])),
+            "the context comes first",
+        ),
+        "context alone": (
+            with_slots(mean=slot(lambda q, m, k: gathered_mean(q, m, k)[0])),
+            "two tensors",
+        ),
+    },
+    "9.2": {
+        "accuracy": ((rate(lambda b, f, g: 2 * b / (f + g)),), "one minus it"),
+        "mean of sentences": ((mean_of_sentences,), "the mean over sentences"),
+        "precision": ((rate(lambda b, f, g: 1 - b / f),), "one minus precision"),
+        "recall": ((rate(lambda b, f, g: 1 - b / g),), "one minus recall"),
+        "union": ((rate(lambda b, f, g: 1 - b / (f + g - b)),), "links in either"),
+        "half": ((rate(lambda b, f, g: 1 - b / (f + g)),), "once above and twice below"),
+        "silent rows linked": (
+            (rate(aer, lambda w: set(enumerate(w.argmax(1).tolist()))),),
+            "linked to the first word",
+        ),
+        "turned": ((rate(aer, lambda w: {(s, t) for t, s in links_of(w)}),), "other way round"),
+        "down the columns": (
+            (
+                rate(
+                    aer,
+                    lambda w: {(t, s) for s, t in enumerate(w.argmax(0).tolist()) if w[:, s].any()},
+                ),
+            ),
+            "ask each target word",
+        ),
+        "a constant": ((lambda weights, gold: 0.123,), "gave 0.123"),
+    },
+    "9.4": {
+        "nothing fed back": (
+            (search(feed=lambda c: torch.full_like(c, BOS)),),
+            "BOS was fed in again",
+        ),
+        "second best": (
+            (search(choose=lambda logits: logits.topk(2).indices[:, 1]),),
+            "the likeliest after what was written",
+        ),
+        "starts with the end mark": ((search(start=EOS),), "every sentence starts with BOS"),
+        "stops with the first": (
+            (search(stop=lambda d: bool(d.any())),),
+            "when the first sentence",
+        ),
+        "never stops": ((search(stop=lambda d: False),), "all sentences had ended after"),
+        "finished rows go on": ((search(keep=lambda c, d: c),), "a finished row gets PAD"),
+        "one step too many": (
+            (search(extra=1),),
+            "where max_length is",
+        ),
+        "one step too few": ((search(extra=-1),), "were needed"),
+        "state dropped": ((search(hand_on=lambda s: None),), "handed to the next step"),
+        "end mark cut off": (
+            (search(finish=lambda t: t.masked_fill(t == EOS, PAD)),),
+            "the end mark itself",
+        ),
+        "start mark kept": (
+            (search(finish=lambda t: torch.cat([torch.full((len(t), 1), BOS), t], 1)),),
+            "no part of the translation",
+        ),
+        "time first": ((search(finish=lambda t: t.T),), "has shape"),
+    },
+}
