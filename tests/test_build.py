@@ -150,3 +150,14 @@ def test_answer_and_check_cells_carry_nbgrader_metadata(source):
     assert all(mark["schema_version"] == 3 for mark in marked)
     assert len({mark["grade_id"] for mark in marked}) == len(marked)
     assert any(mark["grade"] and mark["locked"] and not mark["solution"] for mark in marked)
+
+
+def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "1"}}
+    bar = {"output_type": "display_data", "data": {**view, "text/plain": "0%|"}, "metadata": {}}
+    picture = {**view, "text/plain": "sliders", "image/png": "AA=="}
+    sliders = {"output_type": "display_data", "data": picture, "metadata": {}}
+    printed = {"output_type": "stream", "name": "stdout", "text": "loss"}
+    kept = build._clean([bar, sliders, printed])
+    assert kept == [sliders, printed]
+    assert set(sliders["data"]) == {"text/plain", "image/png"}

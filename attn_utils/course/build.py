@@ -215,7 +215,10 @@ def execute(notebook, folder):
 def _clean(outputs):
     """Outputs without what only lives as long as a kernel does."""
     for output in outputs:
-        output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+        data = output.get("data", {})
+        drawn = data.pop("application/vnd.jupyter.widget-view+json", None)
+        if drawn and set(data) <= {"text/plain"}:
+            data.clear()  # a progress bar: without its kernel only the first line of it is left
         if output.get("output_type") in ("display_data", "execute_result"):
             output["metadata"] = {}
     return [output for output in outputs if output.get("data", True)]
