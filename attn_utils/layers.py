@@ -117,6 +117,12 @@ class DotAttention(nn.Module):
         return attend(queries, memory, memory, mask=mask[:, None])
 
 
+def _keep_variance(*linears):
+    """Weights under which unit variance stays one; torch's default starts near uniform attention."""
+    for linear in linears:
+        nn.init.xavier_uniform_(linear.weight)
+
+
 class AdditiveAttention(nn.Module):
     """Scores v . tanh(W q + U k): a small network looks at each pair of query and key."""
 
@@ -124,6 +130,7 @@ class AdditiveAttention(nn.Module):
         super().__init__()
         self.query, self.key = nn.Linear(width, width), nn.Linear(width, width, bias=False)
         self.score = nn.Linear(width, 1, bias=False)
+        _keep_variance(self.query, self.key, self.score)
 
     def forward(self, queries, memory, mask):
         """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
@@ -142,6 +149,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"width {width} cannot be split evenly into {num_heads} heads")
         self.num_heads = num_heads
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+        _keep_variance(self.query, self.key, self.value, self.out)
 
     def forward(self, queries, memory, mask):
         """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
