@@ -394,6 +394,7 @@ def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeyp
     [
         (["grade", "nowhere", "--out", "out"], "there is no folder 'nowhere'."),
         (["grade", ".", "--out", "out"], "holds no folder; each student has one"),
+        (["grade", "..", "--out", "out"], "out lies among the submissions"),
         (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
         (["check", "homework.ipynb"], "homework.ipynb is no notebook of the course"),
         (["check", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),

@@ -1,7 +1,9 @@
 """Knows how to grade many files side by side, and that none of them may stop the rest."""
 
+import contextlib
 import importlib
 import multiprocessing
+import signal
 import sys
 import time
 from collections import deque
@@ -44,15 +46,27 @@ def work(line, others, settings):
         other.close()  # or this process would keep a line open that the parent's death should close
     if "torch" in settings.preload:  # within a judge's few seconds there is no time to import it
         importlib.import_module("torch").set_num_threads(1)
-    with session.Zygote(settings.preload, sandboxed=settings.sandboxed) as zygote:
-        options = {"seed": settings.seed, "limits": settings.limits}
-        options["everything"] = settings.everything
-        while True:
-            try:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and ends this process
+    with contextlib.suppress(EOFError):
+        while _serve(line, settings):
+            pass
+
+
+def _serve(line, settings):
+    """Grade until something of ours fails; say so of the file in hand, and start afresh."""
+    options = {"limits": settings.limits, "everything": settings.everything}
+    file = None
+    try:
+        with session.Zygote(settings.preload, sandboxed=settings.sandboxed) as zygote:
+            while True:
                 file = line.recv()
-            except EOFError:
-                return
-            line.send(marking.mark(file, zygote=zygote, **options))
+                line.send(marking.mark(file, seed=settings.seed, zygote=zygote, **options))
+                file = None
+    except EOFError:
+        return False
+    except Exception as error:
+        line.send(failed(file or line.recv(), f"grading it failed ({error})."))
+        return True
 
 
 class Worker:
@@ -69,10 +83,11 @@ class Worker:
 
     def give(self, file, seconds):
         self.file, self.deadline = file, time.monotonic() + seconds
-        self.line.send(file)
+        with contextlib.suppress(ConnectionError):  # it is gone, as `take` will find
+            self.line.send(file)
 
     def take(self):
-        """Return the record of the file in hand, or raise EOFError if the process is gone."""
+        """Return the record of the file in hand; raise EOFError if the process is gone."""
         record, self.file = self.line.recv(), None
         return record
 
@@ -109,18 +124,20 @@ def _finished(workers, waiting, settings):
     busy = {worker.line: worker for worker in workers if worker.file}
     for line in connection.wait(busy, timeout=1.0):
         worker = busy[line]
-        file = worker.file
         try:
             yield worker.take()
             _next(worker, waiting, settings)
         except (EOFError, ConnectionError):
-            workers.remove(worker)
-            worker.stop()
-            yield failed(file, f"grading it ended with exit code {worker.process.exitcode}.")
-    for worker in [w for w in workers if w.file and time.monotonic() > w.deadline]:
-        workers.remove(worker)
-        worker.stop()
-        yield failed(worker.file, "grading it took too long and was stopped.")
+            yield _lost(worker, workers, "grading it ended its process.")
+    for worker in [worker for worker in workers if time.monotonic() > worker.deadline]:
+        if worker.file:
+            yield _lost(worker, workers, "grading it took too long and was stopped.")
+
+
+def _lost(worker, workers, problem):
+    workers.remove(worker)
+    worker.stop()
+    return failed(worker.file, problem)
 
 
 def failed(file, problem):

@@ -37,7 +37,7 @@ def grade(argv):
     options = _grade_options(argv)
     notebooks = _notebooks(options.notebooks)
     students, files = find(options.submissions, notebooks)
-    _refuse_without_sandbox(options)
+    _refuse(options)
     options.out.mkdir(parents=True, exist_ok=True)
     results = gradebook.Results(options.out / "results.jsonl", options.seed)
     given = _given(options, set(students))
@@ -91,7 +91,10 @@ def _notebooks(numbers):
     return [known[n] for n in sorted(wanted)] or [n for n in known.values() if register.POINTS[n]]
 
 
-def _refuse_without_sandbox(options):
+def _refuse(options):
+    """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
+    if options.out.resolve().is_relative_to(options.submissions.resolve()):
+        raise Refused(f"{options.out} lies among the submissions; choose another --out.")
     missing = [] if options.no_sandbox else missing_mechanisms()
     if missing:
         raise Refused(
@@ -178,7 +181,7 @@ def diff(argv):
     name = _name_of(options.submission)
     pairs = list(comparing.answer_pairs(options.submission, name, ROOT / "solutions"))
     if options.html:
-        report.save(options.html, comparing.as_page(str(options.submission), pairs))
+        report.save(options.html, comparing.as_page("/".join(options.submission.parts[-2:]), pairs))
     else:
         print(comparing.as_text(pairs, colour=sys.stdout.isatty()), end="")
     return 0

@@ -45,17 +45,14 @@ def as_text(pairs, *, colour):
 def _notebook(pairs, side):
     from nbformat.v4 import new_code_cell, new_notebook
 
-    cells = [
-        new_code_cell(pair[side], id=f"answer-{number}")
-        for number, pair in enumerate(pairs)
-    ]
+    cells = [new_code_cell(pair[side], id=f"answer-{number}") for number, pair in enumerate(pairs)]
     return new_notebook(cells=cells)
 
 
 def as_page(title, pairs):
     """Return a page with each answer on the left and the solution's on the right, line by line."""
     body = [
-        f'<h2>{escape(name)}</h2><table class="diff"><thead><tr><th>{escape(title)}</th>'
+        f'<h2>{escape(name)}</h2><table class="diff"><thead><tr><th>submission</th>'
         f"<th>solution</th></tr></thead><tbody>{''.join(_rows(left, right))}</tbody></table>"
         for name, left, right in pairs
     ]

@@ -30,7 +30,7 @@ class Results:
         self.file.seek(0)
         self.seed, end = None, 0
         while (line := self.file.readline()).endswith(b"\n"):
-            self._index(json.loads(line), end)
+            self._index(_parsed(line, path), end)
             end = self.file.tell()
         self.file.truncate(end)
         if self.seed is None:
@@ -64,6 +64,13 @@ class Results:
         return json.loads(self.file.readline())
 
 
+def _parsed(line, path):
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise Refused(f"{path} was changed by hand; choose another --out.") from None
+
+
 def _lock(file):
     """Refuse to write where another process writes; where there are no locks, trust the grader."""
     with contextlib.suppress(ImportError):
@@ -91,6 +98,12 @@ class Sheet:
             if question_id in (None, part["question"]) and notebook in (None, part["notebook"])
         )
         return sum(chosen)
+
+    def by_notebook(self):
+        """Return the points of each notebook, None for one that was not handed in."""
+        names = dict.fromkeys(part["notebook"] for part in self.parts)
+        seen = {part["notebook"] for part in self.parts if part["status"] != ABSENT}
+        return [self.points(notebook=name) if name in seen else None for name in names]
 
     @property
     def num_waiting(self):

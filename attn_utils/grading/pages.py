@@ -33,7 +33,7 @@ def student_page(book, sheet, remark):
 
 
 def _feedback(part):
-    score = f"{part['points']:g} of {part['out_of']:g}"
+    score = f"{part['points']:g} of {part['out_of']:g} points"
     if part["status"] == WAITING:
         score = f"up to {part['out_of']:g} points"
     comment = f"<p><b>{escape(part['comment'])}</b></p>" if part["comment"] else ""
@@ -58,9 +58,7 @@ class ClassPage:
 
     def add(self, sheet, link):
         kinds = ["problem"] * bool(sheet.problems) + ["waiting"] * bool(sheet.num_waiting)
-        numbers = [sheet.points(notebook=name) for name in self.book.notebooks]
-        numbers += [sheet.points(), sheet.num_waiting]
-        cells = "".join(f'<td class="number">{number:g}</td>' for number in numbers)
+        cells = "".join(map(_number, [*sheet.by_notebook(), sheet.points(), sheet.num_waiting]))
         name, notes = escape(sheet.student, quote=True), escape(" ".join(sheet.problems))
         self.rows.append(
             f'<tr data-item="{name}" data-kind="{" ".join(kinds)}"><td><a href="{escape(link)}">{name}'
@@ -73,7 +71,7 @@ class ClassPage:
         """counts: figures for the top. written: [(question, link, how many wait)]."""
         short = [(name[:2], "number", name) for name in self.book.notebooks]
         columns = [("student", "text"), *short, ("total", "number"), ("awaiting", "number")]
-        columns.append(("problems", "number"))
+        columns.append(("problems", "text"))
         links = [
             f'<li><a href="{escape(link)}">{escape(question.id)} {escape(question.title)}</a>: '
             f"{waiting} awaiting</li>"
@@ -89,12 +87,19 @@ class ClassPage:
 
     def _questions(self):
         columns = [("question", "text"), ("title", "text"), ("part", "text"), ("correct", "number")]
-        columns += [("not yet", "number"), ("not attempted", "number"), ("all", "number")]
+        columns += [("not yet", "number"), ("not attempted", "number"), ("share", "text")]
         rows = []
         for question in self.book.questions:
             for part in question.parts:
                 rows.append(_question_row(question, part, self.counts[question.id, part.kind]))
         return f"<h2>Questions</h2>{table(columns, rows)}"
+
+
+def _number(value):
+    """A cell with a number, or a dash, sorted below zero, where a notebook was not handed in."""
+    if value is None:
+        return '<td class="number" data-value="-1">–</td>'
+    return f'<td class="number">{value:g}</td>'
 
 
 def _question_row(question, part, counts):
