@@ -53,7 +53,8 @@ for german, english in corpus.test[3:7]:
 # %% [markdown]
 # Look at the verbs. *schalten ... ein* stands apart in German and together in English; after *weil* or *während* the verb
 # comes last; an adverb in front pushes the subject behind the verb. Word order really differs.
-#
+
+# %% [markdown]
 # ## The model, one line per tensor
 #
 # | tensor | what it is | shape |
@@ -64,10 +65,9 @@ for german, english in corpus.test[3:7]:
 # | queries | a GRU over the English so far, normalised | (B, T, D) |
 # | **context** | **what the slot makes of queries and memory** | (B, T, D) |
 # | logits | of the next subword, from queries and context | (B, T, V) |
-#
-# The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty.
 
 # %% [markdown]
+# The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty.
 # All teacher-forced steps go through the slot at once. Here is its shape problem on a batch of two. *Predict:* how many
 # of the numbers in this memory are about padding?
 
@@ -443,7 +443,8 @@ print(f"BLEU a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}"
 # 1. One slot, one signature; the mask goes in before the softmax, or before the count.
 # 2. Loss after true words says little about what a model writes; AER (1) says what it looks at, not why.
 # 3. Greedy search keeps one beginning per sentence and each sentence's own end; a beam keeps a few.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Why must the mean divide by a different number for each sentence of a batch?
