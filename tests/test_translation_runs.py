@@ -4,8 +4,9 @@ import pytest
 from course import ROOT
 
 from attn_utils.translation.config import PRESETS
-from attn_utils.translation.recording import read_record
-from attn_utils.translation.scoring import bleu_of_counts, bootstrap
+from attn_utils.translation.corpora import DataError, embedded
+from attn_utils.translation.recording import read_record, recorded
+from attn_utils.translation.scoring import bleu_of_counts, bootstrap, score
 
 RECORDS = {
     path.stem: read_record(path)
@@ -38,3 +39,19 @@ def test_each_step_of_the_ladder_is_significant(worse, better):
         for attention in (worse, better)
     ]
     assert bootstrap(*totals, num_samples=1000)["p"] < 0.01
+
+
+def test_the_embedded_ladder_can_be_scored_again_from_its_hypotheses():
+    references = [english for _, english in embedded().test]
+    for slot, records in recorded("embedded").items():
+        assert [record["config"]["seed"] for record in records] == [1, 2, 3]
+        found = score(records[0]["hypotheses"], references)["bleu"]
+        assert found == pytest.approx(records[0]["test"]["greedy"]["bleu"], abs=1e-9), slot
+        for record in records:
+            bleu = bleu_of_counts(record["counts"].sum(0))
+            assert bleu == pytest.approx(record["test"]["greedy"]["bleu"], abs=1e-9), slot
+
+
+def test_a_missing_ladder_is_one_sentence():
+    with pytest.raises(DataError, match="no recorded run solutions/runs/nowhere"):
+        recorded("nowhere")
