@@ -31,7 +31,11 @@ def edition(tmp_path_factory):
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE", ".ci"}
-    assert above == needed | {"notebooks", "attn_utils"}
+    assert above == needed | {"notebooks", "attn_utils", "solutions"}
+    records = {
+        path.relative_to(edition / "solutions") for path in (edition / "solutions").rglob("*.*")
+    }
+    assert records and all(path.match("runs/*.json") for path in records)
     assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
 
@@ -76,4 +80,3 @@ def test_a_release_holds_what_make_lab_needs(edition):
     assert scripts and all((edition / script).is_file() for script in scripts)
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
-    assert not (edition / "solutions").exists()

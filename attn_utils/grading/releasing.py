@@ -1,4 +1,4 @@
-"""Knows what students are given: notebooks, package, set-up; no solution, rubric or test."""
+"""Knows what students are given: notebooks, package, set-up, recorded runs; no solution or test."""
 
 import re
 import zipfile
@@ -7,7 +7,7 @@ from attn_utils.course import register
 from attn_utils.grading.submissions import Refused
 
 PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "attn_utils/**/*", ".ci/setup", ".ci/lab.py")
-PARTS += ("environment.yml", "pyproject.toml", "Makefile", "LICENSE")
+PARTS += ("solutions/runs/*.json", "environment.yml", "pyproject.toml", "Makefile", "LICENSE")
 FOLDER = "attention-course"
 README = """# The attention course: student edition
 
