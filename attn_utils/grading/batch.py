@@ -10,11 +10,11 @@ from collections import deque
 from dataclasses import dataclass
 from multiprocessing import connection
 
-from attn_utils.course import register
+from attn_utils.course import derivation, register
 from attn_utils.grading import marking, session
 
 TORCH_FROM = 6  # the first notebook that uses torch
-MARGIN = 120.0  # seconds a worker may need beyond its submission's, to start and to judge
+MARGIN = 300.0  # seconds a worker may need beyond its submission's, to start and to judge
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,20 @@ def work(line, others, settings):
     """Grade what comes down the `line` until it closes: the whole life of a worker process."""
     for other in others:
         other.close()  # or this process would keep a line open that the parent's death should close
-    if "torch" in settings.preload:  # within a judge's few seconds there is no time to import it
-        importlib.import_module("torch").set_num_threads(1)
+    warm_up(settings.preload)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and ends this process
     with contextlib.suppress(EOFError):
         while _serve(line, settings):
             pass
+
+
+def warm_up(modules):
+    """Import for the judges now what would take them much of their few seconds later."""
+    for name in {"sympy", "torch"} & set(modules):
+        importlib.import_module(name)
+    if "torch" in modules:
+        sys.modules["torch"].set_num_threads(1)
+    derivation.evaluator(sys.modules["sympy"].Integer(1))({})
 
 
 def _serve(line, settings):
@@ -115,8 +123,7 @@ def grade(files, settings, jobs):
 
 def _next(worker, waiting, settings):
     if waiting:
-        seconds = sum(question.seconds for question in register.questions_of(waiting[0].notebook))
-        worker.give(waiting.popleft(), settings.limits.total + seconds + MARGIN)
+        worker.give(waiting.popleft(), settings.limits.total + MARGIN)
 
 
 def _finished(workers, waiting, settings):

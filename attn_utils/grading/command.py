@@ -144,8 +144,7 @@ def check(argv):
         "preload": batch.modules_for([name]),
         "sandboxed": not missing_mechanisms(),
     }
-    if "torch" in settings["preload"]:
-        import torch  # noqa: F401  a judge has no time to import it
+    batch.warm_up(settings["preload"])
     with Zygote(**settings) as zygote:
         file = File("you", name, path, path.name)
         record = marking.mark(file, seed=None, zygote=zygote, limits=Limits())
