@@ -199,7 +199,7 @@ for name, run in runs.items():
 
 # %% [markdown]
 # Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. BLEU is
-# measured on what it writes by itself, where one wrong word leads to the next.
+# measured on what it writes by itself.
 #
 # Write one or two sentences: how large is the gap between *none* and *dot* in loss, how large in BLEU, and why is it so
 # much wider in one of them?
@@ -378,8 +378,8 @@ for name, records in ladder.items():
 silent = torch.where(mask[..., None], memory, 0.0)
 real, all_places = (layers.MeanAttention(16)(queries, silent, m)[0][1] for m in (mask, mask | True))
 print(f"zeros averaged in: the mean keeps {all_places.norm() / real.norm():.0%} of its length")
-over_batch = (queries @ memory.mT / 4).softmax(0)
-alone = (queries[:1] @ memory[:1].mT / 4).softmax(0)
+scores = torch.randn(2, 4, 7)  # (B, T, S)
+over_batch, alone = scores.softmax(0), scores[:1].softmax(0)
 print(f"softmax over the batch: a row sums to {over_batch[0, 0].sum():.1f}", end=", ")
 print(f"and to {alone[0, 0].sum():.1f} when its sentence is alone")
 worst, best = (ladder[name][0]["test"] for name in ("none", "dot"))
@@ -391,7 +391,7 @@ print(f"BLEU a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}"
 # ## Summary
 #
 # 1. One slot, one signature; the mask goes in before the softmax, or before the count.
-# 2. Loss after true words says little about what a model writes; AER (1) says what it looks at, not why.
+# 2. Loss is taken after true words, BLEU on the model's own; AER (1) says what it looks at, not why.
 # 3. Greedy search keeps one beginning per sentence and each sentence's own end; a beam keeps a few.
 
 # %% [markdown]
