@@ -106,11 +106,11 @@ def survive_kills(folder, scratch, times=20, seed=2):
     for number in range(times):
         process = subprocess.Popen(command, **quiet)
         if number % 2:
-            time.sleep(rng.uniform(0, seconds))
+            time.sleep(rng.uniform(0, seconds / 4))
         else:
             while process.poll() is None and count_lines(torn) == (lines or [0])[-1]:
                 time.sleep(0.02)
-            time.sleep(rng.uniform(0, 0.5))
+            time.sleep(rng.uniform(0, 0.2))
         process.kill()
         process.wait()
         lines.append(count_lines(torn))
