@@ -62,16 +62,28 @@ def _plain(path, text):
     return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-def test_a_students_first_steps_work_in_the_edition(edition):
+def attn(edition, *arguments):
     program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program, "check", "notebooks/00_start_here.ipynb"],
+    return subprocess.run(
+        [sys.executable, "-P", "-c", program, *arguments],
         cwd=edition,
         env={"PYTHONPATH": str(edition), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
     )
+
+
+def test_a_students_first_steps_work_in_the_edition(edition):
+    done = attn(edition, "check", "notebooks/00_start_here.ipynb")
     assert done.returncode == 0 and "○ 0.1 not attempted" in done.stdout, done.stderr
+
+
+def test_what_needs_the_solutions_says_so_in_the_edition(edition):
+    done = attn(edition, "diff", "notebooks/00_start_here.ipynb")
+    assert (
+        done.returncode == 2
+        and done.stderr == "attn diff: the solutions are not on this machine.\n"
+    )
 
 
 def test_a_release_holds_what_make_lab_needs(edition):

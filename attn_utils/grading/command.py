@@ -178,6 +178,8 @@ def diff(argv):
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
     options = parser.parse_args(argv)
     name = _name_of(options.submission)
+    if not (ROOT / "solutions" / f"{name}.py").is_file():
+        raise Refused("the solutions are not on this machine.")
     pairs = list(comparing.answer_pairs(options.submission, name, ROOT / "solutions"))
     if options.html:
         report.save(options.html, comparing.as_page("/".join(options.submission.parts[-2:]), pairs))
