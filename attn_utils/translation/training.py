@@ -71,6 +71,7 @@ class Trainer:
         """Train until the budget is spent or validation BLEU has stopped rising; the best model as a Run."""
         self._open()
         options = {"unit": "tok", "unit_scale": True, "leave": False, "disable": not self.progress}
+        options["mininterval"] = 2.0  # seconds; a reader of notebooks may lose messages that crowd
         with tqdm(total=self.config.tokens, initial=self.at["tokens"], **options) as bar:
             while not self.finished or self.at["position"]:  # an open epoch is still to be judged
                 self._epoch(bar)
