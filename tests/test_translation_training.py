@@ -16,6 +16,7 @@ from attn_utils.translation.corpora import DataError, embedded
 from attn_utils.translation.runs import Run
 from attn_utils.translation.training import Trainer, rate_at
 
+torch.set_num_threads(1)  # a run and its twin in another process must add in the same order
 CONFIG = Config(
     vocabulary=150,
     embedding=16,
