@@ -25,7 +25,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from attn_utils import layers, plots
-from attn_utils.course import check
+from attn_utils.course import check, hint
 from attn_utils.translation import corpora, recording, scoring
 from attn_utils.translation.batches import collate
 from attn_utils.translation.config import PRESETS

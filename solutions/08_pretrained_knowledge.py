@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from attn_utils import knowledge, plots
-from attn_utils.course import check
+from attn_utils.course import check, hint
 from attn_utils.knowledge import CITIES, GROUPS, MASK, PAD, findings
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run

@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from attn_utils import layers, plots
-from attn_utils.course import check
+from attn_utils.course import check, hint
 from attn_utils.translation import corpora, recording, scoring
 from attn_utils.translation.batches import pad_source
 from attn_utils.translation.config import PRESETS

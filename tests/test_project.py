@@ -90,3 +90,9 @@ def test_notebooks_before_06_never_import_torch():
     for name in WRITTEN:
         text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
         assert int(name[:2]) >= 6 or "import torch" not in text, name
+
+
+def test_hints_are_at_hand_in_every_notebook():
+    for name in WRITTEN:
+        text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
+        assert re.search(r"^from attn_utils\.course import .*\bhint\b", text, re.M), name
