@@ -465,7 +465,7 @@ HOSTILE = {
     "a pickle that runs code": """
         class Liar:
             def __reduce__(self):
-                return (__import__("os").system, ("touch /tmp/pwned",))
+                return (__import__("os").system, ("touch pwned",))
         """,
     "an iterator without an end": """
         class Liar:
