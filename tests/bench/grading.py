@@ -30,19 +30,37 @@ c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
 """
 
 
-def used():
-    """CPU seconds and peak kilobytes of all processes that were waited for."""
+def cpu_seconds():
+    """CPU seconds of all processes that were waited for, and of those that they waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+    return usage.ru_utime + usage.ru_stime
 
 
 def run(command, **options):
-    """Run a command; return its CPU seconds, those of everything it started included."""
-    before = used()[0]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout.decode()[-2000:]}")
-    return used()[0] - before
+    """Run a command; return its CPU seconds and the peak memory of everything it started, in MB."""
+    before, peak = cpu_seconds(), 0
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **options)
+        while process.poll() is None:
+            peak = max(peak, memory_of(process.pid))
+            time.sleep(0.1)
+        if process.returncode not in (0, 1):
+            output.seek(0)
+            said = output.read().decode()[-2000:]
+            raise SystemExit(f"{command} ended with {process.returncode}:\n{said}")
+    return cpu_seconds() - before, peak >> 10
+
+
+def memory_of(pid):
+    """Kilobytes of a process and its descendants now; a page they share is counted once."""
+    try:
+        shares = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        threads = Path(f"/proc/{pid}/task").iterdir()
+        below = [child for t in threads for child in (t / "children").read_text().split()]
+    except OSError:  # it has ended meanwhile
+        return 0
+    own = next(line.split()[1] for line in shares.splitlines() if line.startswith("Pss:"))
+    return int(own) + sum(map(memory_of, below))
 
 
 def attn_grade(folder, out, jobs=1, seed=1):
@@ -80,7 +98,7 @@ def nbgrader_grade(programs, course, submissions):
         (course / "source" / name).mkdir(parents=True)
         shutil.copy(ROOT / "solutions" / f"{name}.ipynb", course / "source" / name)
         run([programs / "nbgrader", "generate_assignment", name], **options)
-        cpu += run([programs / "nbgrader", "autograde", name], **options)
+        cpu += run([programs / "nbgrader", "autograde", name], **options)[0]
     run([programs / "nbgrader", "export"], **options)
     with open(course / "grades.csv", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["timestamp"] or float(row["score"] or 0)]
@@ -137,15 +155,14 @@ def bench(options, scratch):
     few, many, course = scratch / "few", scratch / "many", scratch / "course"
     course.mkdir()
     some = classroom(few, NAMES, max(options.size // 5, 4))
-    attn_grade(few, scratch / "few-out")
-    small = used()[1]
+    _, small = attn_grade(few, scratch / "few-out")
     expected = classroom(many, NAMES, options.size)
-    cpu = attn_grade(many, scratch / "many-out") / options.size
-    scores, large = attn_scores(scratch / "many-out"), used()[1]
+    cpu, large = attn_grade(many, scratch / "many-out")
+    cpu, scores = cpu / options.size, attn_scores(scratch / "many-out")
     right = sum(scores[who] == points for who, (points, _) in expected.items())
     print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
-    print(f"attn grade: {cpu:.3f} CPU s each; peak {small >> 10} MB for {len(some)} submissions, "
-          f"{large >> 10} MB for {options.size}", flush=True)  # fmt: skip
+    print(f"attn grade: {cpu:.3f} CPU s each; peak {small} MB for {len(some)} submissions, "
+          f"{large} MB for {options.size}", flush=True)  # fmt: skip
     theirs, their_scores = nbgrader_grade(programs, course, many)
     agree = sum(their_scores.get(who, 0.0) == points for who, points in scores.items())
     print(f"nbgrader 0.9.6: {theirs / options.size:.3f} CPU s each; {agree} scores equal attn's")
