@@ -180,7 +180,7 @@ WRONG = {
             lambda a, b, c, d, added: c + b if added == "c" else limit(a, b, c, d, added),
             "does not look there (added = 'c'",
         ),
-        "still u_a": (lambda a, b, c, d, added: a, "changed its value too"),
+        "still u_a (004-7)": (lambda a, b, c, d, added: a, "changed its value too"),
         "u_b and u_d grow together (000-8)": (
             lambda a, b, c, d, added: (
                 a if added is None else 0.5 * tokens(a, b, c, d, added)[:2].sum(0)

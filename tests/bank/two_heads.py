@@ -172,7 +172,7 @@ WRONG = {
         "still too short for 4.1": (one_each(2), "multiply both queries by at least"),
     },
     "4.4": {
-        "division forgotten (003-4)": (one_each(10), "multiply the queries by sqrt(d)"),
+        "division forgotten (003-4, 003-10)": (one_each(10), "multiply the queries by sqrt(d)"),
         "divided once more": (scaled(one_each(0.5)), "multiply both queries by at least"),
         "same query twice": (scaled(same_query(30)), "a tie that two random lengths break"),
         "pushes the others down": (scaled(push_down), "had changed its sign"),
