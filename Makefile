@@ -1,4 +1,4 @@
-# Two commands are all most people need: `make lab` and `make test`. Bare `make` lists the rest.
+# `make lab` is all that a student needs; bare `make` lists what there is.
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed

@@ -7,11 +7,16 @@ from attn_utils.kernels import attend, softmax
 from attn_utils.masks import causal_mask
 
 
+def evenly(width, num_heads):
+    """Return num_heads if each head gets the same number of features, and refuse it otherwise."""
+    if width % num_heads:
+        raise ValueError(f"width {width} cannot be split evenly into {num_heads} heads")
+    return num_heads
+
+
 def split_heads(x, num_heads):
     """x (B, T, D) -> (B, H, T, d): each head gets d = D / H neighbouring features of every token."""
-    if x.shape[-1] % num_heads:
-        raise ValueError(f"width {x.shape[-1]} cannot be split evenly into {num_heads} heads")
-    return x.unflatten(-1, (num_heads, -1)).transpose(-3, -2)
+    return x.unflatten(-1, (evenly(x.shape[-1], num_heads), -1)).transpose(-3, -2)
 
 
 def merge_heads(x):
@@ -24,9 +29,7 @@ class CausalSelfAttention(nn.Module):
 
     def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
         super().__init__()
-        if D % num_heads:
-            raise ValueError(f"width {D} cannot be split evenly into {num_heads} heads")
-        self.num_heads = num_heads
+        self.num_heads = evenly(D, num_heads)
         self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
         self.attention_dropout = nn.Dropout(attention_dropout)
         self.residual_dropout = nn.Dropout(residual_dropout)
@@ -56,9 +59,7 @@ class SynthesizerAttention(nn.Module):
 
     def __init__(self, D, num_heads, max_length, *, attention_dropout=0.0, residual_dropout=0.0):
         super().__init__()
-        if D % num_heads:
-            raise ValueError(f"width {D} cannot be split evenly into {num_heads} heads")
-        self.num_heads, self.max_length, d = num_heads, max_length, D // num_heads
+        self.num_heads, self.max_length, d = evenly(D, num_heads), max_length, D // num_heads
         self.A, self.value, self.out = (nn.Linear(D, D) for _ in range(3))  # A carries b1
         self.B = nn.Parameter(torch.empty(num_heads, d, max_length).uniform_(-1, 1) / d**0.5)
         self.b2 = nn.Parameter(torch.zeros(max_length))
@@ -145,18 +146,16 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, width, *, num_heads=4):
         super().__init__()
-        if width % num_heads:
-            raise ValueError(f"width {width} cannot be split evenly into {num_heads} heads")
-        self.num_heads = num_heads
+        self.num_heads = evenly(width, num_heads)
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
         _keep_variance(self.query, self.key, self.value, self.out)
 
     def forward(self, queries, memory, mask):
         """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
-        q, k, v = self.query(queries), self.key(memory), self.value(memory)
-        q, k, v = (x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for x in (q, k, v))
+        projected = self.query(queries), self.key(memory), self.value(memory)
+        q, k, v = (split_heads(x, self.num_heads) for x in projected)
         context, weights = attend(q, k, v, mask=mask[:, None, None])  # (B, H, T, d), (B, H, T, S)
-        return self.out(context.transpose(1, 2).flatten(-2)), weights.mean(1)
+        return self.out(merge_heads(context)), weights.mean(1)
 
 
 SLOTS = {

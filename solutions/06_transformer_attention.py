@@ -150,7 +150,7 @@ def attend(q, k, v, mask):
     # BEGIN SOLUTION
     hidden = scores(q, k).masked_fill(~mask, -torch.inf)
     weights = hidden.softmax(-1).masked_fill(~mask.any(-1, keepdim=True), 0)
-    return weights @ v, weights
+    return torch.matmul(weights, v), weights
     # END SOLUTION
 
 
@@ -295,9 +295,10 @@ class CausalSelfAttention(nn.Module):
         # 2. an nn.Dropout for the weights and one for the final output
         # BEGIN SOLUTION
         self.num_heads = num_heads
-        self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
-        self.attention_dropout = nn.Dropout(attention_dropout)
-        self.residual_dropout = nn.Dropout(residual_dropout)
+        self.query, self.key = nn.Linear(D, D), nn.Linear(D, D)
+        self.value, self.out = nn.Linear(D, D), nn.Linear(D, D)
+        rates = attention_dropout, residual_dropout
+        self.attention_dropout, self.residual_dropout = map(nn.Dropout, rates)
         # END SOLUTION
 
     def forward(self, x):
@@ -308,8 +309,8 @@ class CausalSelfAttention(nn.Module):
         projected = self.query(x), self.key(x), self.value(x)
         q, k, v = (split_heads(part, self.num_heads) for part in projected)
         _, weights = attend(q, k, v, causal_mask(x.shape[1]).to(x.device))
-        context = self.attention_dropout(weights) @ v
-        return self.residual_dropout(self.out(merge_heads(context)))
+        context = merge_heads(self.attention_dropout(weights) @ v)
+        return self.residual_dropout(self.out(context))
         # END SOLUTION
 
 

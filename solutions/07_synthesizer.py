@@ -82,11 +82,12 @@ class SynthesizerAttention(nn.Module):
         # 3. an nn.Dropout for the weights and one for the final output
         # BEGIN SOLUTION
         self.num_heads = num_heads
-        self.A, self.value, self.out = (nn.Linear(D, D) for _ in range(3))
-        self.B = nn.Parameter(torch.randn(num_heads, D // num_heads, max_length) / D**0.5)
-        self.b2 = nn.Parameter(torch.zeros(max_length))
-        self.attention_dropout = nn.Dropout(attention_dropout)
-        self.residual_dropout = nn.Dropout(residual_dropout)
+        self.A, self.value = nn.Linear(D, D), nn.Linear(D, D)
+        self.out = nn.Linear(D, D)
+        B = torch.randn(num_heads, D // num_heads, max_length) / D**0.5
+        self.B, self.b2 = nn.Parameter(B), nn.Parameter(torch.zeros(max_length))
+        rates = attention_dropout, residual_dropout
+        self.attention_dropout, self.residual_dropout = map(nn.Dropout, rates)
         # END SOLUTION
 
     def forward(self, x):
@@ -96,7 +97,7 @@ class SynthesizerAttention(nn.Module):
         # BEGIN SOLUTION
         T, H = x.shape[1], self.num_heads
         hidden = layers.split_heads(self.A(x).relu(), H)
-        scores = hidden @ self.B[..., :T] + self.b2[:T]
+        scores = hidden @ self.B[:, :, :T] + self.b2[:T]
         future = torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1)
         weights = scores.masked_fill(future, -torch.inf).softmax(-1)
         context = self.attention_dropout(weights) @ layers.split_heads(self.value(x), H)

@@ -69,7 +69,8 @@ def corrupt_span(document, rng, block_size):
     """A string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD."""
     # 1. cut the document, 2. draw the span's length and start, 3. join the pieces and pad
     # BEGIN SOLUTION
-    kept = document[: rng.integers(4, 7 * block_size // 8, endpoint=True)]
+    longest = 7 * block_size // 8
+    kept = document[: rng.integers(4, longest + 1)]
     n = len(kept)
     m = min(n, max(1, round(rng.normal(n / 4, n / 8))))
     start = rng.integers(n - m, endpoint=True)
@@ -122,7 +123,7 @@ def score(answers, truths):
     """The share of right answers, and a 95% interval for it: (share, low, high)."""
     # BEGIN SOLUTION
     n, z = len(truths), 1.96
-    share = sum(a == b for a, b in zip(answers, truths, strict=True)) / n
+    share = sum(map(str.__eq__, answers, truths)) / n
     centre, spread = share + z**2 / (2 * n), z * np.sqrt(share * (1 - share) / n + (z / n / 2) ** 2)
     return share, (centre - spread) / (1 + z**2 / n), (centre + spread) / (1 + z**2 / n)
     # END SOLUTION

@@ -124,7 +124,7 @@ class MeanAttention(nn.Module):
         # BEGIN SOLUTION
         share = mask / mask.sum(-1, keepdim=True)  # (B, S)
         weights = share[:, None].expand(-1, queries.shape[1], -1)
-        return weights @ memory, weights
+        return torch.bmm(weights, memory), weights
         # END SOLUTION
 
 
@@ -136,7 +136,7 @@ class DotAttention(nn.Module):
         # BEGIN SOLUTION
         scores = queries @ memory.mT / queries.shape[-1] ** 0.5  # (B, T, S)
         weights = scores.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-        return weights @ memory, weights
+        return torch.bmm(weights, memory), weights
         # END SOLUTION
 
 
@@ -347,13 +347,13 @@ def greedy_search(step, num_sentences, max_length):
     """-> tokens (B, T), T <= max_length."""
     # BEGIN SOLUTION
     last, state = torch.full((num_sentences,), BOS), None
-    done, tokens = torch.zeros(num_sentences, dtype=torch.bool), []
-    while len(tokens) < max_length and not done.all():
+    done, chosen = torch.zeros(num_sentences, dtype=torch.bool), []
+    while not done.all() and len(chosen) < max_length:
         logits, state = step(last, state)
         last = logits.argmax(-1).masked_fill(done, PAD)
         done = done | (last == EOS)
-        tokens.append(last)
-    return torch.stack(tokens, 1)
+        chosen.append(last)
+    return torch.stack(chosen, 1)
     # END SOLUTION
 
 

@@ -74,11 +74,11 @@ def bleu(hypotheses, references):
     # 2. the two lengths and the penalty, 3. the geometric mean
     # BEGIN SOLUTION
     matches, totals = np.zeros(4), np.zeros(4)
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
+    for pair in zip(hypotheses, references, strict=True):
         for n in range(4):
             mine, theirs = (
                 Counter(zip(*(side[k:] for k in range(n + 1)), strict=False))
-                for side in (hypothesis, reference)
+                for side in pair
             )
             matches[n] += (mine & theirs).total()
             totals[n] += mine.total()

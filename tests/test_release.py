@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 import sys
+import sysconfig
 import zipfile
+from pathlib import Path
 
 import pytest
 from course import ROOT, SOURCES
@@ -40,9 +42,9 @@ def test_what_a_student_needs_is_there_and_nothing_else(edition):
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
 
 
-def test_no_solution_rubric_or_reference_is_in_the_notebooks(edition):
-    texts = {path: path.read_text("utf-8") for path in (edition / "notebooks").iterdir()}
-    plain = "\n".join(_plain(path, text) for path, text in texts.items())
+def test_no_line_of_a_solution_rubric_or_reference_is_in_any_file(edition):
+    texts = [_plain(path) for path in edition.rglob("*") if path.is_file()]
+    plain = "\n".join(texts)
     for source in SOURCES:
         text = source.read_text("utf-8")
         assert not [line for line in solution_lines(text) if line in plain], source.name
@@ -51,44 +53,91 @@ def test_no_solution_rubric_or_reference_is_in_the_notebooks(edition):
         ):
             lines = [line.lstrip("# ") for line in cell.splitlines()]
             assert not [line for line in lines if len(line) > 40 and line in plain], source.name
-    assert "BEGIN SOLUTION" not in plain
+    assert "# BEGIN SOLUTION\n" not in plain
 
 
-def _plain(path, text):
-    if path.suffix == ".py":
+def test_a_line_of_a_solution_would_be_found_in_every_kind_of_file(tmp_path):
+    line = min(solution_lines(SOURCES[1].read_text("utf-8")), key=len)
+    cells = [{"source": ["import numpy\n", line]}]
+    for name, text in {
+        "a.py": f"x = 1\n    {line}",
+        "b.ipynb": json.dumps({"cells": cells}),
+    }.items():
+        (tmp_path / name).write_text(text, "utf-8")
+        assert line in _plain(tmp_path / name)
+
+
+def _plain(path):
+    """The text of a file as a reader sees it; of a notebook, the cells, which must have no output."""
+    text = path.read_text("utf-8")
+    if path.suffix != ".ipynb":
         return text
     cells = json.loads(text)["cells"]
     assert not any(cell.get("outputs") for cell in cells)
     return "\n".join("".join(cell["source"]) for cell in cells)
 
 
-def attn(edition, *arguments):
-    program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
+@pytest.fixture(scope="module")
+def programs(edition, tmp_path_factory):
+    """The programs of a fresh environment: what the course needs, and attn_utils of the edition."""
+    folder = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    paths = {
+        place: sysconfig.get_path(place, vars={"base": folder}) for place in ("purelib", "scripts")
+    }
+    Path(paths["purelib"], "packages.pth").write_text(sysconfig.get_path("purelib"), "utf-8")
+    install = ["-m", "pip", "install", "-q", "--no-deps", "--no-index", "--no-build-isolation"]
+    run(Path(paths["scripts"]), edition, "python", *install, "-e", ".")
+    return Path(paths["scripts"])
+
+
+def run(programs, edition, program, *arguments):
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(edition.parent)}
     return subprocess.run(
-        [sys.executable, "-P", "-c", program, *arguments],
+        [programs / program, *arguments],
         cwd=edition,
-        env={"PYTHONPATH": str(edition), "PATH": "/usr/bin:/bin"},
+        env=environment,
         capture_output=True,
         text=True,
     )
 
 
-def test_a_students_first_steps_work_in_the_edition(edition):
-    done = attn(edition, "check", "notebooks/00_start_here.ipynb")
+def test_a_fresh_environment_runs_the_package_of_the_edition(programs, edition):
+    done = run(
+        programs, edition.parent, "python", "-c", "import attn_utils; print(attn_utils.__file__)"
+    )
+    assert done.stdout.startswith(str(edition)), done.stderr
+
+
+@pytest.mark.parametrize("name", ["00_start_here", "01_copying"])
+def test_an_untouched_notebook_runs_from_top_to_bottom_in_a_fresh_environment(
+    programs, edition, name
+):
+    script = (
+        "import sys, nbformat, nbclient\n"
+        "notebook = nbformat.read(sys.argv[1], 4)\n"
+        "nbclient.NotebookClient(notebook, kernel_name='python3').execute()\n"
+        "assert 'not attempted' in nbformat.writes(notebook)"
+    )
+    done = run(programs, edition / "notebooks", "python", "-c", script, f"{name}.ipynb")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_students_first_steps_work_in_the_edition(programs, edition):
+    done = run(programs, edition, "attn", "check", "notebooks/00_start_here.ipynb")
     assert done.returncode == 0 and "○ 0.1 not attempted" in done.stdout, done.stderr
 
 
-def test_what_needs_the_solutions_says_so_in_the_edition(edition):
-    done = attn(edition, "diff", "notebooks/00_start_here.ipynb")
-    assert (
-        done.returncode == 2
-        and done.stderr == "attn diff: the solutions are not on this machine.\n"
-    )
+def test_what_needs_the_solutions_says_so_in_the_edition(programs, edition):
+    done = run(programs, edition, "attn", "diff", "notebooks/00_start_here.ipynb")
+    sentence = "attn diff: the solutions are not on this machine.\n"
+    assert done.returncode == 2 and done.stderr == sentence
 
 
-def test_a_release_holds_what_make_lab_needs(edition):
+def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     makefile = (edition / "Makefile").read_text("utf-8")
-    scripts = set(re.findall(r"\.ci/\S+", makefile)) - {".ci/run"}
+    scripts = set(re.findall(r"\.ci/\S+", makefile))
     assert scripts and all((edition / script).is_file() for script in scripts)
+    assert "lab:" in makefile and "tests" not in makefile
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
