@@ -31,23 +31,27 @@ class CausalSelfAttention(nn.Module):
         super().__init__()
         self.num_heads = evenly(D, num_heads)
         self.query, self.key, self.value, self.out = (nn.Linear(D, D) for _ in range(4))
-        self.attention_dropout = nn.Dropout(attention_dropout)
-        self.residual_dropout = nn.Dropout(residual_dropout)
+        self.drop_weights = nn.Dropout(attention_dropout)
+        self.drop_output = nn.Dropout(residual_dropout)
+
+    def _heads(self, x, *projections):
+        """x (B, T, D) -> (B, H, T, d) for each projection."""
+        return [split_heads(project(x), self.num_heads) for project in projections]
 
     def weights(self, x):
         """x (B, T, D) -> the weights (B, H, T, T) of each head, before dropout."""
-        q, k = (split_heads(project(x), self.num_heads) for project in (self.query, self.key))
+        q, k = self._heads(x, self.query, self.key)
         return attend(q, k, k, causal=True)[1]
 
     def forward(self, x):
         """x (B, T, D) -> (B, T, D); position t looks at positions 0..t."""
-        v = split_heads(self.value(x), self.num_heads)
-        if self.training and self.attention_dropout.p:
-            context = self.attention_dropout(self.weights(x)) @ v  # (B, H, T, d)
+        # gradients are added in the order of the projections: another order, other last digits
+        v, q, k = self._heads(x, self.value, self.query, self.key)
+        if self.training and self.drop_weights.p:
+            context = self.drop_weights(attend(q, k, v, causal=True)[1]) @ v  # (B, H, T, d)
         else:  # nobody needs the weights, so they are never all in memory
-            q, k = (split_heads(project(x), self.num_heads) for project in (self.query, self.key))
             context, _ = attend(q, k, v, causal=True, need_weights=False)
-        return self.residual_dropout(self.out(merge_heads(context)))
+        return self.drop_output(self.out(merge_heads(context)))
 
 
 class SynthesizerAttention(nn.Module):
@@ -63,8 +67,8 @@ class SynthesizerAttention(nn.Module):
         self.A, self.value, self.out = (nn.Linear(D, D) for _ in range(3))  # A carries b1
         self.B = nn.Parameter(torch.empty(num_heads, d, max_length).uniform_(-1, 1) / d**0.5)
         self.b2 = nn.Parameter(torch.zeros(max_length))
-        self.attention_dropout = nn.Dropout(attention_dropout)
-        self.residual_dropout = nn.Dropout(residual_dropout)
+        self.drop_weights = nn.Dropout(attention_dropout)
+        self.drop_output = nn.Dropout(residual_dropout)
 
     def weights(self, x):
         """x (B, T, D) -> the weights (B, H, T, T) of each head, before dropout."""
@@ -77,9 +81,9 @@ class SynthesizerAttention(nn.Module):
 
     def forward(self, x):
         """x (B, T, D) -> (B, T, D); position t looks at positions 0..t."""
-        weights = self.attention_dropout(self.weights(x))
+        weights = self.drop_weights(self.weights(x))
         context = weights @ split_heads(self.value(x), self.num_heads)  # (B, H, T, d)
-        return self.residual_dropout(self.out(merge_heads(context)))
+        return self.drop_output(self.out(merge_heads(context)))
 
 
 class NoAttention(nn.Module):

@@ -106,6 +106,8 @@ def _load_fused(inner, parameters):
 
     stacked = [torch.as_tensor(values) for values in parameters.values()]
     for kind, stack in (("weight", inner.in_proj_weight), ("bias", inner.in_proj_bias)):
+        if stack is None or len(stack) != 3 * len(parameters["out.bias"]):
+            return f"the nn.MultiheadAttention inside has no {kind} for three projections of this width"
         parts = [v for name, v in zip(parameters, stacked, strict=True) if name.endswith(kind)]
         stack.data.copy_(torch.cat(parts[:3]))
         getattr(inner.out_proj, kind).data.copy_(parts[3])
@@ -123,12 +125,23 @@ def only_tensors(result, name, count):
     return outputs
 
 
-def match(found, right, known, setting):
-    """Pass if `found` is `right`; else name the first known mistake it equals, or how far off it is."""
-    if found.shape == right.shape and np.allclose(found, right, atol=TOLERANCE):
+def leaves_of(arrays):
+    """{name: array} -> {name: tensor that collects gradients}."""
+    return {name: _tensor(value) for name, value in arrays.items()}
+
+
+def match(found, right, setting, known=dict):
+    """Pass if `found` is `right`; else name the first known mistake it equals, or how far off it is.
+
+    known: called only for a wrong answer; -> {sentence: array or tensor}. Where `found` is nan it may
+    stand for any number: one and the same mistake gives some people nan and others zero.
+    """
+    right = _array(right)
+    if _same(found, right):
         return
-    for sentence, wrong in known.items():
-        if wrong.shape == found.shape and np.allclose(found, wrong, atol=TOLERANCE, equal_nan=True):
+    for sentence, wrong in known().items():
+        wrong = _array(wrong)
+        if wrong.shape == found.shape and _same(np.where(np.isnan(found), wrong, found), wrong):
             far = np.abs(np.nan_to_num(found) - right).max() if found.shape == right.shape else None
             size = "" if far is None else f"; the largest difference is {far:.2g}"
             raise NotYet(f"{sentence} ({setting}{size}).")
@@ -139,22 +152,36 @@ def match(found, right, known, setting):
     raise NotYet(f"it is off by up to {np.abs(found - right).max():.2g} ({setting}).")
 
 
-def match_gradients(found, right, setting):
-    """Pass if the gradients agree, entry by entry; both are {name: array}."""
+def _array(value):
+    return value if isinstance(value, np.ndarray) else _data(value)
+
+
+def _same(one, other):
+    shapes_agree = one.shape == other.shape and not np.isnan(one).all()
+    return shapes_agree and np.allclose(one, other, atol=TOLERANCE, equal_nan=True)
+
+
+def match_gradients(found, right, leaves, setting):
+    """Pass if the gradients found are those of `right`, a tensor made of `leaves`, {name: tensor}.
+
+    found: a list in the order of the leaves, or arrays by name.
+    """
     if found is None:
         raise NotYet(
             "the numbers are right, but no gradient flows back: something on the way leaves the graph."
         )
-    for name, wanted in right.items():
-        if name in found and not np.allclose(found[name], wanted, atol=TOLERANCE):
-            if np.isnan(found[name]).any():
-                raise NotYet(
-                    f"the output is right, but the gradient of {name} contains nan ({setting})."
-                )
-            far = np.abs(found[name] - wanted).max()
+    found = found if isinstance(found, dict) else dict(zip(leaves, found, strict=True))
+    for name, wanted in zip(leaves, gradients_of(right, list(leaves.values())), strict=True):
+        if name not in found or np.allclose(found[name], wanted, atol=TOLERANCE):
+            continue
+        if np.isnan(found[name]).any():
             raise NotYet(
-                f"the output is right, but the gradient of {name} is off by {far:.2g} ({setting})."
+                f"the output is right, but the gradient of {name} contains nan ({setting})."
             )
+        far = np.abs(found[name] - wanted).max()
+        raise NotYet(
+            f"the output is right, but the gradient of {name} is off by {far:.2g} ({setting})."
+        )
 
 
 def sound(result):

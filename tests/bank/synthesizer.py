@@ -80,6 +80,23 @@ class WithRowLoop(Layer):
         return self.finish(glue(torch.cat(rows, 2)))
 
 
+class WithAllColumns(Layer):
+    """All max_length columns, those beyond the sequence hidden like the future; values padded."""
+
+    def forward(self, x):
+        T, longest = x.shape[1], self.b2.shape[0]
+        future = torch.ones(T, longest, dtype=torch.bool).triu(1)
+        scores = torch.matmul(cut(F.relu(self.A(x)), self.num_heads), self.B).add(self.b2)
+        weights = F.softmax(torch.where(future, torch.tensor(-INF), scores), dim=-1)
+        values = F.pad(cut(self.value(x), self.num_heads), (0, 0, 0, longest - T))
+        return self.finish(glue(self.attention_dropout(weights) @ values))
+
+
+class WithResidual(Layer):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
 def linear_A(self, x):
     return cut(self.A(x), self.num_heads)
 
@@ -129,11 +146,19 @@ RIGHT = {
         "einsum and -1e10": (WithEinsum,),
         "a loop over the heads, tril and renormalise": (WithHeadLoop,),
         "a loop over the queries": (WithRowLoop,),
+        "all columns, hidden beyond the sequence": (WithAllColumns,),
     },
     "7.2": {
         "the first token moved": (changed_first,),
         "the past scaled, torch tensors": (swapped_or_scaled,),
         "by hand, as lists": (unit_vectors,),
+        "a small step": (differ_at(lambda t: 0, 1e-2),),
+        "past and future": (
+            lambda T, D, t: (
+                np.eye(T, D) + 1,
+                np.where(np.arange(T)[:, None] == t, 1, -1) * (np.eye(T, D) + 1),
+            ),
+        ),
     },
 }
 
@@ -203,6 +228,7 @@ WRONG = {
             (but(merge=lambda s, x: x.reshape(x.shape[0], x.shape[2], -1)),),
             "glued without moving an axis",
         ),
+        "residual connection inside": ((WithResidual,), "the input is added"),
         "no output projection": (
             (but(finish=lambda s, c: s.residual_dropout(c)),),
             "`out`, is missing",

@@ -5,6 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 INF = float("inf")
 
@@ -55,6 +56,20 @@ def exponential_attend(q, k, v, mask):
     e = (scores - scores.amax(-1, keepdim=True)).exp() * mask
     total = e.sum(-1, keepdim=True)
     weights = e / torch.where(total == 0, torch.ones_like(total), total)
+    return weights @ v, weights
+
+
+def smallest_attend(q, k, v, mask):
+    scores = torch.where(mask, q.matmul(k.mT).div(root(q)), torch.finfo(q.dtype).min)
+    seeing = mask.any(dim=-1, keepdim=True)
+    weights = torch.where(seeing, torch.softmax(scores, dim=-1), 0.0)
+    return [weights.matmul(v), weights]
+
+
+def logsumexp_attend(q, k, v, mask):
+    seeing = mask.any(-1, keepdim=True)
+    scores = (q @ swap(k) / root(q)).masked_fill(~(mask | ~seeing), -INF)
+    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp() * seeing
     return weights @ v, weights
 
 
@@ -220,6 +235,56 @@ class WithFunction(Layer):
         return self.residual_dropout(context.transpose(0, 1))
 
 
+class WithBuffer(Layer):
+    """A mask that is stored once, as an additive one, and cut to length."""
+
+    def __init__(self, D, num_heads, **options):
+        super().__init__(D, num_heads, **options)
+        self.register_buffer("future", torch.full((1, 1, 32, 32), -INF).triu(1))
+
+    def weigh(self, scores, look):
+        T = scores.shape[-1]
+        return torch.softmax(scores + self.future[:, :, :T, :T], dim=3)
+
+
+class WithTimeFirst(nn.Module):
+    """torch's module as it comes, time before batch, and its path without weights."""
+
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        self.inner = nn.MultiheadAttention(D, num_heads, dropout=attention_dropout)
+        self.residual_dropout = residual_dropout
+
+    def forward(self, x):
+        z, hidden = x.transpose(0, 1), nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        y, _ = self.inner(z, z, z, need_weights=False, attn_mask=hidden.to(x), is_causal=True)
+        return F.dropout(y.transpose(0, 1), self.residual_dropout, self.training)
+
+
+class WithKernelsMask(WithTorchModule):
+    def forward(self, x):
+        look = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        return self.residual_dropout(self.inner(x, x, x, attn_mask=look)[0])
+
+
+class WithoutBias(WithTorchModule):
+    def __init__(self, D, num_heads, **options):
+        super().__init__(D, num_heads, **options)
+        self.inner = nn.MultiheadAttention(D, num_heads, bias=False, batch_first=True)
+
+
+class WithResidual(Layer):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class KernelDropsAlways(Layer):
+    def forward(self, x):
+        q, k, v = (self.split(part) for part in self.project(x))
+        options = {"is_causal": True, "dropout_p": self.attention_dropout.p}
+        return self.finish(glue(F.scaled_dot_product_attention(q, k, v, **options)))
+
+
 def everywhere(p):
     return lambda self, weights: F.dropout(weights, p or self.attention_dropout.p)
 
@@ -242,6 +307,13 @@ class HeadWidths(Layer):
     def __init__(self, D, num_heads, **options):
         super().__init__(D, num_heads, **options)
         self.query = nn.Linear(D, D // num_heads)
+
+
+def counted_by_torch(T, D, H):
+    layer, x = nn.MultiheadAttention(D, H), torch.zeros(T, 1, D)
+    with FlopCounterMode(display=False) as counter:
+        layer(x, x, x)
+    return counter.get_total_flops()
 
 
 SHAPES = {
@@ -267,6 +339,14 @@ RIGHT = {
         "scaled before": (lambda q, k: (q * q.shape[-1] ** -0.25) @ (k * q.shape[-1] ** -0.25).mT,),
         "broadcast": (lambda q, k: (q[:, :, None] * k[:, None]).sum(-1) / root(q),),
         "loops": (loop_scores,),
+        "baddbmm": (
+            lambda q, k: torch.baddbmm(
+                q.new_zeros(1), q, k.permute(0, 2, 1), beta=0, alpha=q.size(-1) ** -0.5
+            ),
+        ),
+        "one sequence at a time": (
+            lambda q, k: torch.stack([a.mm(b.t()) / root(a) for a, b in zip(q, k, strict=True)]),
+        ),
     },
     "6.3": {
         "masked_fill": (fill_attend,),
@@ -274,6 +354,8 @@ RIGHT = {
         "softmax, mask, renormalise": (renormalised_attend,),
         "einsum and -1e10": (einsum_attend,),
         "exponentials": (exponential_attend,),
+        "the smallest number, rows closed by where": (smallest_attend,),
+        "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
     },
     "6.4": {
         "boolean, True = may look": (lambda n: torch.ones(n, n, dtype=torch.bool).tril(),),
@@ -282,6 +364,10 @@ RIGHT = {
         "added, -1e10, more axes": (lambda n: torch.full((1, 1, n, n), -1e10).triu(1),),
         "zeros and ones": (lambda n: torch.tril(torch.ones(n, n)),),
         "compared positions": (lambda n: torch.arange(n)[:, None] >= torch.arange(n),),
+        "torch's own": (lambda n: nn.Transformer.generate_square_subsequent_mask(n),),
+        "the smallest half": (
+            lambda n: torch.full((n, n), torch.finfo(torch.float16).min, dtype=torch.half).triu(1),
+        ),
     },
     "6.5": {
         "view": (view_split, view_merge),
@@ -297,6 +383,8 @@ RIGHT = {
         "einsum and -1e10": (WithEinsum,),
         "a loop over the queries": (WithLoops,),
         "a loop over the heads, tril and renormalise": (WithHeadLoop,),
+        "an additive mask in a buffer": (WithBuffer,),
+        "torch's own module, time first, without weights": (WithTimeFirst,),
     },
     "6.7": {
         "factored": (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * D * (2 * D + T)),
@@ -306,7 +394,7 @@ RIGHT = {
         ),
         "counted by torch": (
             lambda D, H: sum(p.numel() for p in nn.MultiheadAttention(D, H).parameters()),
-            lambda T, D, H: 2 * T * D * (4 * D) + H * 2 * (2 * T * T * (D // H)),
+            counted_by_torch,
         ),
     },
 }
@@ -339,7 +427,16 @@ WRONG = {
             (lambda q, k: (q @ k.mT / root(q)).softmax(-1),),
             "already a softmax",
         ),
-        "clipped (004-9)": ((lambda q, k: (q @ k.mT).clip(-1, 1),), "off by up to"),
+        "clipped (004-9)": (
+            (lambda q, k: (q @ k.mT).clip(-1, 1),),
+            "clipped to -1 .. 1, so that some that differ become equal (",
+        ),
+        "clipped after scaling": (
+            (lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),),
+            "become equal after scaling",
+        ),
+        "something else": ((lambda q, k: torch.zeros(*q.shape[:2], k.shape[1]),), "off by up to"),
+        "NumPy": ((lambda q, k: (q @ k.mT).detach().numpy(),), "returned ndarray"),
         "out of the graph": ((lambda q, k: (q @ k.mT / root(q)).detach(),), "no gradient flows"),
         "no return": ((lambda q, k: None,), "is a `return` missing"),
     },
@@ -367,6 +464,10 @@ WRONG = {
         "polarity": (
             (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1).nan_to_num(0)),),
             "the other way round",
+        ),
+        "polarity, nan where all was open": (
+            (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1)),),
+            "True means may look",
         ),
         "mask by zero": ((slipped_attend(lambda s, m, d: (s * m).softmax(-1)),), "exp(0) = 1"),
         "no mask": ((slipped_attend(lambda s, m, d: s.softmax(-1)),), "the mask is not used"),
@@ -400,7 +501,7 @@ WRONG = {
     "6.5": {
         "view without transpose": (
             (lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), glue),
-            "cut up without moving an axis",
+            "cut without moving an axis",
         ),
         "no transpose": ((lambda x, h: x.unflatten(-1, (h, -1)), glue), "after the tokens"),
         "interleaved": (
@@ -414,11 +515,13 @@ WRONG = {
         ),
         "merge without transpose": (
             (cut, lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
-            "glued together without",
+            "glued without",
         ),
         "merge interleaves": ((cut, lambda x: x.permute(0, 2, 3, 1).flatten(2)), "are interleaved"),
-        "merge reversed": ((cut, lambda x: glue(x.flip(1))), "merged in reverse"),
-        "merge averages": ((cut, lambda x: x.mean(1)), "side by side"),
+        "merge reversed": ((cut, lambda x: glue(x.flip(1))), "the last comes first"),
+        "merge averages": ((cut, lambda x: x.mean(1)), "averaged, where they stand side by side"),
+        "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
+        "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 are expected"),
         "view of swapped memory": (
             (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
             "stopped with RuntimeError",
@@ -461,6 +564,15 @@ WRONG = {
             ),
             "cannot see itself",
         ),
+        "strict mask, nan for the first token": (
+            (but(weigh=lambda self, s, look: s.masked_fill(~look.tril(-1), -INF).softmax(-1)),),
+            "the diagonal is hidden too",
+        ),
+        "the kernel's mask in torch's module (004-14)": (
+            (WithKernelsMask,),
+            "a query sees only what comes after it",
+        ),
+        "torch's module without biases": ((WithoutBias,), "no bias for three projections"),
         "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
         "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no causal mask"),
         "view without transpose": (
@@ -543,6 +655,17 @@ WRONG = {
             (but(finish=lambda s, c: s.out(s.residual_dropout(c))),),
             "too early",
         ),
+        "dropout of the kernel in eval": ((KernelDropsAlways,), "moves by up to"),
+        "dropout on the scores": (
+            (
+                but(
+                    scores=lambda s, q, k: s.attention_dropout(q @ k.mT / root(q)),
+                    thin=lambda s, w: w,
+                ),
+            ),
+            "attention_dropout changes nothing",
+        ),
+        "residual connection inside": ((WithResidual,), "the input is added"),
         "returns a pair": ((ReturnsPair,), "returned a tuple"),
         "names of its own": ((OtherNames,), "no parameter `query.weight`"),
         "chunked heads (004-11)": ((HeadWidths,), "`query.weight` has shape (4, 12)"),
@@ -570,9 +693,9 @@ WRONG = {
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * T * D),
             "the projections are missing",
         ),
-        "one product": (
+        "one product, or half of the pairs": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * T * D),
-            "one of the two products",
+            "half of the work on pairs of tokens",
         ),
         "heads at full width": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),
