@@ -1,27 +1,22 @@
 """`attn translate`: what it prints, and one sentence for everything that can go wrong."""
 
-import pytest
+import shutil
 
-from attn_utils.translation import command, config
+import pytest
+import torch
+
 from attn_utils.translation.command import main
-from attn_utils.translation.config import Config
-from attn_utils.translation.corpora import embedded
+from attn_utils.translation.config import PRESETS
 from attn_utils.translation.recording import read_record, without_paths
 
-TINY = Config(
-    vocabulary=150, embedding=16, width=16, batch_tokens=200, tokens=1500, warmup=3, rate=1e-2
-)
+TRAIN = ("train", "--preset", "tiny", "--attention", "mean", "--seed", "7", "--out")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run folder made by the command itself, on a corpus small enough for a test."""
+    """A run folder made by the command itself."""
     folder = tmp_path_factory.mktemp("translate") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(config.PRESETS, "default", TINY)
-        small = embedded(num_train=40, num_val=2, num_test=3)
-        patch.setattr(command, "load", lambda name, data: small)
-        assert main(["train", "--attention", "mean", "--seed", "7", "--out", str(folder)]) == 0
+    assert main([*TRAIN, str(folder)]) == 0
     return folder
 
 
@@ -35,11 +30,11 @@ def refuse(capsys, *argv):
 
 def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
     record = read_record(run / "record.json")
-    assert record["command"] == "attn translate train --attention mean --seed 7 --out RUN"
+    assert record["command"] == f"attn translate {' '.join(TRAIN)} RUN"
     assert record["config"]["attention"] == "mean" and record["config"]["seed"] == 7
-    assert len(record["hypotheses"]) == len(record["source_words"]) == 3
-    assert record["counts"].shape == (3, 10)
-    assert record["metrics"][-1]["tokens"] >= TINY.tokens and record["cpu_seconds"] > 0
+    assert len(record["hypotheses"]) == len(record["source_words"]) == 12
+    assert record["counts"].shape == (12, 10)
+    assert record["metrics"][-1]["tokens"] >= PRESETS["tiny"].tokens and record["cpu_seconds"] > 0
     assert set(record["test"]) == {"perplexity", "greedy", "beam 5"}
 
 
@@ -90,13 +85,44 @@ def test_data_for_the_embedded_corpus_gets_one_sentence(tmp_path, capsys):
     assert "needs no data" in refuse(capsys, "train", "--data", tmp_path, "--out", tmp_path / "run")
 
 
-def test_a_file_in_the_way_of_the_run_gets_one_sentence(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(config.PRESETS, "default", TINY)
-    monkeypatch.setattr(
-        command, "load", lambda name, data: embedded(num_train=5, num_val=1, num_test=1)
-    )
+def test_a_file_in_the_way_of_the_run_gets_one_sentence(tmp_path, capsys):
     (tmp_path / "file").write_text("in the way")
-    assert "cannot be used" in refuse(capsys, "train", "--out", tmp_path / "file")
+    assert "cannot be used" in refuse(capsys, *TRAIN, tmp_path / "file")
+
+
+def test_a_run_with_other_settings_is_left_alone(run, capsys):
+    assert "other settings" in refuse(capsys, *TRAIN[:-2], "8", "--out", run)
+
+
+@pytest.mark.parametrize("damage", [b"", b"junk", "half", {"losses": []}, ["no run"]])
+def test_a_damaged_checkpoint_gets_one_sentence(run, tmp_path, capsys, damage):
+    folder = shutil.copytree(run, tmp_path / "run")
+    path = folder / "last.pt"
+    if damage == "half":
+        damage = path.read_bytes()[: path.stat().st_size // 2]
+    path.write_bytes(damage) if isinstance(damage, bytes) else torch.save(damage, path)
+    error = refuse(capsys, *TRAIN, folder)
+    assert "last.pt is damaged" in error and "delete it" in error
+
+
+@pytest.mark.parametrize("name", ["best.pt", "config.json", "vocabulary.json"])
+def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
+    folder = shutil.copytree(run, tmp_path / "run")
+    (folder / name).write_text("{}")
+    assert "no finished run" in refuse(capsys, "Ein Hund.", folder)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "claim"),
+    [
+        ("--attention", "dots", "'dot', 'additive'"),
+        ("--preset", "large", "'ladder', 'full'"),
+        ("--seed", "one", "'one' is not a whole number"),
+        ("--tokens", "0", "'0' is not a whole number"),
+    ],
+)
+def test_a_bad_value_gets_one_sentence_with_the_good_ones(capsys, option, value, claim):
+    assert claim in refuse(capsys, "train", "--out", "x", option, value)
 
 
 def test_an_unknown_option_gets_one_sentence(capsys):
@@ -111,11 +137,13 @@ def test_missing_data_gets_one_sentence(tmp_path, capsys):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("option", [["--beam", "0"], ["--beam", "-3"]])
-def test_a_beam_needs_at_least_one_hypothesis(run, capsys, option):
+@pytest.mark.parametrize("option", [["--beam", "0"], ["--beam", "101"]])
+def test_a_beam_holds_one_to_a_hundred_hypotheses(run, capsys, option):
     assert "--beam" in refuse(capsys, "Ein Hund.", run, *option)
 
 
-def test_help_shows_the_three_forms(capsys):
-    assert main(["--help"]) == 0
-    assert capsys.readouterr().out.count("attn translate") == 3
+def test_help_shows_the_three_forms_and_every_preset(capsys):
+    for argv in (["--help"], ["train", "-h"]):
+        assert main(argv) == 0
+        out = capsys.readouterr().out
+        assert out.count("attn translate") == 3 and all(name in out for name in PRESETS)

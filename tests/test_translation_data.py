@@ -8,8 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attn_utils.layers import SLOTS
 from attn_utils.translation import corpora
 from attn_utils.translation.batches import bucket, collate
+from attn_utils.translation.config import setting
 from attn_utils.translation.corpora import DataError, read_lines, read_parallel
 from attn_utils.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 
@@ -36,12 +38,25 @@ def test_decoding_stops_at_the_end_mark():
     assert VOCABULARY.decode([*ids, EOS, *ids]) == "Ein Hund"
 
 
-def test_each_punctuation_mark_is_a_word():
-    ids = VOCABULARY.encode("A dog, quickly.")
-    words = {}
-    for piece, number in zip(VOCABULARY.pieces(ids), VOCABULARY.word_numbers(ids), strict=True):
-        words[number] = words.get(number, "") + piece.strip("\u2581")
-    assert list(words.values()) == ["A", "dog", ",", "quickly", "."]
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("A dog, quickly.", "A dog , quickly ."), ("A dog,rennt.", "A dog ,rennt .")],
+)
+def test_each_punctuation_mark_opens_a_word(text, words):
+    assert VOCABULARY.words(text) == words.split()
+    assert VOCABULARY.word_numbers(VOCABULARY.encode(text))[-1] + 1 == len(words.split())
+
+
+def test_a_preset_that_does_not_exist_is_refused_by_name():
+    with pytest.raises(ValueError, match="tiny, default, ladder, full, not 'large'"):
+        setting("large", tokens=1)
+
+
+def test_the_default_setting_has_the_given_sizes_and_budget_for_every_attention():
+    corpus, configs = setting("default", tokens=99, num_train=5, num_val=1, num_test=2)
+    assert len(corpus.train) == 5 and len(corpus.test) == len(corpus.links) == 2
+    assert {name: config.attention for name, config in configs.items()} == {k: k for k in SLOTS}
+    assert {config.tokens for config in configs.values()} == {99}
 
 
 def test_inputs_are_targets_one_step_later():

@@ -1,8 +1,10 @@
 """The recorded runs under solutions/runs: their figures follow from what they keep."""
 
+import numpy as np
 import pytest
 from course import ROOT
 
+from attn_utils.translation import recording
 from attn_utils.translation.config import PRESETS
 from attn_utils.translation.corpora import DataError, embedded
 from attn_utils.translation.recording import read_record, recorded
@@ -38,7 +40,8 @@ def test_each_step_of_the_ladder_is_significant(worse, better):
         sum(RECORDS[f"translation_{attention}_{seed}"]["counts"] for seed in (1, 2, 3))
         for attention in (worse, better)
     ]
-    assert bootstrap(*totals, num_samples=1000)["p"] < 0.01
+    *_, p = bootstrap(*totals, np.random.default_rng(0), 1000)
+    assert p < 0.01
 
 
 def test_the_embedded_ladder_can_be_scored_again_from_its_hypotheses():
@@ -50,6 +53,30 @@ def test_the_embedded_ladder_can_be_scored_again_from_its_hypotheses():
         for record in records:
             bleu = bleu_of_counts(record["counts"].sum(0))
             assert bleu == pytest.approx(record["test"]["greedy"]["bleu"], abs=1e-9), slot
+
+
+def test_the_table_has_a_line_for_each_attention_with_mean_and_spread():
+    record = {"test": {"greedy": {"bleu": 10.0}, "perplexity": 3.0}, "cpu_seconds": 60}
+    better = {**record, "test": {"greedy": {"bleu": 13.0}, "perplexity": 5.0}}
+    _, mean, dot = recording.table({"mean": [record, better], "dot": [record]}).splitlines()
+    assert mean.split() == ["mean", "10.0", "13.0", "11.5", "2.1", "4.00", "60"]
+    assert dot.split() == ["dot", "10.0", "10.0", "-", "3.00", "60"]
+
+
+def test_groups_by_length_hold_every_sentence_once():
+    ladder = recording.recorded("translation")
+    record = ladder["dot"][0]
+    (middle,), whole = recording.by_length(ladder, num_groups=1)
+    bleu = [found["test"]["greedy"]["bleu"] for found in ladder["dot"]]
+    assert middle == record["source_words"].mean()
+    assert whole["dot"] == pytest.approx([np.mean(bleu)], abs=1e-9)
+    middles, series = recording.by_length(ladder)
+    assert middles == sorted(middles) and {len(row) for row in series.values()} == {4}
+
+
+def test_records_come_with_the_smallest_budget_first():
+    budgets = [record["config"]["tokens"] for record in recording.records("translation*_dot_1")]
+    assert len(budgets) > 1 and budgets == sorted(budgets)
 
 
 def test_a_missing_ladder_is_one_sentence():

@@ -8,6 +8,7 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from attn_utils.translation import scoring
+from attn_utils.translation.batches import collate
 from attn_utils.translation.config import Config
 from attn_utils.translation.model import build
 from attn_utils.translation.scenes import draw
@@ -45,13 +46,13 @@ def test_a_corpus_without_a_common_four_gram_scores_zero():
 
 def test_the_bootstrap_sees_a_clear_difference():
     worse, better = (scoring.counts(worsen(REFERENCES, n), REFERENCES) for n in (3, 8))
-    result = scoring.bootstrap(worse, better, num_samples=500)
-    assert result["p"] == 1 / 500 and 0 < result["low"] < result["gain"] < result["high"]
+    gain, low, high, p = scoring.bootstrap(worse, better, np.random.default_rng(0), 500)
+    assert p == 1 / 500 and 0 < low < gain < high
 
 
 def test_the_bootstrap_sees_no_difference_between_equals():
     counts = scoring.counts(worsen(REFERENCES, 4), REFERENCES)
-    assert scoring.bootstrap(counts, counts, num_samples=100)["p"] == 1
+    assert scoring.bootstrap(counts, counts, np.random.default_rng(0), 100) == (0, 0, 0, 1)
 
 
 def test_alignment_error_counts_links_on_both_sides():
@@ -76,6 +77,26 @@ def test_perplexity_is_per_subword_with_the_end_mark_and_without_padding():
     assert scoring.perplexity(model, pairs, batch_size=2) == pytest.approx(
         math.exp(total / count), rel=1e-5
     )
+
+
+def test_without_teacher_forcing_each_subword_follows_the_models_own():
+    torch.manual_seed(0)
+    model = build(Config(embedding=8, width=8, dropout=0.3), 12)
+    batch = collate([([5, 6], [7, 8, 9]), ([5], [10])])
+    memory, own, state = model.eval().encode(batch.source, batch.lengths), [], None
+    last = batch.inputs[:, :1]
+    for _ in range(4):
+        logits, _, state = model.decode(last, memory, state)
+        own.append(logits[:, 0])
+        last = logits.argmax(-1)
+    expected = torch.nn.functional.cross_entropy(
+        torch.stack(own, 2), batch.targets, reduction="none"
+    )
+    found = scoring.subword_losses(model.train(), batch, teacher_forcing=False)
+    torch.testing.assert_close(found, expected.detach())
+    taught = scoring.subword_losses(model, batch)
+    torch.testing.assert_close(taught[:, 0], found[:, 0])  # the first word follows the start mark
+    assert not torch.allclose(taught, found)
 
 
 def test_counts_are_whole_numbers():

@@ -1,5 +1,6 @@
 """Training: it learns, stops, survives a kill, and is the same on two processes as on one."""
 
+import gc
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attn_utils.layers import MeanAttention
 from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import DataError, embedded
 from attn_utils.translation.runs import Run
 from attn_utils.translation.training import Trainer, rate_at
+from attn_utils.translation.vocabulary import BOS
 
 torch.set_num_threads(1)  # a run and its twin in another process must add in the same order
 CONFIG = Config(
@@ -121,6 +124,59 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
         assert two == pytest.approx(one, rel=1e-3) and two[:5] == pytest.approx(one[:5], rel=1e-5)
 
 
+def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for start_up in (Run.load, lambda *args, **device: Trainer(CORPUS, CONFIG, *args, **device)):
+        with pytest.raises(DataError, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
+            start_up(tmp_path, device="cuda")
+
+
+class Learnt(MeanAttention):
+    """A slot that the course does not know, with a parameter and a buffer of its own."""
+
+    def __init__(self, width):
+        super().__init__(width)
+        self.scale = torch.nn.Parameter(torch.ones(()))
+        self.register_buffer("sign", torch.ones(()))
+
+    def forward(self, queries, memory, mask):
+        context, weights = super().forward(queries, memory, mask)
+        return self.sign * self.scale * context, weights
+
+
+def test_a_slot_of_ones_own_is_trained_and_comes_back(tmp_path):
+    slot = Learnt(CONFIG.width)
+    run = Trainer(CORPUS, CONFIG, tmp_path, slot=slot, device="cpu", progress=False).fit()
+    assert run.model.slot is slot and slot.scale.item() != 1
+    assert len(run.translate(["Ein Hund."])) == 1
+
+
+def test_a_trainer_without_a_folder_leaves_nothing_behind():
+    trainer = Trainer(CORPUS, replace(CONFIG, tokens=200), device="cpu", progress=False)
+    run, folder = trainer.fit(), trainer.folder
+    assert (folder / "best.pt").exists()
+    del trainer
+    gc.collect()
+    assert not folder.exists() and len(run.translate(["Ein Hund."])) == 1
+
+
+def test_a_stepper_leads_greedy_search_step_by_step(tmp_path):
+    run = train(tmp_path) and Run.load(tmp_path, device="cpu")
+    step, last, state, rows = (
+        run.stepper([source for source, _ in CORPUS.test]),
+        [BOS] * 3,
+        None,
+        [],
+    )
+    for _ in range(5):
+        logits, state = step(last, state)
+        last = logits.argmax(-1)
+        rows.append(last.tolist())
+    found = run.search([source for source, _ in CORPUS.test]).tokens
+    for tokens, row in zip(found, zip(*rows, strict=True), strict=True):
+        assert tokens[:5] == list(row)[: len(tokens)]
+
+
 def test_a_run_folder_that_holds_nothing_is_refused(tmp_path):
     with pytest.raises(DataError, match="no finished run"):
         Run.load(tmp_path)
@@ -130,8 +186,7 @@ def test_word_weights_have_a_row_for_each_english_word(tmp_path):
     train(tmp_path)
     run = Run.load(tmp_path, device="cpu")
     for (german, english), weights in zip(CORPUS.test, run.word_weights(CORPUS.test), strict=True):
-        rows = english.replace(",", " ,").replace(".", " .").split()
-        columns = german.replace(",", " ,").replace(".", " .").split()
+        rows, columns = map(run.vocabulary.words, (english, german))
         assert weights.shape == (len(rows), len(columns))
         assert (weights.sum(-1) <= 1 + 1e-5).all()
 

@@ -20,6 +20,15 @@ from attn_utils.translation.training import Trainer
 USE = """attn translate train [--attention dot] [--preset default] [--seed 1] [--data DIR] --out RUN
        attn translate score RUN --source FILE --reference FILE [--beam 5]
        attn translate "Ein Hund rennt ..." RUN [--beam 5]"""
+HELP = f"""usage: {USE}
+
+  --attention  what fills the slot: {", ".join(SLOTS)}
+  --preset     tiny (seconds; its scores mean nothing) or default (minutes) on invented scenes,
+               ladder (minutes) or full (hours without a GPU) on Multi30k
+  --tokens     the budget in target subwords, if not the preset's
+  --data       the folder of Multi30k's raw files, if they are not to be downloaded
+  --out        the folder of the run; one that was stopped goes on where it was
+  --threads    of the CPU, if not as many as torch likes"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -32,8 +41,8 @@ def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     verbs = {"train": _train, "score": _score}
     try:
-        if not argv or argv[0] in ("-h", "--help"):
-            print("usage:", USE)
+        if not argv or {"-h", "--help"} & set(argv):
+            print(HELP)
             return 0 if argv else 2
         return verbs[argv[0]](argv[1:]) if argv[0] in verbs else _sentence(argv)
     except DataError as error:
@@ -41,16 +50,20 @@ def main(argv=None):
         return 2
 
 
-def _positive(text):
-    number = int(text)
-    if not 1 <= number < 2**40:
-        raise argparse.ArgumentTypeError(f"{number} is not between 1 and 2**40")
-    return number
+def _up_to(highest):
+    """A reader of whole numbers from 1 to highest."""
+
+    def read(text):
+        if not text.isdecimal() or not 1 <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {highest}")
+        return int(text)
+
+    return read
 
 
-def _parser(verb):
-    parser = _Parser(prog=f"attn translate {verb}", usage=USE, allow_abbrev=False)
-    parser.add_argument("--threads", type=_positive, help="CPU threads; torch decides if not given")
+def _parser():
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--threads", type=_up_to(1024))
     return parser
 
 
@@ -63,22 +76,20 @@ def _options(parser, argv):
 
 
 def _train(argv):
-    parser = _parser("train")
+    parser = _parser()
     parser.add_argument("--attention", default="dot", choices=list(SLOTS))
     parser.add_argument("--preset", default="default", choices=list(PRESETS))
-    parser.add_argument("--seed", type=_positive, default=1)
-    parser.add_argument(
-        "--tokens", type=_positive, help="budget in target subwords, if not the preset's"
-    )
-    parser.add_argument("--data", metavar="DIR", help="folder of Multi30k's raw files")
-    parser.add_argument(
-        "--out", metavar="RUN", required=True, help="a run left there is carried on"
-    )
+    parser.add_argument("--seed", type=_up_to(2**20), default=1)
+    parser.add_argument("--tokens", type=_up_to(2**40))
+    parser.add_argument("--data")
+    parser.add_argument("--out", required=True)
     options = _options(parser, argv)
     config = replace(PRESETS[options.preset], attention=options.attention, seed=options.seed)
     config = replace(config, tokens=options.tokens or config.tokens)
-    if options.data and config.corpus == "embedded":
-        raise DataError("the default preset needs no data: choose --preset ladder or full with it.")
+    if options.data and config.corpus != "multi30k":
+        raise DataError(
+            f"the {options.preset} preset needs no data: choose --preset ladder or full with it."
+        )
     with _processes() as rank:
         trainer = Trainer(load(config.corpus, data=options.data), config, options.out)
         run = trainer.fit()
@@ -109,11 +120,11 @@ def _report(result):
 
 
 def _score(argv):
-    parser = _parser("score")
+    parser = _parser()
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--source", metavar="FILE", required=True)
-    parser.add_argument("--reference", metavar="FILE", required=True)
-    parser.add_argument("--beam", type=_positive, default=1)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--beam", type=_up_to(100), default=1)
     options = _options(parser, argv)
     sources, references = read_parallel(options.source, options.reference)
     hypotheses = Run.load(options.run).translate(sources, beam_size=options.beam)
@@ -123,10 +134,10 @@ def _score(argv):
 
 
 def _sentence(argv):
-    parser = _parser("SENTENCE")
+    parser = _parser()
     parser.add_argument("sentence")
     parser.add_argument("run", metavar="RUN")
-    parser.add_argument("--beam", type=_positive, default=5)
+    parser.add_argument("--beam", type=_up_to(100), default=5)
     options = _options(parser, argv)
     if not options.sentence.strip():
         raise DataError("the sentence is empty.")

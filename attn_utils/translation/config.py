@@ -1,6 +1,9 @@
-"""Knows what decides a run, and the three presets; does nothing."""
+"""Knows what decides a run, the presets, and the text that goes with each; trains nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from attn_utils.layers import SLOTS
+from attn_utils.translation.corpora import embedded, load
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,9 @@ class Config:
 
 
 PRESETS = {
+    "tiny": Config(  # seconds: shows that everything runs, its scores mean nothing
+        corpus="tiny", vocabulary=150, embedding=16, width=16, batch_tokens=150, tokens=5000
+    ),
     "default": Config(
         vocabulary=600, embedding=96, width=128, dropout=0.1, batch_tokens=500, tokens=325_000
     ),
@@ -34,3 +40,19 @@ PRESETS = {
     ),
     "full": Config(corpus="multi30k", tokens=12_000_000),
 }
+
+
+def setting(preset, *, tokens, **sizes):
+    """What a notebook trains on: (corpus, {attention: Config}).
+
+    The default preset takes an embedded corpus of these sizes and this budget in target subwords; the
+    other presets have their own.
+    """
+    if preset not in PRESETS:
+        raise ValueError(f"the preset must be one of {', '.join(PRESETS)}, not {preset!r}")
+    config = PRESETS[preset]
+    if preset == "default":
+        corpus, config = embedded(**sizes), replace(config, tokens=tokens)
+    else:
+        corpus = load(config.corpus)
+    return corpus, {name: replace(config, attention=name) for name in SLOTS}

@@ -24,7 +24,7 @@ def _trim(tokens, weights):
     )
 
 
-def _advance(model, last, memory, state):
+def advance(model, last, memory, state):
     """last (N, 1) -> log-probabilities (N, V) of the next token, weights (N, 1, S), state."""
     logits, weights, state = model.decode(last, memory, state)
     logits = logits[:, -1].float()
@@ -40,7 +40,7 @@ def greedy(model, source, lengths, *, max_length):
     done = torch.zeros_like(last, dtype=torch.bool)
     tokens, rows = [], []
     while len(tokens) < max_length and not done.all():
-        log_probs, weights, state = _advance(model, last, memory, state)
+        log_probs, weights, state = advance(model, last, memory, state)
         last = log_probs.argmax(-1, keepdim=True).masked_fill(done, PAD)  # (B, 1)
         done |= last == EOS
         tokens.append(last)
@@ -97,7 +97,7 @@ def beam(model, source, lengths, *, max_length, size=5, length_penalty=1.0):
     memory, state = model.encode(source, lengths).rows(sentences), None
     last = source.new_full((B * size, 1), BOS)
     for _ in range(max_length):
-        log_probs, weights, state = _advance(model, last, memory, state)
+        log_probs, weights, state = advance(model, last, memory, state)
         rows = beams.extend(log_probs, weights, length_penalty)
         last, state = beams.tokens[:, -1:], state[:, rows]
         if beams.done.all():

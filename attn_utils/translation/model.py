@@ -71,12 +71,12 @@ class Translator(nn.Module):
         return self.decode(batch.inputs, self.encode(batch.source, batch.lengths))[0]
 
 
-def build(config, num_tokens):
-    """The translator that a configuration describes, with fresh weights."""
+def build(config, num_tokens, *, slot=None):
+    """The translator that a configuration describes, with fresh weights; its slot, or the one given."""
     if config.attention not in SLOTS:
         raise ValueError(f"attention must be one of {', '.join(SLOTS)}, not {config.attention!r}")
     return Translator(
-        SLOTS[config.attention](config.width),
+        slot or SLOTS[config.attention](config.width),
         num_tokens=num_tokens,
         embedding=config.embedding,
         width=config.width,

@@ -76,13 +76,49 @@ def read_record(path):
     return result | {"source_words": np.array(rows[0]), "counts": np.array(rows[1:])}
 
 
+def records(pattern):
+    """The committed records solutions/runs/PATTERN.json, the smallest budget first."""
+    found = [read_record(path) for path in sorted(RUNS.glob(f"{pattern}.json"))]
+    return sorted(found, key=lambda record: record["config"]["tokens"])
+
+
 def recorded(name):
     """The committed records solutions/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
-    paths = {slot: sorted(RUNS.glob(f"{name}_{slot}_[0-9].json")) for slot in SLOTS}
-    runs = {slot: list(map(read_record, found)) for slot, found in paths.items() if found}
-    if not runs:
+    runs = {slot: records(f"{name}_{slot}_[0-9]") for slot in SLOTS}
+    if not any(runs.values()):
         raise DataError(f"there is no recorded run solutions/runs/{name}_*.json.")
-    return runs
+    return {slot: found for slot, found in runs.items() if found}
+
+
+def table(ladder):
+    """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
+    lines = [f"{'':10} BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
+    for slot, found in ladder.items():
+        bleu = np.array([record["test"]["greedy"]["bleu"] for record in found])
+        perplexity = np.mean([record["test"]["perplexity"] for record in found])
+        seconds = np.mean([record["cpu_seconds"] for record in found])
+        spread = f"{bleu.std(ddof=1):.1f}" if len(bleu) > 1 else "-"
+        seeds = " ".join(f"{score:5.1f}" for score in bleu)
+        lines.append(
+            f"{slot:10} {seeds:20} {bleu.mean():7.1f} {spread:>7} {perplexity:11.2f} {seconds:12.0f}"
+        )
+    return "\n".join(lines)
+
+
+def by_length(ladder, *, num_groups=4):
+    """(mean source words, {attention: BLEU averaged over seeds}) of groups of equally many sentences."""
+    words = next(iter(ladder.values()))[0]["source_words"]
+    edges = np.quantile(words, np.arange(1, num_groups) / num_groups)
+    groups = [np.digitize(words, edges) == k for k in range(num_groups)]
+    series = {
+        slot: [np.mean([_bleu(record, rows) for record in found]) for rows in groups]
+        for slot, found in ladder.items()
+    }
+    return [words[rows].mean() for rows in groups], series
+
+
+def _bleu(record, rows):
+    return scoring.bleu_of_counts(record["counts"][rows].sum(0))
 
 
 def _row(numbers):

@@ -11,15 +11,19 @@ import torch
 from attn_utils.translation.batches import collate, pad_source
 from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import DataError
-from attn_utils.translation.decoding import beam, greedy
+from attn_utils.translation.decoding import advance, beam, greedy
 from attn_utils.translation.model import Translator, build
 from attn_utils.translation.vocabulary import Vocabulary
 
 MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
 
 
-def best_device():
-    """cuda, else mps, else cpu."""
+def best_device(wanted=None):
+    """The device that is wanted, else cuda, else mps, else cpu."""
+    if wanted and torch.device(wanted).type == "cuda" and not torch.cuda.is_available():
+        raise DataError(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
+    if wanted:
+        return torch.device(wanted)
     if torch.cuda.is_available():
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
     return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
@@ -39,14 +43,14 @@ class Run(NamedTuple):
     vocabulary: Vocabulary
 
     @classmethod
-    def load(cls, folder, *, device=None):
-        """The best model of a run folder."""
-        folder, device = Path(folder), device or best_device()
+    def load(cls, folder, *, device=None, slot=None):
+        """The best model of a run folder; with `slot` if it was trained with a module of its own there."""
+        folder, device = Path(folder), best_device(device)
         try:
             config = Config(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
             vocabulary = Vocabulary.load(folder / "vocabulary.json")
             weights = torch.load(folder / "best.pt", map_location=device, weights_only=True)
-            model = build(config, len(vocabulary)).to(device)
+            model = build(config, len(vocabulary), slot=slot).to(device)
             model.load_state_dict(weights)
         except Exception as error:  # each part of a broken folder fails in its own way
             raise DataError(
@@ -54,17 +58,35 @@ class Run(NamedTuple):
             ) from error
         return cls(model.eval(), vocabulary)
 
+    @property
+    def device(self):
+        return next(self.model.parameters()).device
+
     def search(self, sentences, *, beam_size=1, length_penalty=1.0):
         """One batch of sentences -> Decoded; a beam of one is greedy search."""
-        sources = [self.vocabulary.encode(sentence) for sentence in sentences]
-        device = next(self.model.parameters()).device
-        source, lengths = pad_source(sources, device)
+        source, lengths = self._padded(sentences)
         options = {"max_length": 2 * source.shape[1] + 10}
         if beam_size == 1:
             return greedy(self.model, source, lengths, **options)
         return beam(
             self.model, source, lengths, size=beam_size, length_penalty=length_penalty, **options
         )
+
+    def _padded(self, sentences):
+        return pad_source([self.vocabulary.encode(s) for s in sentences], self.device)
+
+    @torch.no_grad()
+    def stepper(self, sentences):
+        """What a search calls: step(last (B,), state) -> (logits (B, V) on the CPU, state), None at first."""
+        memory = self.model.eval().encode(*self._padded(sentences))
+
+        @torch.no_grad()
+        def step(last, state):
+            last = torch.as_tensor(last, device=self.device).reshape(-1, 1)
+            logits, _, state = advance(self.model, last, memory, state)
+            return logits.cpu(), state
+
+        return step
 
     def translate(self, sentences, *, batch_size=100, **options):
         """Sentences -> their translations, in the same order; options as for `search`."""
@@ -90,7 +112,7 @@ class Run(NamedTuple):
         Subwords of one source word add up, those of one target word are averaged; end marks are left out.
         """
         encoded = [tuple(map(self.vocabulary.encode, pair)) for pair in pairs]
-        batch = collate(encoded, next(self.model.parameters()).device)
+        batch = collate(encoded, self.device)
         self.model.eval()
         memory = self.model.encode(batch.source, batch.lengths)
         _, weights, _ = self.model.decode(batch.inputs, memory)

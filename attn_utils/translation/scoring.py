@@ -44,21 +44,18 @@ def bleu_of_counts(counts):
         return 100 * np.exp(brevity + np.log(precision).mean(-1))
 
 
-def bootstrap(worse, better, *, num_samples=10_000, seed=0):
-    """Paired bootstrap of two systems' counts (n, 10) on the same n sentences.
+def bootstrap(worse, better, rng, num_samples):
+    """Paired bootstrap of two systems' counts (n, 10) on the same n sentences: (gain, low, high, p).
 
-    Returns the difference in BLEU, its central 95% interval, and p: how often, among resampled test
-    sets, the better system did not win (never reported below 1 / num_samples).
+    The difference in BLEU, its central 95% interval, and p: how often, among resampled test sets, the
+    better system did not win (never reported below 1 / num_samples).
     """
     n = len(worse)
-    picks = np.random.default_rng(seed).multinomial(
-        n, np.full(n, 1 / n), num_samples
-    )  # (samples, n)
+    picks = rng.multinomial(n, np.full(n, 1 / n), num_samples)  # (samples, n)
     gains = bleu_of_counts(picks @ better) - bleu_of_counts(picks @ worse)
     low, high = np.quantile(gains, [0.025, 0.975])
     gain = bleu_of_counts(better.sum(0)) - bleu_of_counts(worse.sum(0))
-    p = max((gains <= 0).mean(), 1 / num_samples)
-    return {"gain": float(gain), "low": float(low), "high": float(high), "p": float(p)}
+    return gain, low, high, max((gains <= 0).mean(), 1 / num_samples)
 
 
 def alignment_error_rate(found, gold):
@@ -71,6 +68,24 @@ def alignment_error_rate(found, gold):
 
 
 @torch.inference_mode()
+def subword_losses(model, batch, *, teacher_forcing=True):
+    """The loss (B, T) of every true target subword of a Batch, padding included.
+
+    Each is predicted after the true ones before it; with teacher forcing off, after those that the
+    model itself would have written.
+    """
+    model.eval()
+    memory, inputs = model.encode(batch.source, batch.lengths), batch.inputs.clone()
+    if not teacher_forcing:
+        state = None
+        for t in range(inputs.shape[1] - 1):
+            logits, _, state = model.decode(inputs[:, t : t + 1], memory, state)
+            inputs[:, t + 1] = logits[:, -1].argmax(-1)
+    logits, targets = model.decode(inputs, memory)[0].float(), batch.targets
+    losses = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+    return losses.view_as(targets)
+
+
 def perplexity(model, pairs, *, batch_size=100):
     """exp of the mean negative log-likelihood per target subword, end mark included, start mark not.
 
@@ -78,11 +93,8 @@ def perplexity(model, pairs, *, batch_size=100):
     """
     device, total, count = next(model.parameters()).device, 0.0, 0
     pairs = sorted(pairs, key=lambda pair: len(pair[1]))
-    model.eval()
     for first in range(0, len(pairs), batch_size):
         batch = collate(pairs[first : first + batch_size], device)
-        logits = model(batch).flatten(0, 1).float()
-        targets = batch.targets.flatten()
-        total += F.cross_entropy(logits, targets, ignore_index=PAD, reduction="sum").item()
-        count += (targets != PAD).sum().item()
+        losses = subword_losses(model, batch)[batch.targets != PAD]
+        total, count = total + losses.sum().item(), count + len(losses)
     return math.exp(total / count)

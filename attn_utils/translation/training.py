@@ -1,10 +1,11 @@
 """Knows how a translator is trained, stopped, killed and resumed; does not know where its text came from."""
 
 import os
+import tempfile
 import time
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
-from pickle import UnpicklingError
 
 import torch
 import torch.distributed as dist
@@ -33,25 +34,34 @@ def loss_sum(model, batch, *, smoothing=0.0):
     return F.cross_entropy(logits, targets, **options)
 
 
+def _place():
+    """The rank of this process and how many there are."""
+    return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+
+
 class Trainer:
     """One run in one folder: `fit` starts it, or carries it on exactly where it was killed.
 
-    Data order and dropout are functions of seed, epoch, step and rank, so no generator needs saving.
-    Under torchrun each process takes its share of every batch, and the loss is that of one process.
+    Without a folder it has one of its own, which goes when the trainer goes. A module given as `slot`
+    takes the place of the configured attention. Data order and dropout are functions of seed, epoch,
+    step and rank, so no generator needs saving. Under torchrun each process takes its share of every
+    batch, and the loss is that of one process.
     """
 
-    def __init__(self, corpus, config, folder, *, device=None, progress=True, save_every=200):
+    def __init__(
+        self, corpus, config, folder=None, *, slot=None, device=None, progress=True, save_every=200
+    ):
         self.clock = time.process_time()
-        self.corpus, self.config, self.folder = corpus, config, Path(folder)
-        self.device, self.save_every = torch.device(device or best_device()), save_every
-        several = dist.is_initialized()
-        self.rank, self.world = (dist.get_rank(), dist.get_world_size()) if several else (0, 1)
+        self.corpus, self.config, self.slot = corpus, config, slot
+        self.own = None if folder else tempfile.TemporaryDirectory(prefix="attn-")
+        self.folder = Path(folder or self.own.name)
+        self.device, self.save_every = best_device(device), save_every
+        self.rank, self.world = _place()
         self.progress = progress and self.rank == 0
-        texts = (text for pair in corpus.train for text in pair)
-        self.vocabulary = Vocabulary.learn(texts, size=config.vocabulary)
+        self.vocabulary = Vocabulary.learn(chain(*corpus.train), size=config.vocabulary)
         self.train, self.val = map(self._encode, (corpus.train, corpus.val))
         torch.manual_seed(config.seed)
-        self.model = self.parallel = build(config, len(self.vocabulary)).to(self.device)
+        self.model = self.parallel = build(config, len(self.vocabulary), slot=slot).to(self.device)
         if self.world > 1:  # without attention the memory's norm has no gradient
             self.parallel = DistributedDataParallel(self.model, find_unused_parameters=True)
         options = {"betas": (0.9, 0.98), "weight_decay": config.decay}
@@ -79,7 +89,7 @@ class Trainer:
                 self._save()
         if self.world > 1:
             dist.barrier()  # the best model is on disk before any process reads it
-        return Run.load(self.folder, device=self.device)
+        return Run.load(self.folder, device=self.device, slot=self.slot)
 
     def _epoch(self, bar):
         """Every batch of the epoch that is still to come, or as many as the budget allows."""
@@ -156,18 +166,22 @@ class Trainer:
             if self.rank == 0:
                 self.vocabulary.save(self.folder / "vocabulary.json")
                 write_json(self.folder / "config.json", asdict(self.config))
-        except (OSError, RuntimeError, UnpicklingError) as error:
+        except OSError as error:
             raise DataError(f"{self.folder} cannot be used ({type(error).__name__}).") from error
 
     def _take_up(self, path):
-        saved = torch.load(path, map_location=self.device, weights_only=True)
-        if saved["config"] != asdict(self.config):
+        try:
+            saved = torch.load(path, map_location=self.device, weights_only=True)
+            if saved["config"] == asdict(self.config):
+                self.model.load_state_dict(saved["model"])
+                self.optimiser.load_state_dict(saved["optimiser"])
+                self.at, self.losses, self.metrics = saved["at"], saved["losses"], saved["metrics"]
+                return
+        except Exception as error:  # a damaged file fails in many ways
             raise DataError(
-                f"{self.folder} holds a run with other settings: choose another folder."
-            )
-        self.model.load_state_dict(saved["model"])
-        self.optimiser.load_state_dict(saved["optimiser"])
-        self.at, self.losses, self.metrics = saved["at"], saved["losses"], saved["metrics"]
+                f"{path} is damaged ({type(error).__name__}): delete it to start the run again."
+            ) from error
+        raise DataError(f"{self.folder} holds a run with other settings: choose another folder.")
 
     def _save(self):
         self._count_time()

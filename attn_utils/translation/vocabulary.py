@@ -59,6 +59,15 @@ class Vocabulary:
         """The written form of each id."""
         return [self.tokenizer.id_to_token(i) for i in ids]
 
+    def words(self, text):
+        """The words of a text, as `word_numbers` counts them."""
+        ids = self.encode(text)
+        numbers = self.word_numbers(ids)
+        words = [""] * (numbers[-1] + 1)
+        for number, piece in zip(numbers, self.pieces(ids), strict=True):
+            words[number] += piece.removeprefix(SPACE)
+        return words
+
     def word_numbers(self, ids):
         """For each id the number of its word, counted from 0; each punctuation mark is a word."""
         numbers, word = [], -1
