@@ -39,7 +39,8 @@ build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build
 
 bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
-	@for script in tests/bench/*.py; do $(BIN)/python $$script || exit 1; done
+	@$(BIN)/python -c "import os, sys, numpy, torch; print('Python', sys.version.split()[0], '- numpy', numpy.__version__, '- torch', torch.__version__, '-', os.cpu_count(), 'cores')"
+	@for script in tests/bench/*.py; do echo; echo "$$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info
