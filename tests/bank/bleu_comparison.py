@@ -81,6 +81,47 @@ def by_torch(hypotheses, references):
     return torch.tensor(bleu()(hypotheses, references), dtype=torch.float64)
 
 
+def by_positions(hypotheses, references):
+    """Sets of the places at which each n-gram stands."""
+    matches, totals = np.zeros(4), np.zeros(4)
+    for n in range(4):
+        for pair in zip(hypotheses, references, strict=True):
+            mine, theirs = {}, {}
+            for side, places in zip(pair, (mine, theirs), strict=True):
+                for k in range(len(side) - n):
+                    places.setdefault(" ".join(side[k : k + n + 1]), set()).add(k)
+            matches[n] += sum(min(len(p), len(theirs.get(g, ()))) for g, p in mine.items())
+            totals[n] += sum(map(len, mine.values()))
+    ratio = sum(map(len, references)) / max(sum(map(len, hypotheses)), 1)
+    return 100 * min(1, np.exp(1 - ratio)) * np.prod(matches / np.maximum(totals, 1)) ** 0.25
+
+
+def in_float32(hypotheses, references):
+    return np.float32(bleu()(hypotheses, references))
+
+
+def pooled(hypotheses, references):
+    """Clipped by the n-grams of all references together."""
+    precisions = []
+    for n in range(1, 5):
+        mine, theirs = (
+            Counter(chain(*(grams(t, n) for t in side))) for side in (hypotheses, references)
+        )
+        precisions.append((mine & theirs).total() / max(mine.total(), 1))
+    c, r = sum(map(len, hypotheses)), sum(map(len, references))
+    return 100 * penalty(c, r) * geometric(precisions)
+
+
+def undefined(hypotheses, references):
+    """Divides by the number of 4-grams, though there may be none."""
+    pairs = list(zip(hypotheses, references, strict=True))
+    shares = [
+        sum(clipped(h, r, n) for h, r in pairs) / sum(len(grams(h, n)) for h in hypotheses)
+        for n in (1, 2, 3, 4)
+    ]
+    return 100 * penalty(sum(map(len, hypotheses)), sum(map(len, references))) * geometric(shares)
+
+
 def averaged(hypotheses, references):
     pairs = zip(hypotheses, references, strict=True)
     return sum(bleu()([h], [r]) for h, r in pairs) / len(references)
@@ -128,6 +169,26 @@ def in_a_loop(one, other, rng, num_samples):
     return [gain, gains[k], gains[-k - 1], sum(g <= 0 for g in gains) / num_samples]
 
 
+def by_bincount(one, other, rng, num_samples):
+    """Percentiles and a p that counts the sample that was seen, too."""
+    n = len(one)
+    picks = np.stack(
+        [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(num_samples)]
+    )
+    gains = bleu_of_counts(picks @ other) - bleu_of_counts(picks @ one)
+    gain = bleu_of_counts(other.sum(0)) - bleu_of_counts(one.sum(0))
+    p = (1 + np.sum(gains <= 0)) / (1 + num_samples)
+    return np.array([gain, *np.percentile(gains, [2.5, 97.5]), p])
+
+
+def normal(one, other, rng, num_samples):
+    """The interval of a normal law with the samples' deviation."""
+    gain, _, _, p = resample()(one, other, rng, num_samples)
+    picks = rng.integers(len(one), size=(num_samples, len(one)))
+    gains = bleu_of_counts(other[picks].sum(1)) - bleu_of_counts(one[picks].sum(1))
+    return gain, gain - 1.96 * gains.std(), gain + 1.96 * gains.std(), p
+
+
 def of_sentences(one, other, rng, num_samples):
     gains = bleu_of_counts(other) - bleu_of_counts(one)
     drawn = gains[rng.integers(len(gains), size=(num_samples, len(gains)))].mean(1)
@@ -140,11 +201,15 @@ RIGHT = {
         "lists": (by_loops,),
         "sacrebleu": (by_sacrebleu,),
         "torch": (by_torch,),
+        "sets of places": (by_positions,),
+        "float32": (in_float32,),
     },
     "10.2": {
         "indices": (resample(),),
         "a loop": (in_a_loop,),
         "multinomial counts": (bootstrap,),
+        "bincount": (by_bincount,),
+        "a normal interval": (normal,),
         "mean of the samples as the gain": (resample(whole=lambda gains, gain: gains.mean()),),
     },
 }
@@ -190,9 +255,17 @@ WRONG = {
             (lambda h, r: bleu()([[*chain(*h)]], [[*chain(*r)]]),),
             "from one sentence into the next",
         ),
+        "any reference": ((pooled,), "each hypothesis has its own"),
+        "three orders": (
+            (bleu(mean=lambda p: math.prod(p[:3]) ** (1 / 3)),),
+            "4-grams are left out",
+        ),
+        "places changed": ((lambda h, r: bleu()(r, h),), "have changed places"),
+        "nothing to divide by": ((undefined,), "ZeroDivisionError"),
+        "rounded": ((lambda h, r: round(bleu()(h, r), 1),), "not sacrebleu's number (the usual"),
         "add one": ((bleu(add=1),), "one is added"),
         "smoothed where zero": ((smoothed_where_zero,), "no 4-gram matches"),
-        "a constant": ((lambda h, r: 42.0,), "not sacrebleu's number"),
+        "a constant": ((lambda h, r: 42.0,), "42.0000, not"),
     },
     "10.2": {
         "not paired": ((resample(same=False),), "test sets of its own"),
@@ -207,6 +280,15 @@ WRONG = {
             "BLEU is written from 0 to 100",
         ),
         "quartiles": ((resample(sides=(0.25, 0.75)),), "of resampled gains, not 95%"),
+        "ninety percent": ((resample(sides=(0.05, 0.95)),), "resampled gains, not 95%"),
+        "half a test set": (
+            (resample(pick=lambda rng, n, m: rng.integers(n, size=(m, n // 2))),),
+            "gains, not 95%",
+        ),
+        "last sentence never drawn": (
+            (resample(pick=lambda rng, n, m: rng.integers(n - 1, size=(m, n))),),
+            "the last sentence is never drawn",
+        ),
         "ends swapped": ((resample(sides=(0.975, 0.025)),), "is above high"),
         "the share of wins": ((resample(p=lambda g: (g > 0).mean()),), "in which `other` wins"),
         "two-sided": (

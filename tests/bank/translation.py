@@ -1,5 +1,6 @@
 """Right and wrong answers to 9.1, 9.2 and 9.4, each wrong one with a fragment of the message it must get."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -85,6 +86,34 @@ def loop(queries, memory, mask):
     return torch.stack(contexts), torch.stack(weights)
 
 
+def renormalised(queries, memory, mask):
+    raised = torch.einsum("btd,bsd->bts", queries, memory).div(queries.shape[-1] ** 0.5).exp()
+    weights = raised * mask[:, None] / (raised * mask[:, None]).sum(-1, keepdim=True)
+    return torch.einsum("bts,bsd->btd", weights, memory), weights
+
+
+def summed_mean(queries, memory, mask):
+    count = mask.sum(1, keepdim=True)
+    context = torch.where(mask[..., None], memory, 0.0).sum(1) / count
+    weights = torch.where(mask, 1 / count, 0.0)
+    return context[:, None].expand_as(queries), even(queries, mask, weights)
+
+
+class ScaledByABuffer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("scale", torch.tensor(width**-0.5))
+
+    def forward(self, queries, memory, mask):
+        scores = (queries @ memory.mT * self.scale).masked_fill(~mask[:, None], -INF)
+        return scores.softmax(-1) @ memory, scores.softmax(-1)
+
+
+def values_detached(queries, memory, mask):
+    weights = hidden(queries, memory, mask).softmax(-1)
+    return weights @ memory.detach(), weights
+
+
 def last_place(queries, memory, mask):
     context = memory[:, -1:].expand_as(queries)
     return context, torch.zeros(len(mask), queries.shape[1], mask.shape[1])
@@ -126,6 +155,43 @@ def by_torch(weights, gold):
     common = sum(len(a.intersection(b)) for a, b in zip(found, gold, strict=True))
     f1 = 2 * common / (sum(map(len, found)) + sum(map(len, gold)))
     return torch.tensor(1 - f1, dtype=torch.float64)
+
+
+def by_matrices(weights, gold):
+    both = all_links = 0
+    for w, links in zip(weights, gold, strict=True):
+        found, wanted = np.zeros((2, *w.shape), bool)
+        rows = np.flatnonzero(w.any(1))
+        found[rows, w[rows].argmax(1)] = True
+        wanted[tuple(np.transpose(sorted(links)))] = True
+        both, all_links = both + (found & wanted).sum(), all_links + found.sum() + wanted.sum()
+    return [1 - 2 * both / all_links]
+
+
+def through_precision_and_recall(both, found, gold):
+    precision, recall = both / found, both / gold
+    return 1 - 2 * precision * recall / (precision + recall)
+
+
+def crossed_off(weights, gold):
+    """Takes each link that was found out of the caller's gold set."""
+    both, all_links = 0, sum(map(len, gold))
+    for w, links in zip(weights, gold, strict=True):
+        all_links += len(links_of(w))
+        for link in links_of(w) & links:
+            links.remove(link)
+            both += 1
+    return 1 - 2 * both / all_links
+
+
+def last_of_ties(w):
+    return {(t, len(row) - 1 - int(row[::-1].argmax())) for t, row in enumerate(w) if row.any()}
+
+
+def every_tie(w):
+    return {
+        (t, s) for t, row in enumerate(w.tolist()) for s, x in enumerate(row) if x == max(row) > 0
+    }
 
 
 def rate(combine, links=links_of):
@@ -200,12 +266,36 @@ def in_place(step, num_sentences, max_length):
     return tokens
 
 
+def in_columns(step, num_sentences, max_length):
+    """Feeds (B, 1), lets finished sentences run on, and cuts at the end."""
+    tokens, state = torch.full((num_sentences, 1), BOS), None
+    while tokens.shape[1] <= max_length and not (tokens == EOS).any(1).all():
+        logits, state = step(tokens[:, -1:], state)
+        tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], 1)
+    ended = (tokens == EOS).long()
+    return tokens.masked_fill(ended.cumsum(1) > ended, PAD)[:, 1:].numpy()
+
+
+def one_at_a_time(step, num_sentences, max_length):
+    rows = []
+    for b in range(num_sentences):
+        last, state, row = torch.full((num_sentences,), BOS), None, []
+        while len(row) < max_length and EOS not in row:
+            logits, state = step(last, state)
+            last = logits.argmax(-1)
+            row.append(int(last[b]))
+        rows.append(row + [PAD] * (max_length - len(row)))
+    return torch.tensor(rows)
+
+
 RIGHT = {
     "9.1": {
         "the course's own": with_slots(),
         "softmax of equal scores": (slot(nothing), weighing(softmax_mean), slot(loop)),
         "boolean indexing, fused kernel": (slot(silent), slot(gathered_mean), slot(fused)),
         "-1e9": with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(-1))),
+        "sums and exponentials": (slot(nothing), slot(summed_mean), slot(renormalised)),
+        "a buffer": with_slots(dot=ScaledByABuffer),
         "mask as numbers": with_slots(
             mean=weighing(lambda q, m, k: even(q, k, k.float() / k.float().sum(-1, keepdim=True)))
         ),
@@ -213,12 +303,14 @@ RIGHT = {
     "9.2": {
         "loops and counters": (by_loops,),
         "sets": (by_sets,),
+        "matrices, in a list": (by_matrices,),
         "torch, through F1": (by_torch,),
     },
     "9.4": {
         "masked_fill": (search(),),
         "lists": (in_lists,),
         "a table filled in place": (in_place,),
+        "columns, cut at the end": (in_columns,),
     },
 }
 
@@ -299,7 +391,30 @@ WRONG = {
         ),
         "detached": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1).detach())),
-            "no gradient flows back",
+            "no gradient flows back to the queries",
+        ),
+        "mean without a gradient": (
+            with_slots(mean=slot(lambda q, m, k: gathered_mean(q, m.detach(), k))),
+            "no gradient flows back to the memory",
+        ),
+        "values detached": (
+            with_slots(dot=slot(values_detached)),
+            "only part of the gradient",
+        ),
+        "polarity with nan": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1))),
+            "nan where a sentence has no padding",
+        ),
+        "pads in the context alone": (
+            with_slots(
+                mean=slot(
+                    lambda q, m, k: (
+                        m.mean(1, keepdim=True).expand_as(q),
+                        gathered_mean(q, m, k)[1],
+                    )
+                )
+            ),
+            "the weights are right, but the context",
         ),
         "places changed": (
             with_slots(dot=slot(lambda q, m, k: loop(q, m, k)[::-1])),
@@ -331,7 +446,12 @@ WRONG = {
             ),
             "ask each target word",
         ),
-        "a constant": ((lambda weights, gold: 0.123,), "gave 0.123"),
+        "last of ties": ((rate(aer, last_of_ties),), "the last was taken"),
+        "every tie": ((rate(aer, every_tie),), "all of them were linked"),
+        "percent": ((rate(lambda b, f, g: 100 * aer(b, f, g)),), "a percentage"),
+        "nothing found": ((rate(through_precision_and_recall),), "ZeroDivisionError"),
+        "gold crossed off": ((crossed_off,), "no attribute 'remove'"),
+        "a constant": ((lambda weights, gold: 0.123,), "you: 0.123"),
     },
     "9.4": {
         "nothing fed back": (
@@ -363,6 +483,16 @@ WRONG = {
             (search(finish=lambda t: torch.cat([torch.full((len(t), 1), BOS), t], 1)),),
             "no part of the translation",
         ),
+        "batch of one squeezed": (
+            (search(finish=torch.squeeze),),
+            "with B = 1 it should be (B, T)",
+        ),
+        "one at a time": ((one_at_a_time,), "started afresh midway"),
+        "ends again and again": (
+            (search(keep=lambda c, d: c.masked_fill(d, EOS)),),
+            f"and then token {EOS} follows",
+        ),
+        "nothing returned": ((search(finish=lambda t: None),), "is a `return` missing?"),
         "time first": ((search(finish=lambda t: t.T),), "has shape"),
     },
 }

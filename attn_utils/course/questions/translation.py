@@ -4,11 +4,12 @@ import numpy as np
 
 from ..reading import array, matrix, number
 from ..register import Part, Question
-from ..tensors import run_function
+from ..tensors import probe, run_function
 from ..verdict import NotYet
 
 PAD, BOS, EOS = 0, 1, 2  # as in attn_utils.translation.vocabulary
 SIZES = ((3, 4, 6, 8), (4, 1, 5, 4), (2, 3, 2, 12))  # B, T, S, D
+POLARITY = "the mask is the wrong way round: True means may look"
 CLOSE = 1e-4  # the slots run in float32, as they do in the model
 
 
@@ -26,19 +27,19 @@ def run_slot(slot_class, width, queries, memory, mask):
 def slots_fit(rng, no_attention, mean_attention, dot_attention):
     """9.1: three slots, equal to their definition whatever stands in the padding."""
     slots = {
-        "NoAttention": (no_attention, _none, _none_slips),
-        "MeanAttention": (mean_attention, _mean, _mean_slips),
-        "DotAttention": (dot_attention, _dot, _dot_slips),
+        "NoAttention": (no_attention, _none),
+        "MeanAttention": (mean_attention, _mean),
+        "DotAttention": (dot_attention, _dot),
     }
-    for B, T, S, D in SIZES:
-        queries, memory, mask = _draw(rng, B, T, S, D)
-        for name, (answer, right, slips) in slots.items():
-            run = _runner(name, answer, D)
-            found = run(queries, memory, mask)
-            setting = f"{name}, (B, T, S, D) = {(B, T, S, D)}"
-            _judge(found, right(queries, memory, mask), slips(queries, memory, mask), setting)
-            _judge_invariance(run, found, queries, memory, mask, name)
-    _judge_gradients(dot_attention, queries, memory, mask)
+    for sizes in SIZES:
+        inputs = _draw(rng, *sizes)
+        for name, (answer, cases) in slots.items():
+            run = _runner(name, answer, sizes[-1])
+            found = run(*inputs)
+            _judge(found, cases(*inputs), f"{name}, (B, T, S, D) = {sizes}")
+            _judge_invariance(run, found, *inputs, name)
+            if name != "NoAttention":
+                _judge_gradients(rng, answer, *inputs, name)
     return f"all three hold on {len(SIZES)} shapes; neither padding nor company changes a sentence."
 
 
@@ -54,19 +55,18 @@ def _runner(name, answer, width):
     """queries, memory, mask -> [context, weights] of the student's slot, as arrays of the right shape."""
 
     def run(queries, memory, mask):
-        result = answer.via(run_slot, width, queries, memory, mask)
-        if result["outputs"] is None or len(result["outputs"]) != 2:
+        outputs = answer.via(run_slot, width, queries, memory, mask)["outputs"]
+        if outputs is None or len(outputs) != 2:
             raise NotYet(f"{name} should return two tensors, (context, weights).")
         shapes = [queries.shape, (*queries.shape[:2], memory.shape[1])]
-        shown = [output.shape for output in result["outputs"]]
+        shown = [output.shape for output in outputs]
         if shown == shapes[::-1] and shown != shapes:
             raise NotYet(f"{name} returns (weights, context); the context comes first.")
-        return [
-            matrix(output, shape, f"the {part} of {name}")
-            for output, shape, part in zip(
-                result["outputs"], shapes, ("context", "weights"), strict=True
-            )
-        ]
+        hidden = np.isnan(outputs[1]).reshape(len(mask), -1).all(1)
+        if hidden.any() and np.array_equal(hidden, mask.all(1)):
+            raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
+        parts = [f"the {part} of {name}" for part in ("context", "weights")]
+        return [matrix(*output) for output in zip(outputs, shapes, parts, strict=True)]
 
     return run
 
@@ -75,18 +75,18 @@ def _near(one, other):
     return all(np.allclose(a, b, atol=CLOSE, rtol=1e-4) for a, b in zip(one, other, strict=True))
 
 
-def _judge(found, right, slips, setting):
-    """Pass if equal; name a known mistake; else say which of the two is off, and by how much."""
+def _judge(found, cases, setting):
+    """Pass if equal to the first case; name a known mistake; else say what is off, and by how much."""
+    right = cases.pop("")
     if _near(found, right):
         return
-    for sentence, wrong in slips.items():
+    far = [np.abs(have - want).max() for have, want in zip(found, right, strict=True)]
+    for sentence, wrong in cases.items():
         if _near(found, wrong):
-            far = np.abs(found[0] - right[0]).max()
-            raise NotYet(f"{sentence} ({setting}; the context is off by {far:.2g}).")
-    for part, have, want in zip(("weights", "context"), found[::-1], right[::-1], strict=True):
-        if not _near([have], [want]):
-            far = np.abs(have - want).max()
-            raise NotYet(f"the {part} are off by up to {far:.2g} ({setting}).")
+            raise NotYet(f"{sentence} ({setting}; the context is off by {far[0]:.2g}).")
+    if _near(found[1:], right[1:]):
+        raise NotYet(f"the weights are right, but the context is off by {far[0]:.2g} ({setting}).")
+    raise NotYet(f"the weights are off by up to {far[1]:.2g} ({setting}).")
 
 
 def _judge_invariance(run, found, queries, memory, mask, name):
@@ -100,10 +100,24 @@ def _judge_invariance(run, found, queries, memory, mask, name):
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
 
-def _judge_gradients(dot_attention, *inputs):
-    gradients = dot_attention.via(run_slot, inputs[0].shape[-1], *inputs)["gradients"]
-    if gradients is None or not all(np.abs(gradient).max() > 1e-8 for gradient in gradients):
-        raise NotYet("DotAttention is right, but no gradient flows back to queries and memory.")
+def _judge_gradients(rng, answer, queries, memory, mask, name):
+    """What flows back to each input must be the slope of the slot's own context along a random line."""
+
+    def run(inputs):
+        return answer.via(run_slot, queries.shape[-1], *inputs, mask)
+
+    gradients = run([queries, memory])["gradients"] or [np.zeros(()), np.zeros(())]
+    for k, what in enumerate(("queries", "memory")):
+        line = [rng.normal(size=x.shape) * (i == k) for i, x in enumerate((queries, memory))]
+        ends = [
+            run([x + h * move for x, move in zip((queries, memory), line, strict=True)])
+            for h in (0.01, -0.01)
+        ]
+        contexts = [end["outputs"][0] for end in ends]
+        slope = ((contexts[0] - contexts[1]) * probe(queries.shape)).sum() / 0.02
+        if abs((gradients[k] * line[k]).sum() - slope) > 0.05 * (0.1 + abs(slope)):
+            how = "only part of the" if np.abs(gradients[k]).max() > 1e-8 else "no"
+            raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
 
 
 def _softmax(scores, axis=-1):
@@ -112,170 +126,158 @@ def _softmax(scores, axis=-1):
     return raised / np.maximum(raised.sum(axis, keepdims=True), 1e-30)
 
 
-def _apply(weights, memory):
-    return weights @ memory, weights
-
-
 def _none(queries, memory, mask):
-    return np.zeros_like(queries), np.zeros((*queries.shape[:2], mask.shape[1]))
-
-
-def _none_slips(queries, memory, mask):
+    """The right (context, weights) under "", and known mistakes under their sentences."""
+    nothing = np.zeros((*queries.shape[:2], mask.shape[1]))
     places = {
         "the context is memory[:, -1], which is padding in every shorter sentence; "
         "and an empty slot hands over nothing": np.full(len(mask), mask.shape[1] - 1),
         "the context is the last real state; the decoder has it already, "
         "and an empty slot hands over nothing": mask.sum(1) - 1,
     }
-    slips = {}
+    cases = {
+        "": (0 * queries, nothing),
+        "the context repeats the queries; an empty slot hands over nothing": (queries, nothing),
+    }
     for sentence, place in places.items():
-        one_hot = np.eye(mask.shape[1])[place][:, None].repeat(queries.shape[1], 1)
-        context = one_hot @ memory
-        slips[sentence] = context, one_hot
-        slips[f"{sentence}, while the weights say zero"] = context, 0 * one_hot
-    slips["the context repeats the queries; an empty slot hands over nothing"] = (
-        queries,
-        0 * one_hot,
-    )
-    return slips
-
-
-def _spread(weights, queries):
-    return np.broadcast_to(weights[:, None], (*queries.shape[:2], weights.shape[-1]))
+        one_hot = np.eye(mask.shape[1])[place][:, None] + nothing
+        cases[sentence] = one_hot @ memory, one_hot
+        cases[f"{sentence}, while the weights say zero"] = one_hot @ memory, nothing
+    return cases
 
 
 def _mean(queries, memory, mask):
-    return _apply(_spread(mask / mask.sum(1, keepdims=True), queries), memory)
-
-
-def _mean_slips(queries, memory, mask):
-    def of(weights):
-        return _apply(_spread(weights, queries), memory)
-
-    S, right = mask.shape[1], _mean(queries, memory, mask)
-    return {
-        "padding is averaged in: every place counts the same": of(np.full(mask.shape, 1 / S)),
-        "padding is left out of the sum but still counted: divide by the number of real places": (
-            of(mask / S)
-        ),
-        "the mask is the wrong way round: only padding is averaged": of(
+    """The same for the average; weights of a sentence are those of each of its queries."""
+    S, even = mask.shape[1], "padding is averaged in: every place counts the same"
+    counted = (
+        "padding is left out of the sum but still counted: divide by the number of real places"
+    )
+    weights = {
+        "": mask / mask.sum(1, keepdims=True),
+        even: np.full(mask.shape, 1 / S),
+        counted: mask / S,
+        "the mask is the wrong way round: only padding is averaged": (
             ~mask / np.maximum((~mask).sum(1, keepdims=True), 1)
         ),
-        "the sum is not divided by anything": of(mask.astype(float)),
-        "the context leaves padding out, but the weights shown do not": (
-            right[0],
-            _spread(np.full(mask.shape, 1 / S), queries),
-        ),
-        "the average runs over the batch, not over the places of a sentence": of(
+        "the sum is not divided by anything": mask.astype(float),
+        "the average runs over the batch, not over the places of a sentence": (
             mask / np.maximum(mask.sum(0), 1)
         ),
     }
-
-
-def _scores(queries, memory):
-    return queries @ memory.swapaxes(1, 2) / queries.shape[-1] ** 0.5
-
-
-def _hide(scores, mask, *, with_value=-np.inf):
-    return np.where(mask[:, None], scores, with_value)
+    spread = {name: np.repeat(w[:, None], queries.shape[1], 1) for name, w in weights.items()}
+    cases = {sentence: (w @ memory, w) for sentence, w in spread.items()}
+    untrue = "the context leaves padding out, but the weights shown do not"
+    return cases | {untrue: (cases[""][0], spread[even])}
 
 
 def _dot(queries, memory, mask):
-    return _apply(_softmax(_hide(_scores(queries, memory), mask)), memory)
+    """The same for scaled dot products."""
+    root = queries.shape[-1] ** 0.5
+    scores = queries @ memory.swapaxes(1, 2) / root
 
+    def hide(scores, mask=mask, value=-np.inf):
+        return np.where(mask[:, None], scores, value)
 
-def _dot_slips(queries, memory, mask):
-    scores, root = _scores(queries, memory), queries.shape[-1] ** 0.5
     weights = {
+        "": _softmax(hide(scores)),
         "padding is not masked": _softmax(scores),
         "the softmax runs over the batch, so sentences share their weight": _softmax(
-            _hide(scores, mask), 0
+            hide(scores), 0
         ),
-        "the softmax runs over the queries, not over the keys": _softmax(_hide(scores, mask), 1),
-        "the scores are not scaled by sqrt(D)": _softmax(_hide(scores * root, mask)),
-        "the scores are divided by D, not by its root": _softmax(_hide(scores / root, mask)),
-        "the mask is the wrong way round: True means may look": _softmax(_hide(scores, ~mask)),
-        "hidden scores are set to 0, and exp(0) = 1": _softmax(_hide(scores, mask, with_value=0)),
+        "the softmax runs over the queries, not over the keys": _softmax(hide(scores), 1),
+        "the scores are not scaled by sqrt(D)": _softmax(hide(scores * root)),
+        "the scores are divided by D, not by its root": _softmax(hide(scores / root)),
+        POLARITY: _softmax(hide(scores, ~mask)),
+        "hidden scores are set to 0, and exp(0) = 1": _softmax(hide(scores, value=0)),
         "padding is zeroed after the softmax, so rows no longer sum to one": (
             _softmax(scores) * mask[:, None]
         ),
-        "no softmax is taken": _hide(scores, mask, with_value=0),
+        "no softmax is taken": hide(scores, value=0),
     }
-    return {sentence: _apply(w, memory) for sentence, w in weights.items()}
+    return {sentence: (w @ memory, w) for sentence, w in weights.items()}
 
 
 def counts_alignment_errors(rng, alignment_error_rate):
-    """9.2: on weights that hit a known share of known links."""
-    for sizes in (((5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)), ((1, 1), (12, 4)), ((3, 3),)):
-        weights, gold = zip(*(_aligned(rng, T, S) for T, S in sizes), strict=True)
-        rate = number(
-            alignment_error_rate.via(_with_sets, list(weights), list(gold)),
-            "alignment_error_rate(...)",
-        )
-        _judge_rate(rate, weights, gold)
+    """9.2: on weights that hit a known share of known links; an empty slot finds none."""
+
+    def judge(*corpora):
+        """A mistake is named if it explains every number."""
+        rates = [alignment_error_rate.via(_with_sets, *corpus) for corpus in corpora]
+        rates = [number(rate, "alignment_error_rate(...)") for rate in rates]
+        known = [_known_rates(*corpus) for corpus in corpora]
+        _judge_rates(rates, {name: [k[name] for k in known] for name in known[0]})
+
+    sizes = (((5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)), ((1, 1), (12, 4)), ((3, 3),))
+    drawn = [tuple(zip(*(_aligned(rng, T, S) for T, S in shapes), strict=True)) for shapes in sizes]
+    judge(*drawn)
+    judge(([0 * weights for weights in drawn[0][0]], drawn[0][1]))
     return (
         "the error rate is that of the links, over all sentences at once, and silence makes none."
     )
 
 
 def _with_sets(function, weights, gold):
-    return function(weights, [{tuple(link) for link in links} for links in gold])
+    if function is None:
+        raise NotImplementedError
+    return function(list(weights), [frozenset(map(tuple, links)) for links in gold])
 
 
 def _aligned(rng, T, S):
-    """Weights (T, S) with one silent row where there are several, and some links right, some wrong."""
+    """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
-    best = weights.argmax(1).tolist()
+    gold = {(t, int(s)) for t, s in enumerate(weights.argmax(1)) if rng.random() < 0.6}
+    gold |= {(int(rng.integers(T)), int(rng.integers(S))) for _ in range(1 + T // 2)}
     if T > 1:
-        weights[int(rng.integers(T))] = 0
-    gold = {(t, s if rng.random() < 0.6 else int(rng.integers(S))) for t, s in enumerate(best)}
-    gold |= {(int(rng.integers(T)), int(rng.integers(S))) for _ in range(T // 2)}
+        weights[0], weights[1:3, [0, -1]] = 0, 1  # as heavy as a word can be, twice
+        gold.add((1, 0))
     return weights, sorted(gold)
 
 
-def _links(weights, *, silent=False, down=False):
-    """Each row with its heaviest key; silent: rows without weight too; down: each column instead."""
+def _links(weights, *, silent=False, last=False, down=False):
+    """Each row with its heaviest key; silent: rows without weight too; last: the last of several that
+    tie; down: each column with its heaviest row instead."""
     if down:
         return {(int(t), s) for s, t in enumerate(weights.argmax(0)) if weights[:, s].any()}
-    return {(t, int(s)) for t, s in enumerate(weights.argmax(1)) if silent or weights[t].any()}
+    S = weights.shape[1]
+    best = S - 1 - weights[:, ::-1].argmax(1) if last else weights.argmax(1)
+    return {(t, int(s)) for t, s in enumerate(best) if silent or weights[t].any()}
 
 
 def _rates(found, gold):
-    common, have, want = (
-        np.array([len(a & b) for a, b in zip(found, gold, strict=True)], float),
-        np.array([len(a) for a in found], float),
-        np.array([len(b) for b in gold], float),
+    """The error rate under "", and numbers that are mistaken for it under their sentences."""
+    both, have, want = (
+        np.array([len(links) for links in side], float)
+        for side in ([a & b for a, b in zip(found, gold, strict=True)], found, gold)
     )
+    b, h, w = both.sum(), max(have.sum(), 1e-9), want.sum()
+    right = 1 - 2 * b / (h + w)
     return {
-        "": 1 - 2 * common.sum() / (have + want).sum(),
-        "this is the share of right links; the error rate is one minus it": (
-            2 * common.sum() / (have + want).sum()
-        ),
+        "": right,
+        "this is the share of right links; the error rate is one minus it": 1 - right,
+        "this is a percentage; the rate goes from 0 to 1": 100 * right,
         "this is the mean over sentences; count the links of all sentences first": (
-            1 - 2 * common / (have + want)
+            1 - 2 * both / (have + want)
         ).mean(),
-        "this is one minus precision: gold links that were never found cost nothing": (
-            1 - common.sum() / max(have.sum(), 1)
-        ),
-        "this is one minus recall: links found too many cost nothing": 1
-        - common.sum() / want.sum(),
-        "links in both are divided by links in either": 1
-        - common.sum() / (have + want - common).sum(),
-        "the links in both count once above and twice below": 1
-        - common.sum() / (have + want).sum(),
+        "this is one minus precision: gold links that were never found cost nothing": 1 - b / h,
+        "this is one minus recall: links found too many cost nothing": 1 - b / w,
+        "links in both are divided by links in either": 1 - b / (h + w - b),
+        "the links in both count once above and twice below": 1 - b / (h + w),
     }
 
 
-def _judge_rate(rate, weights, gold):
+def _known_rates(weights, gold):
+    """`_rates` of the links that are asked for, and the error rate of links that are mistaken for them."""
     gold = [set(map(tuple, links)) for links in gold]
     found = [_links(w) for w in weights]
-    known = _rates(found, gold)
-    right = known.pop("")
-    if abs(rate - right) < 1e-9:
-        return
     variants = {
         "a row without any weight was linked to the first word; it should link to nothing": (
             [_links(w, silent=True) for w in weights]
+        ),
+        "where several words tie, the last was taken, not the first": (
+            [_links(w, last=True) for w in weights]
+        ),
+        "where several words tie, all of them were linked, not the first alone": (
+            [_links(w) | _links(w, last=True) for w in weights]
         ),
         "links are (target, source), and here they stand the other way round": (
             [{(s, t) for t, s in links} for links in found]
@@ -284,11 +286,20 @@ def _judge_rate(rate, weights, gold):
             [_links(w, down=True) for w in weights]
         ),
     }
-    known |= {sentence: _rates(links, gold)[""] for sentence, links in variants.items()}
+    known = {sentence: _rates(links, gold)[""] for sentence, links in variants.items()}
+    return _rates(found, gold) | known
+
+
+def _judge_rates(rates, known):
+    right = known.pop("")
+    if np.allclose(rates, right, rtol=0, atol=1e-6):
+        return
+    k = int(np.abs(np.subtract(rates, right)).argmax())
+    said = f"you: {rates[k]:.3f}, expected {right[k]:.3f}"
     for sentence, wrong in known.items():
-        if abs(rate - wrong) < 1e-9 and abs(wrong - right) > 1e-6:
-            raise NotYet(f"{sentence} (you: {rate:.3f}, expected {right:.3f}).")
-    raise NotYet(f"{len(gold)} sentences gave {rate:.3f}, expected {right:.3f}.")
+        if np.allclose(rates, wrong, rtol=0, atol=1e-6):
+            raise NotYet(f"{sentence} ({said}).")
+    raise NotYet(f"this is not (1), over all sentences ({said}).")
 
 
 def run_search(greedy_search, chances, max_length):
@@ -310,22 +321,14 @@ def run_search(greedy_search, chances, max_length):
         seen.append((t, last.tolist()))
         return table[torch.arange(len(table)), t, last], t + 1
 
-    tokens = greedy_search(step, len(table), max_length)
-    kind = type(tokens).__name__
-    return {
-        "tokens": tokens if isinstance(tokens, torch.Tensor | list) else None,
-        "kind": kind,
-        "seen": seen,
-    }
+    return {"tokens": greedy_search(step, len(table), max_length), "seen": seen}
 
 
 def searches_greedily(rng, greedy_search):
-    """9.4: the likeliest token at every step, each row until its own end mark."""
+    """9.4: the likeliest token at every step, each row until its own end mark, also in a batch of one."""
     for B, V, longest, max_length in ((4, 9, 8, 20), (3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)):
         table, right = _table(rng, B, V, longest, max_length)
         result = greedy_search.via(run_search, table, max_length)
-        if result["tokens"] is None:
-            raise NotYet(f"a {result['kind']} came back; return the tokens, shape (B, T).")
         tokens = array(result["tokens"], "the result").astype(int)
         _judge_feeding(result["seen"])
         _judge_tokens(tokens, right, max_length)
@@ -334,10 +337,6 @@ def searches_greedily(rng, greedy_search):
                 f"`step` was called {len(result['seen'])} times, where all sentences had ended "
                 f"after {right.shape[1]}."
             )
-        for row in range(B if B < 4 else 0):
-            alone = greedy_search.via(run_search, table[row : row + 1], max_length)["tokens"]
-            if _trimmed(np.array(alone, int)) != _trimmed(tokens[row : row + 1]):
-                raise NotYet(f"sentence {row} alone gives other tokens than in a batch of {B}.")
     return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
 
 
@@ -357,15 +356,11 @@ def _table(rng, B, V, longest, max_length):
     return table, right[:, :steps]
 
 
-def _trimmed(tokens):
-    return [row[: np.flatnonzero(row != PAD).max(initial=-1) + 1].tolist() for row in tokens]
-
-
 def _judge_tokens(tokens, right, max_length):
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
         raise NotYet(
-            f"the result has shape {tokens.shape}; {B} sentences need (B, T), T <= max_length."
+            f"the result has shape {tokens.shape}; with B = {B} it should be (B, T), T <= max_length."
         )
     if (tokens[:, :1] == BOS).all():
         raise NotYet("the start mark is fed in, but it is no part of the translation.")
@@ -380,7 +375,7 @@ def _judge_tokens(tokens, right, max_length):
     if not len(wrong):
         raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
     b, t = wrong[0]
-    if right[b, t] == EOS:
+    if right[b, t] == EOS and tokens[b, t] == PAD:
         raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
     if t and EOS in right[b, :t]:
         raise NotYet(
@@ -412,8 +407,10 @@ def _judge_feeding(seen):
     calls, fed = [t for t, _ in seen], [last for _, last in seen]
     if set(fed[0]) != {BOS}:
         raise NotYet(f"the first tokens fed in are {fed[0]}; every sentence starts with BOS.")
-    if calls != list(range(len(calls))):
+    if not any(calls[1:]) and len(calls) > 1:
         raise NotYet("the state that `step` returned was not handed to the next step.")
+    if calls != list(range(len(calls))):
+        raise NotYet("`step` was started afresh midway; all sentences go through it together.")
     if len(fed) > 1 and set(fed[1]) == {BOS}:
         raise NotYet("BOS was fed in again at the second step, in place of the tokens just chosen.")
 
