@@ -28,43 +28,64 @@ from attn_utils.course import check, derive, hint
 # %% [markdown]
 # ## What the course is about
 #
-# *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**;
-# the scores become **weights** that sum to one; the output, the **context**, is the average of the **values** under
-# those weights. Here are four keys in the plane and one query.
+# *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**,
+# the inner product of the two; the scores become **weights**, positive numbers that sum to one, the larger score the
+# larger weight; the output, the **context**, is the average of the **values** under those weights.
+#
+# Here are four keys in the plane, each with one number as its value, and a query. *Predict* before you run the cell:
+# which key gets the most weight, and between which two values will the context be?
 
 # %%
 keys = np.array([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0], [-1.0, 0.0]])  # (S, d)
 values = np.array([[1.0], [2.0], [3.0], [4.0]])  # (S, dv)
 query = np.array([[3.0, 1.0]])  # (T, d)
-context, weights = attend(query, keys, values, scale=1.0)
-context.round(3), weights.round(3)
-
-# %%
-left, right = plots.panels(2)
-plots.arrows({"query": query[0] / 3} | {f"key {i}": key for i, key in enumerate(keys)}, ax=left)
-plots.bars(weights[0], title="where the query looks", ax=right)
+context, weights = attend(query, keys, values, scale=1.0)  # scale=1.0: scores as they are
+print("scores ", (query @ keys.T)[0].round(2))
+print("weights", weights[0].round(2))
+print("context", context[0].round(2))
 
 # %% [markdown]
-# Keys 0 and 1 point roughly where the query points and share almost all of the weight; key 3 points the other way and
-# gets next to none. The context is therefore between the values 1 and 2. Drag the sliders (where the page can run
-# them) to turn and stretch the query.
+# Keys 0 and 1 point roughly where the query points, score about 3 and share 93% of the weight; key 3 points the other
+# way and gets next to none. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend:
+# nothing has been picked yet.
+#
+# Now take the query in your hand. *Predict*, then try with the sliders (where the page can run them): can key 3 get
+# almost all of the weight? Can all four keys get the same?
 
 
 # %%
 def draw(angle, length):
-    turned = length * np.array([[np.cos(np.radians(angle)), np.sin(np.radians(angle))]])
-    plots.bars(
-        attend(turned, keys, values, scale=1.0)[1][0], title=f"query at {angle}°, length {length:g}"
-    )
+    query = length * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
+    context, weights = attend(query[None], keys, values, scale=1.0)
+    left, right = plots.panels(2)
+    named = {f"key {i}": key for i, key in enumerate(keys)}
+    plots.arrows(named | {"query / 4": query / 4}, limit=2.2, ax=left)
+    plots.bars(weights[0], title=f"weights; the context is {context[0, 0]:.2f}", ax=right)
 
 
 plots.explore(draw, angle=(-180, 180, 20), length=(0.0, 8.0, 3.0))
 
 # %% [markdown]
+# Turning the query changes *which* keys it prefers, stretching it changes *how much*. At length zero every score is
+# zero and all keys weigh the same; this is the only way to make these four equal.
+#
+# Several queries make a table, and the course draws it as a map: queries down, keys across. *Predict* the darkest
+# cell of each row.
+
+# %%
+queries = np.array([[3.0, 1.0], [-6.0, 0.0], [0.0, 0.0]])  # (T, d)
+names = ["(3, 1)", "(-6, 0)", "(0, 0)"]
+plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="three queries")
+
+# %% [markdown]
+# Each row sums to one, columns need not. The first row is the query from above, the second has found key 3, and the
+# third, the zero vector, cannot tell the keys apart.
+
+# %% [markdown]
 # ## Questions come in three kinds
 #
 # Every question has a card like the one below: its kind, what it is worth, and how long it should take. You write
-# between the lines the cell leaves open. **Before** you run anything, predict the result; the surprise is the lesson.
+# where the cell says *your answer here*. **Before** you run anything, predict the result; the surprise is the lesson.
 
 # %% [markdown]
 # ### 0.1 A function
@@ -107,7 +128,8 @@ hint("0.1")
 # *derive · 0 points · 4 min*
 #
 # **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Show** it as one fraction, in at least two steps.
-# **Form:** `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given.
+# **Form:** `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where`
+# says between which numbers a symbol lies.
 #
 # Each line is compared with the line before it, at random points and then by algebra. The first line that does not
 # follow is named, with a point where the two sides differ.
@@ -151,7 +173,7 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # 1. Restart the kernel and run all cells: an answer that needs a deleted cell shows itself now.
 # 2. Read your verdicts once more. A *not yet* costs nothing but its points; hand in what you have.
 # 3. Save, and hand in the `.ipynb` files of the notebooks you worked on. Keep their names. Cells you add are welcome;
-#    the cells marked as answers are found by their place and by the names of your functions.
+#    your answers are found by the hidden ids of their cells, and by the names of your functions.
 #
 # `check` in your notebook and the grader use the same judges, with inputs of their own. What passes here for the
 # right reason passes there.

@@ -33,7 +33,7 @@ rng = np.random.default_rng(4)
 # | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
 # | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
 # | $c_1, c_2$ | what each head returns | $(d_v,)$ | |
-# | $\varepsilon = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `eps` |
+# | $\epsilon = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `eps` |
 # | $t$ | the length of a query | number | `t` |
 
 # %% [markdown]
@@ -47,16 +47,14 @@ rng = np.random.default_rng(4)
 # of its own over all $n$ keys.
 
 # %%
-corners = np.eye(4)
-first, second = softmax(corners @ [3, 3, 0, 0]), softmax(corners @ [0, 0, -3, 1])
-plots.bars(
-    {"head 1": first, "head 2": second, "output": (first + second) / 2},
-    title="weights of two heads, and of their average",
-)
+first, second = softmax(np.array([3.0, 3, 0, 0])), softmax(np.array([0.0, 0, -3, 1]))
+groups = {"head 1": first, "head 2": second, "output": (first + second) / 2}
+plots.bars(groups, title="weights of two heads, and of their average")
 
 # %% [markdown]
-# The bars of the output are halfway between those of the heads, key by key. A single query can have these weights too
-# (give it their logarithms as scores). The point of two heads is not which weights they reach, but what noise does to them.
+# The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
+# if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
+# them.
 
 # %% [markdown]
 # ### 4.1 Two queries
@@ -82,8 +80,8 @@ check("4.1", two_head_queries)
 # %% [markdown]
 # ## One key of random length
 #
-# As in notebook 03, let $k_a$ vary along its mean, $k_a = \varepsilon\mu_a$ with $\varepsilon$ normal, mean 1, variance
-# $\frac12$, while every other key stays at its mean. When $\varepsilon < 0$ the key points the *other way*. Usually such
+# As in notebook 03, let $k_a$ vary along its mean, $k_a = \epsilon\mu_a$ with $\epsilon$ normal, mean 1, variance
+# $\frac12$, while every other key stays at its mean. When $\epsilon < 0$ the key points the *other way*. Usually such
 # draws are waved aside: "ignore $q_i^\top k_a < 0$". How many are they? And what does the rule say for a query that has
 # nothing to do with $a$, when all keys also have a trace of noise?
 
@@ -91,15 +89,6 @@ check("4.1", two_head_queries)
 a, b, n = 2, 7, 10
 means = np.linalg.qr(rng.normal(size=(16, n)))[0].T  # (10, 16)
 eps = 1 + sqrt(1 / 2) * rng.normal(size=20_000)
-
-
-def weights_over(eps, queries):
-    """Averaged weights in each draw. eps: (draws,), queries: (H, d) -> (draws, n)."""
-    scores = np.tile(queries @ means.T, (len(eps), 1, 1))  # (draws, H, n)
-    scores[:, :, a] *= eps[:, None]
-    return softmax(scores).mean(1)
-
-
 found, p = (eps < 0).mean(), (1 - erf(1)) / 2  # √2 standard deviations below the mean
 error = 2.58 * sqrt(p * (1 - p) / len(eps))
 print(f"P(ε < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
@@ -107,18 +96,19 @@ trace = eps[:, None] * means[a] + 1e-3 * rng.normal(size=(len(eps), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
-# So the rule sets aside one draw in thirteen, for ever: no query length changes it. And it depends on the query: for
-# one that does not look at $a$ it would throw away half of all draws, for nothing. We say it without the query:
-# **questions 4.2 and 4.3 are about the draws with $\varepsilon > 0$**, and we count the others separately.
+# So the rule sets aside about one draw in thirteen, for ever: no length of the query changes it. And it depends on the
+# query: for one that does not look at $a$ it would throw away half of all draws, for nothing. We say it without the
+# query: **questions 4.2 and 4.3 are about the draws with $\epsilon > 0$**, and we count the others separately.
 
 # %% [markdown]
 # ### 4.2 Two queries that survive
 #
 # *code · 1 point · 8 min*
 #
-# **Given** $k_a = \varepsilon\mu_a$ as above, the other keys at their means but for a trace of noise. **Show** that your function keeps the
-# output at the average: in at least 85% of the draws with $\varepsilon > 0$ its weights must be within 0.1 (sum of
-# absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
+# **Given** $k_a = \epsilon\mu_a$ as above, the other keys at their means but for a trace of noise. **Show** that your
+# function keeps the output at the average: in at least 85% of the draws with $\epsilon > 0$ its weights must be
+# within 0.1 (sum of absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees
+# the means only.
 #
 # *Predict:* does every pair that is right in 4.1 survive?
 
@@ -129,27 +119,42 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # %% check="4.2"
 check("4.2", two_head_queries)
 
+# %% [markdown]
+# To compare, here is one head that wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
+# Your own pair joins in once 4.1 is right, each query made $t$ long. *Predict* for both: where in the plane will the
+# outputs lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$?
+
+
 # %%
-designs = {"one head": (means[a] + means[b])[None]}  # each (H, d), to be multiplied by t
+def weights_over(eps, scores):
+    """Averaged weights in each draw, from scores on the means. (draws,), (H, n) -> (draws, n)."""
+    scores = np.tile(scores, (len(eps), 1, 1))  # (draws, H, n)
+    scores[:, :, a] *= eps[:, None]
+    return softmax(scores).mean(1)
+
+
+designs = {"one head": np.isin(np.arange(n), [a, b])[None].astype(float)}  # scores (H, n) at t = 1
 if check("4.1", two_head_queries):
-    found = np.array([np.ravel(query) for query in two_head_queries(means, a, b)])
-    designs["your two heads"] = found / np.linalg.norm(found, axis=1, keepdims=True)
+    pair = np.array([np.ravel(query) for query in two_head_queries(means, a, b)])
+    designs["your two heads"] = pair / np.linalg.norm(pair, axis=1, keepdims=True) @ means.T
+
+# %%
 values = rng.normal((0, 2), 1, (n, 2))
 values[[a, b]] = [-2, 0], [2, 0]
 *panes, last = plots.panels(len(designs) + 1, width=11.5)
-kept = eps[eps > 0][:2000]
+kept = {name: weights_over(eps[eps > 0][:2000], 20 * s) for name, s in designs.items()}
 axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
-for ax, (name, queries) in zip(panes, designs.items(), strict=True):
-    plots.scatter(values, colour=6, size=20, label="values", ax=ax, **axes)
-    outputs = weights_over(kept, 20 * queries) @ values
-    plots.scatter(outputs, colour=1, size=14, label="outputs", title=name, ax=ax, **axes)
-on_a = {name: weights_over(kept, 20 * queries)[:, a] for name, queries in designs.items()}
-plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), ax=last)
+for ax, (name, weights) in zip(panes, kept.items(), strict=True):
+    plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
+    plots.scatter(weights @ values, colour=1, label="2,000 outputs", title=name, ax=ax, **axes)
+    ax.set_ylim(-1, 4.5)
+last.set_ylim(0, 32)  # room for the legend
+on_a = {name: weights[:, a] for name, weights in kept.items()}
+plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=last)
 
 # %% [markdown]
-# Ten values in the plane, 2,000 draws of the keys, one output for each draw; queries of length 20. One head with the query
-# $t(\mu_a + \mu_b)$ of notebook 02 puts its outputs on the segment between $v_a = (-2, 0)$ and $v_b = (2, 0)$, piled up at
-# the two ends; the average, in the middle, is the rarest output of all. Your own queries join in once 4.1 is right.
+# Drawn at $t = 20$. All outputs of the one head lie on the segment from $v_a$ to $v_b$; read off the histogram how often
+# they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws are in it?
 
 # %% [markdown]
 # ### 4.3 What the output looks like
@@ -157,8 +162,8 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), ax=last)
 # *written · 1 point · 6 min*
 #
 # **Given** your queries of 4.2. **Show** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
-# what each head does with $\varepsilon$, why this differs from one head, and what happens in the draws with
-# $\varepsilon < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
+# what each head does with $\epsilon$, why this differs from one head, and what happens in the draws with
+# $\epsilon < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
 # they are.
 
 # %% [markdown] written="4.3"
@@ -170,15 +175,16 @@ noise = rng.normal(size=4000)
 
 def draw(t, variance):
     eps = 1 + sqrt(variance) * noise
-    samples = {name: weights_over(eps, t * queries)[:, a] for name, queries in designs.items()}
-    plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
+    samples = {name: weights_over(eps, t * scores)[:, a] for name, scores in designs.items()}
+    ax = plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
+    ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend
 
 
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Move $t$ and the variance. Longer queries make one head switch more sharply. This picture keeps the draws with
-# $\varepsilon < 0$: look for them in the left-hand bars of a design that is otherwise right.
+# Move $t$ and the variance. *Predict:* do longer queries help one head? This picture keeps the draws with
+# $\epsilon < 0$: look for them in the left-hand bars of a design that is otherwise right.
 
 # %% [markdown]
 # ### 4.4 Every key of random length
@@ -204,34 +210,35 @@ check("4.4", scaled_two_head_queries)
 
 
 # %%
-def share_near(queries, variance):
-    """How often the weights are within 0.1 of one half each, every key of random length."""
-    lengths = 1 + sqrt(variance) * rng.normal(size=(4000, n, 1))
-    weights = np.mean([softmax(lengths * means @ q / 4) for q in queries], axis=0)  # sqrt(16) = 4
-    return (np.abs(weights - np.eye(n)[[a, b]].mean(0)).sum(-1) < 0.1).mean()
+def share_near(scores, variance):
+    """How often the weights are within 0.1 of one half each; scores on the means, (H, n)."""
+    lengths = 1 + sqrt(variance) * rng.normal(size=(4000, 1, n))
+    weights = softmax(lengths * scores).mean(1)  # (4000, n)
+    return (np.abs(weights - designs["one head"] / 2).sum(-1) < 0.1).mean()
 
 
 variances = np.array([0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 1.0])
-scaled = {"one head": [120 * (means[a] + means[b])]}
+scaled = {"one head": 30 * designs["one head"]}
 if check("4.4", scaled_two_head_queries):
-    scaled["your two heads"] = [np.ravel(q) for q in scaled_two_head_queries(means, a, b)]
-series = {name: [share_near(pair, v) for v in variances] for name, pair in scaled.items()}
-plots.curves(
-    variances, series, xlabel="variance of the lengths", ylabel="share of good draws", log="x"
-)
+    pair = np.array([np.ravel(query) for query in scaled_two_head_queries(means, a, b)])
+    scaled["your two heads"] = pair @ means.T / sqrt(16)  # d = 16
+series = {name: [share_near(scores, v) for v in variances] for name, scores in scaled.items()}
+label = {"xlabel": "variance of the lengths", "ylabel": "share of good draws"}
+plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
-# All draws are counted here, also those with negative lengths. One head is lost as soon as the lengths differ by a
-# few per cent, because two random lengths hardly ever tie.
+# All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
+# lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
+# gives the average here too, and that two are another way to get it. The curve says no.
 
 # %% [markdown]
 # ### 4.5 How far the variance falls
 #
 # *derive · 1 point · 8 min*
 #
-# **Given** orthonormal values, $\varepsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
+# **Given** orthonormal values, $\epsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
 # $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
-# pair of heads let one be constant and the other return $v_a$ whenever $\varepsilon > 0$, with probability
+# pair of heads let one be constant and the other return $v_a$ whenever $\epsilon > 0$, with probability
 # $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and else the mean of the other values, at squared distance
 # $\frac n{n-1}$ from $v_a$.
 #
@@ -254,16 +261,16 @@ ratio
 check("4.5", ratio)
 
 # %% [markdown]
-# That was the limit of long queries. On the way there, the variance of the weight on $v_a$ has an exact law for one head
-# (its score difference is normal, notebook 03), drawn here beside the simulation with a band of 99% confidence.
+# That was the limit of long queries. On the way there, the variance of the weight on $v_a$ is an integral over
+# $\epsilon$. For one head it is drawn below, beside the simulation with a band of 99% confidence. *Predict:* does it
+# fall as $t$ grows?
 
 # %%
-lengths, z = np.geomspace(2, 200, 14), np.linspace(-8, 8, 40_001)
-density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
-odds = [t * z / sqrt(2) - np.log(1 + (n - 2) * np.exp(-t)) for t in lengths]  # a against the rest
-law = [(1 + np.tanh(x / 2)) / 2 for x in odds]  # the logistic function
-exact = np.array([density @ (w - density @ w) ** 2 for w in law])
-runs = {f"-{k}": [weights_over(eps, t * q)[:, a] for t in lengths] for k, q in designs.items()}
+lengths, grid = np.geomspace(2, 200, 14), np.linspace(-4, 6, 20_001)
+density = np.exp(-((grid - 1) ** 2))  # of ε, up to a factor
+law = [weights_over(grid, t * designs["one head"])[:, a] for t in lengths]
+exact = np.array([np.cov(w, aweights=density, ddof=0) for w in law])
+runs = {f"-{k}": [weights_over(eps, t * s)[:, a] for t in lengths] for k, s in designs.items()}
 spread = {name: [w.var() for w in weights] for name, weights in runs.items()}
 error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(len(w)) for w in runs["-one head"]]
 
@@ -291,8 +298,8 @@ plots.curves(lengths, fails | {"one over t": 1 / lengths}, log="xy", ax=right, *
 
 # %%
 one = 20 * designs["one head"]
-for name, queries in designs.items():
-    share = weights_over(eps, 20 * queries)[:, a].var() / weights_over(eps, one)[:, a].var()
+for name, scores in designs.items():
+    share = weights_over(eps, 20 * scores)[:, a].var() / weights_over(eps, one)[:, a].var()
     print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
 
 # %% [markdown]
@@ -301,9 +308,9 @@ for name, queries in designs.items():
 # with $c = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
 
 # %%
-for name, queries in designs.items():
-    stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * queries)[:, a].round(3)
-    good = (np.abs(weights_over(eps, 20 * queries)[:, a] - 0.5) < 0.05).mean()
+for name, scores in designs.items():
+    stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * scores)[:, a].round(3)
+    good = (np.abs(weights_over(eps, 20 * scores)[:, a] - 0.5) < 0.05).mean()
     print(f"{name}: weight on v_a at ε = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
 for length in (1.0, 0.1, -0.5):
     print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
@@ -311,13 +318,13 @@ for length in (1.0, 0.1, -0.5):
 # %% [markdown]
 # ## Going further: where a head is nervous
 #
-# A weight $w$ whose score is $q_a\varepsilon$ reacts to $\varepsilon$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
-# output's weight on $v_a$ by finite differences, and the density of $\varepsilon$ as a dashed line. One head is steepest,
+# A weight $w$ whose score is $q_a\epsilon$ reacts to $\epsilon$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
+# output's weight on $v_a$ by finite differences, and the density of $\epsilon$ as a dashed line. One head is steepest,
 # with slope $t/4$, where most draws fall; being steep is harmless only where hardly any draw falls.
 
 # %%
 grid = np.linspace(-1, 3, 801)
-slopes = {k: np.gradient(weights_over(grid, 20 * q)[:, a], grid) for k, q in designs.items()}
+slopes = {k: np.gradient(weights_over(grid, 20 * s)[:, a], grid) for k, s in designs.items()}
 steepest = grid[slopes["one head"].argmax()]
 print(f"one head is steepest at ε = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
 slopes["-density of ε"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)

@@ -42,8 +42,8 @@ rng = np.random.default_rng(5)
 # $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
 # \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
 #
-# Below, four tokens in the plane look at each other, first with no projections at all, then with a $Q$ that turns
-# every query by 90°.
+# Below, four tokens of equal length in the plane look at each other, first with no projections at all, then with a $Q$
+# that turns every query by 90°. *Predict:* at which token does the one at 30° look in each case?
 
 
 # %%
@@ -56,15 +56,14 @@ def self_attention(tokens, K, Q, V):
 angles = np.radians([0, 30, 120, 210])
 plane = 2 * np.c_[np.cos(angles), np.sin(angles)]  # (4, 2)
 same, turn = np.eye(2), np.array([[0.0, -1.0], [1.0, 0.0]])
-names = ["0°", "30°", "120°", "210°"]
-for ax, Q, title in zip(
-    plots.panels(2), (same, turn), ("no projections", "Q turns by 90°"), strict=True
-):
+names, titled = ["0°", "30°", "120°", "210°"], {"no projections": same, "Q turns by 90°": turn}
+for ax, (title, Q) in zip(plots.panels(2), titled.items(), strict=True):
     plots.attention_map(self_attention(plane, same, Q, same)[1], names, names, title=title, ax=ax)
 
 # %% [markdown]
 # Without projections a token looks at itself and its neighbours: it scores highest with what it resembles. With the
-# turned query the token at 30° looks at 120°, although the two have nothing in common. The values are untouched.
+# turned query the token at 30° looks at 120°, although the two are orthogonal. The values are untouched: $Q$ decides
+# where to look, not what is found there.
 
 # %% [markdown]
 # ## Three tokens
@@ -88,9 +87,10 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 #
 # *code · 2 points · 8 min*
 #
-# **Given** the tokens (2), used as their own keys, queries and values, and $\beta$ large. **Show** which vector $c_2$
-# tends to: as things are (`added=None`), after adding $u_d$ to $x_2$ (`added="d"`), after adding $u_c$ (`added="c"`).
-# **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers. The limit or the exact mixture both pass.
+# **Given** the tokens (2), used as their own keys, queries and values. **Show** to which combination of the $u$'s the
+# output $c_2$ comes ever closer as $\beta$ grows: as things are (`added=None`), after adding $u_d$ to $x_2$
+# (`added="d"`), after adding $u_c$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$
+# numbers. That combination and the exact mixture both pass.
 #
 # *Predict:* token 2 would like to learn $u_b$. Adding $u_d$ makes it resemble token 1, which knows. Does that help?
 
@@ -131,23 +131,22 @@ across, along = tokens[2] - tokens[0], tokens[[0, 2]].mean(0) - tokens[1]
 off = u_b - tokens[1] - (u_b - tokens[1]) @ along / (along @ along) * along
 view = np.array([axis / np.linalg.norm(axis) for axis in (across, along, off)]).T  # (4, 3)
 label = ("across", "from x₂ to the others", "off the triangle")
-for ax, (i, j) in zip(plots.panels(2, height=3.9), ((0, 1), (1, 2)), strict=True):
-    axes = {"xlabel": label[i], "ylabel": label[j], "ax": ax}
-    for name, points, colour, size in (
-        ("mixtures", mixtures @ tokens, 5, 8),
-        ("x₁, x₂, x₃", tokens, 0, 50),
-        ("u_b", u_b[None], 1, 80),
-    ):
+clouds = {"mixtures": (mixtures @ tokens, 5, 8), "x₁, x₂, x₃": (tokens, 0, 50)}
+clouds["u_b"] = (u_b[None], 1, 80)
+sides = {"from the front": (0, 1), "from the edge": (1, 2)}
+for ax, (title, (i, j)) in zip(plots.panels(2, height=3.9), sides.items(), strict=True):
+    for name, (points, colour, size) in clouds.items():
         places = (points - tokens[1]) @ view[:, [i, j]]
-        plots.scatter(places, label=name, colour=colour, size=size, **axes)
+        style = {"xlabel": label[i], "ylabel": label[j], "title": title, "label": name}
+        plots.scatter(places, colour=colour, size=size, ax=ax, **style)
     ax.set(aspect="equal", ylim=(-0.15, 1.75))
 for added in (None, "d"):
     gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
     print(f"added {added!s:4}  nearest of 4,000 mixtures to u_b: {gaps.min():.2f} lengths")
 
 # %% [markdown]
-# Left, the triangle of all mixtures from the front; right, from its edge. Whatever the weights, the output is somewhere
-# on this triangle. Where is $u_b$? And does adding $u_d$ to $x_2$ bring the triangle nearer?
+# Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
+# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two lines above count.
 
 # %% [markdown]
 # ### 5.3 Three matrices
@@ -190,18 +189,19 @@ if check("5.3", projections):
     plots.explore(draw, beta=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# Columns say what is asked about, rows what comes out. The map shows your own design at work: as $\beta$ falls below one
-# the rows blur, because gaps between scores shrink with $\beta^2$.
+# Columns say what goes in, rows what comes out. The map shows your own design at work. Slide $\beta$ down: if your
+# scores are inner products of the $u$'s, their gaps shrink with $\beta^2$ and the rows blur. *Predict* where.
 
 # %% [markdown]
 # ### 5.4 How exact
 #
 # *derive · 1 point · 8 min*
 #
-# **Given** a design whose values are $v = (u_b,\ 0,\ u_b - u_c)$, where query 2 scores $(\beta^2, 0, 0)$ and query 1
-# scores $(0, 0, \beta^2)$. One weight is then `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the others `far`. Along $u_b$
-# and $u_c$ the output $c_2$ misses $u_b$ by (near + far − 1) and (−far) lengths; $c_1$ misses $u_b - u_c$ by
-# (far + near − 1) and (1 − near).
+# **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
+# wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
+# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far`. Along $u_b$ and $u_c$ the output $c_2$ misses
+# $u_b$ by (near + far − 1) and (−far) times $\beta$; $c_1$ misses $u_b - u_c$ by (far + near − 1) and (1 − near) times
+# $\beta$.
 #
 # **Show** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
 # form in which $e^{\beta^2}$ occurs once.
@@ -226,11 +226,11 @@ check("5.4", error_2, error_1)
 # %%
 if check("5.4", error_2, error_1):
     lengths = np.linspace(0.1, 4, 40)
-    values = np.array([[1, 0], [0, 0], [1, -1]])  # along u_b and u_c, in units of beta
+    wanted = np.array([[1, 0], [1, -1], [0, 0]])  # by 2, by 1, by none; along u_b and u_c
     series = {}
-    for chain, winner, wanted, name in ((error_2, 0, [1, 0], "c₂"), (error_1, 2, [1, -1], "c₁")):
-        outputs = [softmax(x**2 * np.eye(3)[winner]) @ values - wanted for x in lengths]
-        series[f"{name} measured"] = lengths * np.linalg.norm(outputs, axis=1)
+    for k, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
+        outputs = softmax(np.outer(lengths**2, np.eye(3)[k])) @ wanted  # (40, 2)
+        series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[k], axis=1)
         series[f"-{name} closed form"] = sp.lambdify(beta, chain.end)(lengths)
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
@@ -300,12 +300,13 @@ print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
 
 # %% [markdown]
 # "The weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one, and the
-# values in 5.4 are not $u_b$ twice. And "the matrix $uv^\top$ sends $v$ to $u$": only after a division.
+# values in 5.4 are not $u_b$ twice: what token 2 wants, what token 1 wants, and zero. And "the matrix $uv^\top$ sends
+# $v$ to $u$": only after a division.
 
 # %%
-values = np.array([[1, 0], [0, 0], [1, -1]])  # u_b, 0, u_b - u_c, along u_b and u_c
-print("weights (1, 0, 1) sum to 2; they would give", np.array([1, 0, 1]) @ values)
-print("made to sum to one they would give", np.array([0.5, 0, 0.5]) @ values)
+values = np.array([[1, 0], [1, -1], [0, 0]])  # along u_b and u_c
+print("weight 1 on both sums to 2; it would give", np.array([1, 1, 0]) @ values)
+print("made to sum to one it would give", np.array([0.5, 0.5, 0]) @ values)
 print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4).tolist())
 print("length of u: 3, of (u v^T) v:", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
 

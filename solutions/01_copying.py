@@ -7,7 +7,7 @@
 #
 # After this notebook you can
 #
-# - **implement** attention weights that survive any score a computer can hold,
+# - **implement** attention weights that survive scores far beyond what `exp` can take,
 # - **derive** how much weight a key gets from its lead over the others, and how far the output is from a copy,
 # - **design** a query that copies a chosen value, and say how large it must be.
 
@@ -41,20 +41,22 @@ rng = np.random.default_rng(1)
 # $$\alpha_i = \frac{e^{s_i}}{\sum_{l=1}^{n} e^{s_l}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
 # Here it is on four keys, the scores left as they are (`scale=1.0`); later notebooks divide them by $\sqrt d$.
+# *Predict:* the query points along key 0, whose value is 1. What is the context when the query is 1, 4, 16 times
+# that key?
 
 # %%
 keys = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
 values = np.array([[1.0], [2.0], [3.0], [4.0]])
-contexts = {}
+groups = {}
 for length in (1, 4, 16):
     context, weights = attend(length * keys[:1], keys, values, scale=1.0)
-    contexts[f"query {length} k₀"] = weights[0]
+    groups[f"query {length} k₀"] = weights[0]
     print(f"query {length:2d} times key 0: context {context[0, 0]:.4f}")
-plots.bars(contexts, title="the same direction, three lengths")
+plots.bars(groups, title="the same direction, three lengths")
 
 # %% [markdown]
-# The direction never changes, and yet the output moves from a blend of everything to the first value alone. The
-# length of the query decides how sharply it looks.
+# The direction never changes, and yet the output moves from a blend of everything almost to the first value. The
+# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go.
 
 # %% [markdown]
 # ### 1.1 Weights from scores
@@ -64,8 +66,8 @@ plots.bars(contexts, title="the same direction, three lengths")
 # **Given** a query, keys, and a number `scale` that multiplies every score. **Show** the weights of equation (1).
 # **Form:** `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
-# They must be a distribution, positive and summing to one, for scores up to 10,000 in size, without overflow and
-# without a warning. *Predict first:* at which score does `np.exp` give infinity?
+# They must be a distribution, none negative and summing to one, for scores up to 10,000 in size, without overflow and
+# without a warning. *Predict first:* at which score does `np.exp` give infinity? Can a weight be exactly zero?
 
 
 # %% answer="1.1"
@@ -88,13 +90,13 @@ check("1.1", attention_weights)
 #
 # *derive · 1 point · 8 min*
 #
-# **Given** that key $j$ scores $s$, and that of the other $n-1$ keys the best scores exactly $\Delta$ less. Call the sum
-# of the others' exponentials $R = \sum_{i\ne j} e^{s_i}$; it lies between $e^{s-\Delta}$ (one rival at the gap, the
-# rest far below) and $(n-1)\,e^{s-\Delta}$ (all rivals at the gap).
+# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. Call the sum of
+# the rivals' exponentials $R = \sum_{i\ne j} e^{s_i}$. It is at most $(n-1)\,e^{s-\Delta}$, when all rivals are at the
+# gap, and at least $e^{s-\Delta}$, which it comes close to when all but one are far below.
 #
-# **Show** the smallest and the largest weight of key $j$ in terms of $\Delta$ and $n$ alone. **Form:** two chains,
-# `at_least` and `at_most`, each from the definition, at least two steps, the last one an inequality written as
-# `(">=", expression, reason)` or `("<=", expression, reason)`.
+# **Show** the best lower and the best upper bound on the weight of key $j$ in terms of $\Delta$ and $n$ alone.
+# **Form:** two chains, `at_least` and `at_most`, each from the definition, at least two steps, one of them an
+# inequality written as `(">=", expression, reason)` or `("<=", expression, reason)`.
 
 # %%
 s, gap, R = sp.symbols("s gap R", positive=True)
@@ -125,21 +127,22 @@ at_least
 check("1.2", at_least, at_most)
 
 # %% [markdown]
-# The picture draws both ends by brute force. *Predict:* how do the curves for 3, 30 and 3000 keys differ?
+# The picture draws the weight by brute force, with all rivals exactly at the gap. *Predict:* how do the curves for 1,
+# 10, 100 and 1000 rivals differ?
 
 # %%
 gaps = np.linspace(0, 14, 141)
 series = {}
-for count in (3, 30, 3000):
-    tied = [softmax(np.r_[x, np.zeros(count - 1)])[0] for x in gaps]
-    series[f"{count} keys, all rivals at the gap"] = np.array(tied)
-lone = np.array([softmax(np.r_[x, 0.0])[0] for x in gaps])
+for rivals in (1, 10, 100, 1000):
+    weights = softmax(np.c_[gaps, np.zeros((len(gaps), rivals))])  # (141, 1 + rivals)
+    series[f"rivals: {rivals}"] = weights[:, 0]
 label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that copying needs"}
-plots.curves(gaps, series | {"-one rival at the gap": lone}, **label)
+plots.curves(gaps, series, **label)
 
 # %% [markdown]
-# All the curves have the same shape, shifted: each factor of ten in the number of keys costs the same extra lead. A
-# gap of 5 is plenty against one rival and nothing against three thousand.
+# All the curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same
+# extra lead. A gap of 5 copies against one rival and fails against a thousand. If some of them are further below, the
+# weight lies between the curve for their number and the curve for one.
 
 # %% [markdown]
 # ### 1.3 Does it copy?
@@ -207,8 +210,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
 # The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything: what
-# counts is the score, a product of length and angle. Turn key 1 past the angle where its shadow on the query is
-# shorter than key 0, and key 0 wins again.
+# counts is the score, which knows lengths as well as the angle. Turn key 1 past the angle where its shadow on the query
+# is shorter than key 0, and key 0 wins again.
 
 # %% [markdown]
 # ### 1.5 How far from the copy
@@ -232,34 +235,34 @@ def copy_error_bound(gap, n, diameter):
 # %% check="1.5"
 check("1.5", copy_error_bound)
 
+# %% [markdown]
+# Fifteen hundred random settings with ten items, every other value at distance 1 from $v_j$; your bound joins in once
+# it is right. *Predict:* do the points touch it?
+
 # %%
 spread = rng.uniform(0, 12, 1500)  # the gap of each random trial
 scores = np.c_[spread, np.zeros(1500), -rng.exponential(2, (1500, 8))]  # (1500, 10)
 points = rng.normal(size=(1500, 10, 3))
 points /= np.linalg.norm(points, axis=-1, keepdims=True)
-points[:, 0] = 0  # v_j at the origin, every other value at distance 1
+points[:, 0] = 0  # v_j is the origin
 distance = np.linalg.norm(np.einsum("bn,bnd->bd", softmax(scores), points), axis=-1)
-ax = plots.scatter(np.c_[spread, distance], xlabel="gap", ylabel="distance of c from v_j", colour=5)
-tied = [softmax(np.r_[x, np.zeros(9)])[1:].sum() for x in gaps]
-plots.curves(
-    gaps,
-    {"all rivals tied, values on one side": tied},
-    xlabel="gap",
-    ylabel="distance of c from v_j",
-    log="y",
-    ax=ax,
-)
+label = {"xlabel": "gap", "ylabel": "distance of c from v_j"}
+ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, **label)
+ax.set(yscale="log", ylim=(1e-6, 3))
+if check("1.5", copy_error_bound):
+    bound = np.ravel([copy_error_bound(gap, 10, 1.0) for gap in gaps])
+    plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
 
 # %% [markdown]
-# Fifteen hundred random settings with ten items stay below the curve, which is a setting too: the worst one. In a
-# random one the rivals' values pull in different directions and partly cancel, so the bound is rarely reached.
+# Points and bound fall together, but no point gets there: in a random setting most rivals are lower than they may be,
+# and their values pull in different directions. Tight means that *some* setting gets there. Which one?
 
 # %% [markdown]
 # ### 1.6 How sharp is sharp enough
 #
 # *code · 1 point · 6 min*
 #
-# **Given** $n$ orthonormal keys in $d$ dimensions, scores *divided by* $\sqrt d$, and the query $c\,k_j$.
+# **Given** $n \ge 2$ orthonormal keys in $d$ dimensions, scores *divided by* $\sqrt d$, and the query $c\,k_j$.
 # **Show** the smallest $c$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the weight on the other keys.
 # **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
@@ -278,22 +281,17 @@ def copy_sharpness(n, d, epsilon):
 check("1.6", copy_sharpness)
 
 # %%
-sharpness = np.linspace(0, 60, 121)
+multiples = np.linspace(0, 120, 121)
 series = {}
-for d in (1, 16, 64):
-    left = [softmax(np.r_[c / np.sqrt(d), np.zeros(99)])[1:].sum() for c in sharpness]
-    series[f"d = {d}"] = np.array(left)
-plots.curves(
-    sharpness,
-    series,
-    xlabel="multiple c",
-    ylabel="weight left elsewhere",
-    log="y",
-    title="100 keys",
-)
+for d in (16, 64, 256):
+    scores = np.c_[multiples / np.sqrt(d), np.zeros((121, 15))]  # (121, 16)
+    series[f"d = {d}"] = softmax(scores)[:, 1:].sum(-1)
+label = {"xlabel": "multiple c", "ylabel": "weight left elsewhere", "title": "16 orthonormal keys"}
+plots.curves(multiples, series, **label)
+
 # %% [markdown]
-# The same query is sharp in one dimension and blurred in sixty-four. Division by the root of the width keeps random
-# scores in range (notebook 06 measures why), and whoever wants a copy has to pay it back.
+# The same query is sharp in 16 dimensions and blurred in 256; each curve is the one before, stretched twofold. Division
+# by the root of the width keeps random scores in range (notebook 06 measures why), and a copy has to pay it back.
 
 # %% [markdown]
 # ### 1.7 In your own words
@@ -304,16 +302,19 @@ plots.curves(
 # for the output to be almost $v_j$, and why this is called copying. **Form:** words; a formula is welcome, not needed.
 
 # %% [markdown] written="1.7"
-# The score of key $j$ must exceed **every** other score by a clear **difference**, and the more keys there are the
-# larger: about $\log n$ plus the logarithm of the accuracy wanted. Then $\alpha_j$ is almost one and the others
-# together almost nothing, so $c = \sum_i \alpha_i v_i$ is almost $v_j$. Of the values nothing is needed. It is called
-# copying because the output is the stored value itself, unchanged by the others, as if it had been read at an address.
+# The score of key $j$ must exceed **every** other score by a clear **difference**: $\log n + \log\frac1\varepsilon$ is
+# enough to leave a share $\varepsilon$ elsewhere, less if there are few serious rivals. Then $\alpha_j$ is almost one
+# and the others together almost nothing, so $c = \sum_i \alpha_i v_i$ is almost $v_j$: off by at most the leftover
+# times the distance of the farthest value. Nothing else is asked of the values. It is called copying because the output
+# is the stored value itself, unchanged by the others, as if it had been read at an address.
 
 # %% [markdown] rubric="1.7"
 # **Rubric.** ⅓ the score of $j$ leads all others by a *difference* (not a ratio, sign or angle) · ⅓ therefore the weight
 # is near one, the rest *together* near zero, or the dependence on $n$ · ⅓ the output is then that value unchanged;
-# values play no part. Not needed: $\varepsilon$, proofs. Common wrong reasons: the query is aligned with $k_j$ (length
-# counts too); the other keys oppose the query (neither needed nor enough); the key is "higher".
+# values play no part. Not needed: $\varepsilon$, proofs, the converse (a $v_j$ that is a mixture of other values can
+# come out without its weight). "Much larger" counts as a difference unless a ratio is meant. Common wrong reasons: the
+# query is aligned with $k_j$ (length counts too); the other keys oppose the query (neither needed nor enough); the
+# *key* is higher (its score is); the *data* are concentrated (the weights are).
 
 # %% [markdown]
 # ## Common mistakes
@@ -331,8 +332,8 @@ for claim, scores in claims.items():
     print(f"{claim:40} weight {softmax(np.array(scores))[0]:.3f}")
 
 # %% [markdown]
-# Nor are these conditions *needed*: below, every key agrees with the query, or every key opposes it, and the first
-# value is copied all the same.
+# Nor are these conditions *needed*: below, every key agrees with the query, or every key opposes it, or the ratio of
+# the scores is next to one, and the first value is copied all the same.
 
 # %%
 for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 990.0]):
@@ -341,30 +342,30 @@ for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 
 # %% [markdown]
 # "The query is aligned with the key" fails twice: a short aligned query hardly looks at all, and an aligned key loses
 # to a longer one at an angle. And one key can never be copied, whatever the query: one that lies between others.
+#
+# Last, "weights lie between 0 and 1, ends included": $e^s$ is *positive*, so with two keys or more no weight is ever 0
+# or 1. What prints as 0 or 1 has been rounded.
 
 # %%
-aligned = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
-longer = softmax(
-    np.array([[1.0, 0.0], [10 * np.cos(np.pi / 3), 10 * np.sin(np.pi / 3)]]) @ [1.0, 0.0]
-)[0]
-between = max(softmax(np.array([1.0, -1.0, 0.0]) * q)[2] for q in np.linspace(-50, 50, 2001))
-print(
-    f"aligned, but short: {aligned:.4f}   aligned, rival longer: {longer:.3f}   between two: {between:.4f}"
-)
+short = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
+longer = softmax(np.array([1.0, 10 * np.cos(np.pi / 3)]))[0]  # a rival at 60°, ten times as long
+between = max(softmax(q * np.array([1.0, -1.0, 0.0]))[2] for q in np.linspace(-50, 50, 2001))
+print(f"aligned, short: {short:.4f}   aligned, rival longer: {longer:.3f}   between: {between:.4f}")
+print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
 
 # %% [markdown]
 # ## Summary
 #
-# 1. Weights are a distribution fixed by score *differences* (1).
-# 2. One key takes nearly all the weight exactly when its lead beats the logarithm of the crowd.
-# 3. The output is then within a known distance of that key's value, whatever the values are.
+# 1. Weights are a distribution, fixed by score *differences* (1).
+# 2. A lead well above the logarithm of the number of rivals is always enough to take nearly all the weight.
+# 3. The output is then within a known distance of that key's value, wherever the other values are.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why does adding 100 to every score change nothing?
 # 2. Which is sharper: scores $(3, 1)$ or $(103, 102)$?
-# 3. How does the lead you need change when the number of keys is squared?
+# 3. How does the lead that is always enough change when the number of keys is squared?
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
 # 5. What must be true of $k_j$ for *some* query to copy it?
 #

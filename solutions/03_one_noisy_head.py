@@ -57,6 +57,7 @@ for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
     cloud_a, cloud_b = blur[0] + np.c_[stretch, 0 * stretch], blur[1] + [0, 1]
     plots.scatter(cloud_a, **axis, title=title, colour=0, label="k_a", ax=ax)
     plots.scatter(cloud_b, **axis, title=title, colour=1, label="k_b", ax=ax)
+    ax.set(xlim=(-1.5, 3.5), ylim=(-0.5, 2))
 backwards = np.mean(lengths < 0), math.erfc(1) / 2
 print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
 
@@ -70,9 +71,9 @@ print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".for
 # *code + written · 2 points · 8 min*
 #
 # **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Show** a
-# query, made from the means alone, whose output is almost always within 2% of the average of values $a$ and $b$.
-# **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and in words, **why it works**: what the noise does to
-# the scores, and how small $\nu$ must be.
+# query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
+# place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
+# in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
 #
 # The check draws keys with noise that fits the length of *your* query. *Predict:* does a longer query suffer more?
 
@@ -93,7 +94,7 @@ check("3.1", robust_query)
 # $\log n$ the two share the weight. A score is linear in its key: noise adds an independent
 # $\mathcal N(0, \nu\lVert q\rVert^2) = \mathcal N(0, 2\nu t^2)$ to each. The tie is kept if the noise of the *gap*,
 # variance $4\nu t^2$, is far below 1, and then the margin $t$ is safe as well. So $\nu$ must be small compared with
-# $1/t^2$, that is with $1/\log^2 n$; the dimension does not matter.
+# $1/t^2$, and since $t$ exceeds $\log n$, also with $1/\log^2 n$; the dimension does not matter.
 
 # %% [markdown] rubric="3.1"
 # **Rubric (1 point).** ⅓ with $k_i \approx \mu_i$ it is the tie of 02: equal scores on $a$, $b$, a margin over the rest ·
@@ -118,12 +119,17 @@ direction /= np.linalg.norm(direction)
 def draw(log_noise):
     for ax, length in zip(plots.panels(3, height=2.8, width=11.5), (10, 100, 1000), strict=True):
         gap = np.sqrt(10.0**log_noise) * (blur[0] - blur[1]) @ (length * direction)
-        share = {"5000 draws": 1 / (1 + np.exp(-gap))}
-        title = f"length {length}, variance of gap {gap.var():.3g}"
-        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
+        share = {f"variance of the gap {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
+        title = f"query of length {length}"
+        ax = plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
+        ax.set_ylim(top=1.25 * ax.get_ylim()[1])  # room for the legend
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
+
+# %% [markdown]
+# One noise, three fates: the short query keeps its tie, the middle one smears it over everything, the long one tosses a
+# coin. So "small" has no meaning without the query. Compared with what must $\nu$ be small? That is for 3.1 to say.
 
 # %% [markdown] only="solution"
 # For *any* query the gap $s_a - s_b$ has variance
@@ -246,7 +252,7 @@ check("3.4", behaviour, robust_query)
 # $t$ and the others at $0$. The gap $t(\epsilon - 1) \sim \mathcal N(0, t^2/2)$ has a spread of about $0.7\,t$, and a
 # gap of a few units already gives nearly all of the weight to one side. So when $\epsilon > 1$ the output is
 # almost $v_a$, when $\epsilon < 1$ almost $v_b$, half of the draws each; a mixture needs $|\epsilon - 1|$ of order $1/t$.
-# The mean over draws is still the average, but no single draw is. (A query with $q_a = q_b = 0$ that pushes the
+# The mean over draws is still the average, but hardly any single draw is. (A query with $q_a = q_b = 0$ that pushes the
 # others down multiplies $\epsilon$ by zero and answers A.)
 
 # %% [markdown] rubric="3.4"
@@ -255,8 +261,14 @@ check("3.4", behaviour, robust_query)
 # $v_b$, about half each (or, for a query tied at height 0: why nothing moves). Common wrong reasons: both keys are
 # random; the *longer* key wins ($\epsilon = -1.5$ is longer and loses); $c$ grows with $k_a$; it ends at "other values".
 
+# %% [markdown]
+# Once 3.4 passes, your own query meets both kinds of noise: four values in the plane, 500 outputs each, spread a little
+# across the segment from $v_a$ to $v_b$ to show how many there are.
+#
+# Below them comes the density of the weight, the slope of *your* law of 3.3. *Predict*, then slide $t$: where does one
+# hill become two? Then slide $n$: which of the two grows, and why?
+
 # %%
-# Your own query, once 3.4 passes. The outputs are spread sideways a little, to show how many there are.
 if check("3.4", behaviour, robust_query):
     values = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.5], [1.5, 0.0]])
     query = np.ravel(robust_query(np.eye(4), 0, 1))
@@ -265,8 +277,9 @@ if check("3.4", behaviour, robust_query):
         keys[:, 0, 0] *= stretch
         outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1)) * [1, -1]
         axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
-        plots.scatter(values, size=60, colour=6, label="values, v_a at (0, 0)", **axis)
+        plots.scatter(values, size=60, colour=6, label="v_a (0, 0), v_b (1, 1), two others", **axis)
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
+        ax.set_ylim(-0.2, 2.2)
 
 
 # %%
@@ -285,13 +298,11 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
-# The density of the weight above is the slope of *your* law. Slide $t$ past 2, then $n$.
-#
 # ## Is one head hopeless?
 #
 # You may read that one head is "not practical" against such noise. That is a statement about the tie at height $t$ over
 # zeros, not about every query. The softmax ignores a common shift of the scores on the *means*; the noise does not.
-# Slide the whole picture: scores $h$, $h$ on the means of $a$, $b$ and $h - 12$ on six others.
+# So move the whole picture: scores $h$, $h$ on the means of $a$, $b$ and $h - 12$ on six others. *Predict* the best $h$.
 
 # %%
 shifts = np.linspace(-12, 12, 49)
@@ -300,9 +311,9 @@ label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one ha
 plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
-# At height zero the length of $k_a$ is multiplied by nothing, and every draw is an average. The price: such a query
-# needs the means of *all* other keys and is longer the more there are, and it fails when those keys change sign too,
-# as they may in the next question.
+# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit higher or lower most
+# draws are not. The price: such a query needs the means of *all* other keys and is longer the more there are, and it
+# fails when those keys change sign too, as they may in the next question.
 
 # %% [markdown]
 # ### 3.5 Every key of random length
@@ -371,19 +382,17 @@ if check("3.5", noisy_gap_variance):
     print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
 
 # %% [markdown]
-# The *mean over draws* is the average. A draw is not: it is within a tenth of it in about one case in forty. The mean of
-# a softmax is not the softmax of a mean, and neither is a typical draw.
+# The *mean over draws* is the average. A draw is not: the weight is within a tenth of one half in about one case in
+# forty. The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is.
 
 # %% [markdown]
 # ## Going further
 #
-# Optional. **Hopfield networks.** Let the values be the keys and feed the output back:
-# $p \leftarrow 1/(1 + e^{-b(2p - 1)})$. The average of two patterns is stable until $b = 2$. The peaks of a density whose
-# log-odds are normal with mean 0 and variance $b$ solve the same equation: they split at the same place. Which $t$ is
-# that?
+# Optional. **A memory that makes up its mind.** In a Hopfield network the values are the keys, and $b$ times the output is
+# the next query. Started at a mixture, share $p$ of one pattern and $1 - p$ of another, one round gives
+# $p \leftarrow 1/(1 + e^{-b(2p - 1)})$. *Predict:* does a start at 0.51 fall back to the average, or run to one pattern?
 #
-# **QK-norm.** Normalising the keys turns every length into a sign. Is the average safe then? The last line of the common
-# mistakes counts.
+# The peaks of a density whose log-odds are normal, mean 0 and variance $b$, solve the same equation.
 
 # %%
 strengths = np.linspace(1, 5, 161)
@@ -398,9 +407,14 @@ series = {"average fed back, started at 0.51": p, "-peak of the density": peaks}
 plots.curves(strengths, series, xlabel="strength b", ylabel="where it ends", title="the same fork")
 
 # %% [markdown]
+# Up to $b = 2$ the average is stable, beyond it a hundredth of a lead decides; at the same place the one peak of the
+# density becomes two. Which $t$ is that in 3.3, for $n = 2$?
+
+# %% [markdown]
 # ## Common mistakes
 #
-# Each claim is often written down; each is run here, and the number refutes it.
+# Each claim is often written down; each is run here, and the number refutes it. The last is about *QK-norm*, a common
+# remedy: keys are normalised before they are compared, which turns every length into a sign.
 
 
 # %%

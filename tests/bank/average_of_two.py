@@ -95,7 +95,7 @@ def halve(n, d, epsilon, scaled):
 
 RIGHT = {
     "2.1": {
-        "everything but B": lambda A, B: np.eye(len(A)) - B @ B.T,
+        "everything but B (002-4)": lambda A, B: np.eye(len(A)) - B @ B.T,
         "pseudo-inverse": lambda A, B: A @ np.linalg.pinv(A),
         "normal equations": lambda A, B: A @ np.linalg.solve(A.T @ A, A.T),
         "sum of outer products": lambda A, B: sum(np.outer(x, x) for x in A.T),
@@ -146,6 +146,9 @@ RIGHT = {
         "a NumPy number": lambda n, d, e, scaled: (
             np.sqrt(d if scaled else 1) * np.log((n - 2) * (1 / e - 1) / 2)
         ),
+        "refuses more orthonormal keys than dimensions": lambda n, d, e, scaled: (
+            sharp()(n, d, e, scaled) if n <= d else 1 / 0
+        ),
     },
 }
 
@@ -162,6 +165,7 @@ WRONG = {
         "twice": (lambda A, B: 2 * A @ A.T, "times 2"),
         "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "with length 0.5"),
         "zero": (lambda A, B: 0 * A @ A.T, "everything is sent to zero"),
+        "one column": (lambda A, B: np.outer(A[:, 0], A[:, 0]), "only 1 comes back"),
         "random": (lambda A, B: np.ones((len(A), len(A))), "differs from A by"),
         "only when it fills the space": (
             lambda A, B: np.linalg.inv(np.c_[A, B]),
@@ -212,6 +216,10 @@ WRONG = {
     "2.4": {
         "the score (003-3)": (lambda t, n: t, "that is the score"),
         "counted twice": (lambda t, n: np.exp(t) / (2 * np.exp(t) + n), "counted twice"),
+        "counted once too often": (
+            lambda t, n: np.exp(t) / (2 * np.exp(t) + n - 1),
+            "one key is counted twice",
+        ),
         "the limit": (lambda t, n: 0.5, "only the limit"),
         "one winner": (lambda t, n: softmax(np.r_[t, np.zeros(n - 1)])[0], "one winner"),
         "another key's": (lambda t, n: 1 / (2 * np.exp(t) + n - 2), "one of the other keys"),
@@ -220,6 +228,13 @@ WRONG = {
         "below the line (004-3)": (lambda t, n: 1 / (2 * np.exp(t)), "below the line"),
         "overflow, silent": (overflowing, "average_weight(1000, 50) contains nan"),
         "overflow, loud": (lambda t, n: 1 / (2 + (n - 2) * math.exp(-t)), "OverflowError"),
+        "zero over zero": (
+            lambda t, n: (
+                math.exp(t - max(t, 0))
+                / (2 * math.exp(t - max(t, 0)) + (n - 2) * math.exp(-max(t, 0)))
+            ),
+            "average_weight(-1000, 2): your code stopped with ZeroDivisionError",
+        ),
         "overflow, warned": (lambda t, n: 1 / (2 + (n - 2) * np.exp(-t)), "it warns"),
         "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
     },
@@ -229,6 +244,10 @@ WRONG = {
         "always sqrt(d)": (sharp(plain=math.sqrt), "not divided by it"),
         "one winner": (sharp(inside=lambda n, e: (n - 1) * (1 - e) / e), "one key wins alone"),
         "n for n - 2": (sharp(inside=lambda n, e: n * (1 - e) / (2 * e)), "among the others"),
+        "n - 1 for n - 2": (
+            sharp(inside=lambda n, e: (n - 1) * (1 - e) / (2 * e)),
+            "one of the two",
+        ),
         "a half lost": (sharp(inside=lambda n, e: (n - 2) * (1 - e) / e), "factor of two"),
         "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "not the smallest"),
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),

@@ -85,6 +85,14 @@ def with_common_shift(keys, j):
     return np.linalg.pinv(keys) @ (15 * np.eye(len(keys))[j] + 3.0)
 
 
+def uphill(keys, j):
+    """Towards key j and away from what is looked at now, until almost nothing else is."""
+    query = np.zeros(keys.shape[1])
+    while softmax(keys @ query)[j] < 0.995:
+        query += 100 * (keys[j] - softmax(keys @ query) @ keys) / np.linalg.norm(keys) ** 2
+    return query
+
+
 def margin(scores, j):
     return scores[j] - np.delete(scores, j).max()
 
@@ -125,6 +133,9 @@ RIGHT = {
         ),
         "sum of exponentials": (lambda scores, j: np.exp(scores - scores[j]).sum() < 1.05,),
         "zero or one": (lambda scores, j: int(softmax(scores)[j] > 0.9),),
+        "the logarithm of the weight": (
+            lambda scores, j: scores[j] - np.logaddexp.reduce(scores) > -0.01,
+        ),
     },
     "1.4": {
         "dual basis": (dual(20),),
@@ -132,6 +143,7 @@ RIGHT = {
         "perpendicular part": (perpendicular,),
         "Gram matrix, as a column": (lambda keys, j: gram(keys, j)[:, None],),
         "all scores shifted": (with_common_shift,),
+        "step by step uphill": (uphill,),
         "a list": (lambda keys, j: list(gram(keys, j)),),
     },
     "1.5": {
@@ -146,6 +158,9 @@ RIGHT = {
             lambda n, d, e: halve(
                 lambda c: softmax(np.r_[c / d**0.5, np.zeros(n - 1)])[1:].sum() - e
             ),
+        ),
+        "refuses more orthonormal keys than dimensions": (
+            lambda n, d, e: sharp()(n, d, e) if n <= d else 1 / 0,
         ),
     },
 }
@@ -182,6 +197,11 @@ WRONG = {
         "uniform": (lambda q, k, scale=1.0: np.full(len(k), 1 / len(k)), "same weight"),
         "base two": (lambda q, k, scale=1.0: softmax(scale * k @ q * np.log(2)), "log-ratio"),
         "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
+        "clipped": (
+            lambda q, k, scale=1.0: softmax(np.clip(scale * k @ q, -700, 700)),
+            "differ by 8.63e+03, but the log-ratio of their weights is 0.",
+        ),
+        "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
         "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),
     },
     "1.2": {
@@ -214,6 +234,10 @@ WRONG = {
         "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
         "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
         "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
+        "overflow": (
+            lambda s, j: naive(np.ones(1), s[:, None])[j] > 0.99,
+            "a large score overflows",
+        ),
         "always": (lambda s, j: True, "yes every time"),
         "never": (lambda s, j: False, "no every time"),
         "a weight": (lambda s, j: softmax(s)[j], "True or False"),
@@ -227,6 +251,10 @@ WRONG = {
         "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),
         "infinite": (lambda keys, j: keys[j] * np.inf, "infinity"),
         "key 0 always": (lambda keys, j: dual(20)(keys, 0), "so the weight on key j"),
+        "away from the mean key": (
+            lambda keys, j: 100 * (keys[j] - keys.mean(0)),
+            "so the weight on key j",
+        ),
     },
     "1.5": {
         "one rival": (bound(lambda gap, n: np.exp(-gap)), "one rival"),
@@ -241,12 +269,17 @@ WRONG = {
         ),
         "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "true here but not tight"),
         "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
+        "values in random directions": (
+            lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
+            "can be 1.373 away, and your bound is 0.4576",
+        ),
         "a string": (lambda gap, n, D: "small", "is text"),
     },
     "1.6": {
         "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not made up for"),
         "d for sqrt(d)": (sharp(lambda d: d), "only sqrt(d) divides"),
         "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
+        "n for n - 1": (sharp(inside=lambda n, e: n * (1 - e) / e), "among its own rivals"),
         "not the smallest": (sharp(inside=lambda n, e: n / e), "not the smallest"),
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
         "nan": (lambda n, d, e: np.log(-1.0), "nan"),

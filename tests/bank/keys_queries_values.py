@@ -169,6 +169,13 @@ RIGHT = {
         "look up by address": (route,),
         "keys without contents": (route_by_addresses,),
         "other signs, scales and v_2": (route_with_turned_signs,),
+        "token 3 asks as well": (
+            lambda a, c, d, content: (
+                np.eye(len(a)),
+                unit(d, a) + unit(c, d) + unit(a, c),
+                content @ content.T,
+            ),
+        ),
     },
 }
 
@@ -205,6 +212,11 @@ WRONG = {
             with_parts(V=lambda *u: standard_v(*u) * (u[0] @ u[0])),
             "100 times too large",
         ),
+        "V normalised by the length once": (
+            with_parts(V=lambda *u: standard_v(*u) * np.linalg.norm(u[0])),
+            "10 times too large: |v|^2 is",
+        ),
+        "half of V": (with_parts(V=lambda *u: standard_v(*u) / 2), "hands over half"),
         "V is the identity": (with_parts(V=lambda a, *u: np.eye(len(a))), "u_d through"),
         "K = Q = I with the V of the handout's hint": (
             with_parts(Q=lambda a, *u: np.eye(len(a))),
@@ -275,6 +287,14 @@ WRONG = {
         "V is the identity": (
             lambda *u: (*route(*u)[:2], np.eye(len(u[0]))),
             "lets u_c or u_d through",
+        ),
+        "a part of the content": (
+            lambda *u: (*route(*u)[:2], np.outer(u[3][:, 0], u[3][:, 0])),
+            "does not hand over all",
+        ),
+        "token 1 asks for nothing": (
+            lambda a, c, d, content: (np.eye(len(a)), unit(d, a), content @ content.T),
+            "from x_3's",
         ),
         "Q transposed": (
             lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),

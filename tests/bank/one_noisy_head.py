@@ -236,6 +236,10 @@ WRONG = {
         "root twice": (law(lambda t: t * t / 2**0.5), "root is taken twice"),
         "others left out (000-5)": (law(rivals=lambda t, n: t), "left out"),
         "the other tail": (law(turn=-1), "*above* w"),
+        "others pull upwards": (
+            law(rivals=lambda t, n: 2 * t - crowd(t, n)),
+            "is 0.03194, the measured chance 0.76",
+        ),
         "uniform": (lambda w, t, n: w, "this is w itself"),
         "a density": (
             lambda w, t, n: math.exp(-((math.log(w / (1 - w)) / t) ** 2)) / (t * w * (1 - w)),
@@ -275,6 +279,8 @@ WRONG = {
         "one key": (lambda beta, c, d: beta * c**2 / d, "not one"),
         "doubled again": (lambda beta, c, d: 4 * beta * c**2 / d, "not doubled again"),
         "beta squared": (lambda beta, c, d: 2 * beta**2 * c**2 / d, "already a variance"),
+        "beta rooted": (lambda beta, c, d: 2 * beta**0.5 * c**2 / d, "not to be rooted"),
+        "the mean square": (lambda beta, c, d: 2 * (1 + beta) * c**2 / d, "drops out"),
         "c not squared": (lambda beta, c, d: 2 * beta * c / d, "by its square"),
         "deviation": (lambda beta, c, d: math.sqrt(2 * beta / d) * c, "standard deviation"),
         "the mean (003-7)": (lambda beta, c, d: 0.0, "mean of the gap"),

@@ -166,6 +166,10 @@ WRONG = {
     },
     "4.2": {
         "equal queries (002-8)": (same_query(20), "both heads got the same query"),
+        "the same direction, one twice as long": (
+            lambda m, a, b: (20 * (m[a] + m[b]), 40 * (m[a] + m[b])),
+            "same noise: with 10 keys, over 3,685 draws, the weight on v_a was below 0.1 in 41%",
+        ),
         "shares 0.9 and 0.1": (split(0.9), "is the restless one"),
         "right but short": (one_each(8), "ten times as long gives"),
         "both heads on a": (lambda m, a, b: (20 * m[a],) * 2, "the same target"),
@@ -176,6 +180,7 @@ WRONG = {
         "divided once more": (scaled(one_each(0.5)), "multiply both queries by at least"),
         "same query twice": (scaled(same_query(30)), "a tie that two random lengths break"),
         "pushes the others down": (scaled(push_down), "had changed its sign"),
+        "pushes the rest down twice": (scaled(push_down_the_rest_twice), "in 35% a key other than"),
         "shares 0.9 and 0.1": (scaled(split(0.9)), "the weight on v_a had standard deviation"),
         "both heads on a": (scaled(lambda m, a, b: (20 * m[a],) * 2), "the same target"),
     },

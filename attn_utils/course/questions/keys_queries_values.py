@@ -131,6 +131,8 @@ def _mended(triple, misses, size):
         f"V is {size**2:g} times too large: (u v^T) v = u |v|^2, and |v|^2 = {size**2:g}": (
             (K, Q, V / size**2)
         ),
+        f"V is {size:g} times too large: |v|^2 is the length times itself": (K, Q, V / size),
+        "V hands over half of what it should": (K, Q, 2 * V),
         "right directions, but neither V nor the gap of the scores has the right size": (
             (K, 400 * Q, V / size**2)
         ),
@@ -254,9 +256,13 @@ def _why_not_routed(addresses, content, carried, triple, relative):
     if np.allclose(weights, 1 / 3):
         return f"all scores are equal, so every output is the same mixture: {rows}."
     through = np.linalg.norm(addresses @ triple[2].T, axis=1)[1:].max()
-    if min(weights[0, 2], weights[1, 0]) > 0.99 and through > 1e-6:
-        return f"the tokens look where they should, but V lets u_c or u_d through: {rows}."
-    return f"c_2 is {np.linalg.norm(context[1] - y):.3g} away from what x_1 carries: {rows}."
+    if min(weights[0, 2], weights[1, 0]) > 0.99:
+        what = (
+            "lets u_c or u_d through" if through > 1e-6 else "does not hand over all of a content"
+        )
+        return f"the tokens look where they should, but V {what}: {rows}."
+    off_2, off_1 = np.linalg.norm(context[[1, 0]] - carried, axis=1)
+    return f"c_2 is {off_2:.3g} away from what x_1 carries, c_1 {off_1:.3g} from x_3's: {rows}."
 
 
 QUESTIONS = (

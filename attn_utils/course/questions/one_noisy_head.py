@@ -84,7 +84,7 @@ def _chance(w, t, n, *, variance=0.5):
 
 def cdf_is_exact(rng, weight_cdf):
     """3.3: within 0.005 of the chance found by following the weight as the key grows."""
-    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.5, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
+    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.4, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
     settings += [(0.7, 0.5, 3), (0.2, 20.0, 1000), (0.6, 1000.0, 50)]
     settings += [
         (float(rng.uniform(0.02, 0.98)), float(rng.uniform(0.3, 12)), int(rng.integers(2, 60)))
@@ -209,7 +209,7 @@ def _gap_variance(rng, beta, c, d):
 
 def variance_of_gap(rng, noisy_gap_variance):
     """3.5: the variance of the difference of the two scores, in the length of both keys."""
-    settings = [(0.25, 80.0, 16), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
+    settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
     for beta, c, d in settings:
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
         found = number(noisy_gap_variance(beta, c, d), call)
@@ -226,6 +226,8 @@ def _why_not_variance(found, true, beta, c, d, call):
         ("both keys are random, not one", true / 2),
         ("both keys are random with variance beta each, their sum is not doubled again", true * 2),
         ("beta is already a variance", true * beta),
+        ("beta is a variance and not to be rooted", true / math.sqrt(beta)),
+        ("the mean of a length drops out of a variance", true * (1 + beta) / beta),
         ("a factor multiplies a variance by its square", true / c),
         ("that is the standard deviation", math.sqrt(true)),
         ("that is the mean of the gap; asked is its variance", 0.0),
@@ -249,7 +251,7 @@ QUESTIONS = (
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
             "If the noise were exactly zero, which question of 02 would this be?",
-            "A score is linear in its key: by how much does noise of size sqrt(alpha) move it?",
+            "A score is linear in its key: by how much does noise of variance nu move it?",
             "For the written part: compare the noise in a score with the margin, and in the tie with 1.",
         ),
     ),

@@ -131,7 +131,7 @@ def _why_not_robust(keys, pair, a, b):
         )
     heads = _heads(keys, pair)
     low, high = (heads.mean(0)[:, a] < 0.1).mean(), (heads.mean(0)[:, a] > 0.9).mean()
-    if np.allclose(*pair):
+    if _parallel(*pair):
         return (
             f"both heads got the same query, so both follow the same noise: {setting} the weight on "
             f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
@@ -142,6 +142,11 @@ def _why_not_robust(keys, pair, a, b):
         f"right on the means, but {setting} only {share:.0%} were near the average. Head {k + 1} is "
         f"the restless one: its weight on v_a has standard deviation {spread[k]:.2f}."
     )
+
+
+def _parallel(first, second):
+    """Whether two queries are the same up to their length."""
+    return first @ second > (1 - 1e-9) * np.linalg.norm(first) * np.linalg.norm(second)
 
 
 def scaled_heads_survive(rng, scaled_two_head_queries):
@@ -185,8 +190,6 @@ def _why_not_routed(keys, lengths, pair, a, b):
     fact = (
         f"with {keys.shape[1]} keys only {share:.0%} of {len(keys):,} draws were near the average"
     )
-    if np.allclose(*pair):
-        return f"both heads got the same query, a tie that two random lengths break: {fact}."
     weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
     others = np.delete(np.arange(keys.shape[1]), [a, b])
     strayed = weights[:, others].sum(1) > NEAR
@@ -196,6 +199,8 @@ def _why_not_routed(keys, lengths, pair, a, b):
             f"{fact}: in {(strayed & flipped).mean():.0%} a key other than a and b had changed its "
             "sign, and a query that pushes such a key down lifts it up then."
         )
+    if _parallel(*pair):
+        return f"both heads got the same query, a tie that two random lengths break: {fact}."
     return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
 
 
