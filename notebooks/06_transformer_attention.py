@@ -13,8 +13,6 @@
 # - **show** by a gradient whether a mask leaks, and **derive** what the layer costs.
 
 # %%
-import warnings
-
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -113,6 +111,8 @@ def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 check("6.2", scores)
 
 # %%
+import warnings
+
 cube = torch.randn(4, 4, 4, requires_grad=True)  # B = T = d: every product fits, whatever it means
 with warnings.catch_warnings(action="ignore"):  # torch does warn
     turned, wrong = torch.zeros(2, 3, 4).T.shape, cube @ cube.T
@@ -146,11 +146,6 @@ def attend(q, k, v, mask):
 
 # %% check="6.3"
 check("6.3", attend)
-
-# %%
-if check("6.3", attend):
-    fast, _ = attend(x, x, x, torch.ones(5, 5, dtype=torch.bool))
-    print("agrees with the loop:", torch.allclose(fast, slow))
 
 # %% [markdown]
 # ### 6.4 No look ahead
@@ -198,8 +193,9 @@ ways = {
     "zeroed after the softmax": lambda z: (compare(z).softmax(-1) * past) @ z,
     "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
+names = {"rows": [f"$c_{t}$" for t in range(5)], "columns": [f"$x_{s}$" for s in range(5)]}
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
-    plots.matrix(reach(layer), title=name, ax=ax)
+    plots.matrix(reach(layer), **names, title=name, ax=ax)
 print({name: f"{reach(layer).triu(1).max():.2f}" for name, layer in ways.items()})
 
 # %% [markdown]
@@ -291,28 +287,23 @@ check("6.6", CausalSelfAttention)
 # ## Beside PyTorch's own
 #
 # `attn_utils.layers` has the course's twin of your class; it also shows its weights. Under copied weights its outputs
-# and gradients equal those of `nn.MultiheadAttention`, *if* the projections are stacked in the order query, key, value, the batch comes first, and
-# the mask says True = hidden. Predict what each of these does when it is the other way round.
+# and gradients equal those of `nn.MultiheadAttention`, *if* the projections are stacked in the order query, key, value,
+# the batch comes first, and the mask says True = hidden. Predict what the last two do when they are the other way round.
 
 # %%
 torch.manual_seed(0)
 ours, theirs = layers.CausalSelfAttention(12, 3), nn.MultiheadAttention(12, 3, batch_first=True)
-parts = (ours.query, ours.key, ours.value)
-theirs.in_proj_weight.data = torch.cat([part.weight for part in parts]).detach()
-theirs.in_proj_bias.data = torch.cat([part.bias for part in parts]).detach()
-theirs.out_proj.load_state_dict(ours.out.state_dict())
-
-
-def agree(y, other, leaf):
-    slopes = [torch.autograd.grad(out.square().sum(), leaf)[0] for out in (y, other)]
-    return torch.allclose(y, other) and torch.allclose(*slopes)
-
-
+parts = [part.state_dict() for part in (ours.query, ours.key, ours.value)]
+copied = {f"in_proj_{kind}": torch.cat([p[kind] for p in parts]) for kind in ("weight", "bias")}
+copied |= {f"out_proj.{kind}": value for kind, value in ours.out.state_dict().items()}
+theirs.load_state_dict(copied)
 z = torch.randn(2, 5, 12, requires_grad=True)
-print("equal to the module:", agree(ours(z), theirs(z, z, z, attn_mask=~past)[0], z))
-z = torch.randn(3, 2, 3, 5, 4, requires_grad=True)  # queries, keys, values: (B, H, T, d) each
-fused = F.scaled_dot_product_attention(*z, is_causal=True)
-print("equal to the fused kernel:", agree(attn_utils.attend(*z, causal=True)[0], fused, z))
+pair = ours(z), theirs(z, z, z, attn_mask=~past)[0]
+slopes = [torch.autograd.grad(y.square().sum(), z)[0] for y in pair]
+print("the module: outputs equal,", torch.allclose(*pair), "| gradients,", torch.allclose(*slopes))
+fused = F.scaled_dot_product_attention(x, x, x)
+print("loop, course and fused kernel equal:", torch.allclose(slow, fused), end=" ")
+print(torch.allclose(slow, attn_utils.attend(x, x, x)[0]))
 
 # %% tags=["nbval-ignore-output"]
 module, swapped = nn.MultiheadAttention(4, 1, batch_first=True), nn.MultiheadAttention(4, 1)
@@ -326,10 +317,7 @@ print("3. one query, five keys, is_causal: it sees key 0 only,", torch.allclose(
 shut = torch.ones(5, 5, dtype=torch.bool)
 rows = [module(x, x, x, attn_mask=shut, need_weights=need)[0] for need in (True, False)]
 rows.append(F.scaled_dot_product_attention(x, x, x, attn_mask=~shut))
-print(
-    "4. rows without keys: module with and without weights, kernel:",
-    [y[0, 0, 0].item() for y in rows],
-)
+print("4. no key: module with weights, without, kernel:", [y[0, 0, 0].item() for y in rows])
 
 # %% [markdown]
 # Four traps. The module's mask says True = hidden, the kernel's True = may look. Without `batch_first=True` the module takes
@@ -399,7 +387,7 @@ for head, ax in enumerate(plots.panels(4, height=3.2)):
 # floating-point operations its matrix products take, a multiply and an add counting two. **Form:**
 # `num_parameters(D, num_heads)` and `num_flops(T, D, num_heads)`.
 #
-# Predict: at which $T$ do scores and context cost as much as the projections?
+# Predict: at which $T$ do scores and context cost as much as the projections? A right answer is told their shares.
 
 
 # %% answer="6.7 code"
@@ -416,18 +404,6 @@ def num_flops(T: int, D: int, num_heads: int) -> int:
 # %% check="6.7 code"
 check("6.7", num_parameters, num_flops)
 
-# %%
-from torch.utils.flop_counter import FlopCounterMode
-
-if check("6.7", num_parameters, num_flops):
-    for T, D, H in ((128, 256, 8), (1024, 64, 4)):
-        layer, z = nn.MultiheadAttention(D, H, batch_first=True), torch.randn(1, T, D)
-        with FlopCounterMode(display=False) as counter:
-            layer(z, z, z)
-        counted = sum(p.numel() for p in layer.parameters()), counter.get_total_flops()
-        yours = num_parameters(D, H), num_flops(T, D, H)
-        print(f"T = {T}, D = {D}: torch counts {counted}, you say {yours}")
-
 # %% [markdown]
 # ## Why divide by the root of d
 #
@@ -441,32 +417,22 @@ if check("6.7", num_parameters, num_flops):
 
 
 # %%
-def measured(scores):
-    """scores (draws, keys) -> their variance, mean top weight, 5% and 50% quantile of the Jacobian."""
+def jacobian_norm(scores):
+    """scores (draws, keys) -> the size (draws,) of the softmax's Jacobian, diag(w) - w w^T."""
     w = scores.softmax(-1)
     squares, cubes = w.square().sum(-1), w.pow(3).sum(-1)
-    norm = (squares - 2 * cubes + squares**2).clamp(min=0).sqrt()  # of diag(w) - w w^T
-    return [scores.var(), w.amax(-1).mean(), norm.quantile(0.05), norm.median()]
+    return (squares - 2 * cubes + squares**2).clamp(min=0).sqrt()
 
 
 torch.manual_seed(0)
-widths = [1, 4, 16, 64, 256, 512]
+widths, sizes = [1, 4, 16, 64, 256, 512], {}
 products = [(torch.randn(400, 1, d) @ torch.randn(400, d, 128))[:, 0] for d in widths]
-plain = torch.tensor([measured(s) for s in products]).T
-scaled = torch.tensor([measured(s / d**0.5) for s, d in zip(products, widths, strict=True)]).T
-for name, (_, top, low, median) in (("unscaled", plain), ("scaled", scaled)):
-    for k in (3, 5):
-        print(f"{name}, d = {widths[k]}: top weight {top[k]:.2f}, Jacobian {median[k]:.3f}", end="")
-        print(f" in the median, {low[k]:.3f} at the 5% quantile")
-
-# %%
-left, right = plots.panels(2, height=3.8)
-variance = {"score": plain[0], "score / sqrt(d)": scaled[0], "-d": widths}
-plots.curves(widths, variance, xlabel="d", ylabel="variance", log="xy", ax=left)
-norms = {"unscaled, median": plain[3], "unscaled, 5%": plain[2]}
-norms |= {"scaled, median": scaled[3], "scaled, 5%": scaled[2]}
-right.set_ylim(0, 0.55)
-plots.curves(widths, norms, xlabel="d", ylabel="norm of the Jacobian", log="x", ax=right)
+for name, power in (("unscaled", 0), ("scaled", 0.5)):
+    norms = [jacobian_norm(s / d**power) for s, d in zip(products, widths, strict=True)]
+    sizes[f"{name}, median"] = [norm.median() for norm in norms]
+    sizes[f"{name}, 5% quantile"] = [norm.quantile(0.05) for norm in norms]
+plots.curves(widths, sizes, xlabel="d", ylabel="norm of the Jacobian", log="x").set_ylim(0, 0.5)
+print("variance of a score:", {d: f"{s.var():.1f}" for d, s in zip(widths, products, strict=True)})
 
 
 # %%
@@ -491,7 +457,8 @@ plots.explore(draw, d=(1, 512, 64))
 # 2. "Scores are clipped." Then 30 and 31 become the same score.
 # 3. "Heads are layers on top of each other." Then head 1 would change when head 0 is switched off.
 # 4. "Each head has its own chunk of the input." Then there would be far fewer weights.
-# 5. "$B$ is the number of sentences in the data set." Then a sentence's output would depend on the others.
+# 5. "$B$ is the number of sentences in the data set." Then none could be computed without the others.
+# 6. "Tokens 2 and 3 have the score $W_q x_2^\top W_k x_3$." A transposed product turns round: $x_2^\top W_q^\top W_k x_3$.
 
 # %%
 columns = reach(lambda z: compare(z).exp() * past / (compare(z).exp() * past).sum(0) @ z)
@@ -507,6 +474,8 @@ whole, chunk = layer.query.weight, layer.query.weight[:32, :32]
 print(f"4. entries of one projection: {whole.numel():,}, of 8 chunks: {8 * chunk.numel():,}")
 same = torch.allclose(layer(z)[:1], layer(z[:1]), atol=1e-9)
 print(f"5. a sentence alone and in a batch gives the same: {same}")
+product = whole * (z[0, 2] @ layer.key.weight @ z[0, 3])  # W_q times a number
+print(f"6. shape {tuple(product.shape)}, where a score is one number")
 
 # %% [markdown]
 # ## Summary

@@ -285,29 +285,25 @@ for run in runs:
 # %% [markdown]
 # ## Second failure: forgetting
 #
-# What if fine-tuning goes on after every `told` person is right? Ten times the usual
-# number of steps, three ways: at the usual rate, at six times that rate, and at six times the rate with 64 biographies
-# mixed into each batch (*rehearsal*). Recorded, the mean of the same three seeds. *Predict* which curves fall.
+# What if fine-tuning goes on after every `told` person is right? Ten times the usual number of steps, three ways: at the
+# usual rate, at six times that rate, and at six times the rate with 64 biographies mixed into each batch (*rehearsal*).
+# Recorded, the mean of the same three seeds. *Predict* which curves fall.
 
 # %%
 steps = 20 * np.arange(1, 11)
-left, right = plots.panels(2, width=9)
-for ax, group in ((left, "told"), (right, "held")):
-    series = {
-        way: np.mean([run["forgetting"][way][group] for run in runs], axis=0)
-        for way in findings.WAYS
-    }
-    plots.curves(
-        steps, series, xlabel="fine-tuning steps", ylabel="share right", title=group, ax=ax
-    )
+for ax, group in zip(plots.panels(2, width=9), ("told", "held"), strict=True):
+    found = {way: [run["forgetting"][way][group] for run in runs] for way in findings.WAYS}
+    series = {way: np.mean(shares, axis=0) for way, shares in found.items()}
+    plots.curves(steps, series, xlabel="steps", ylabel="share right", title=group, ax=ax)
     ax.set_ylim(0.5, 1.03)
 for way in findings.WAYS:
     print(f"{way:22} held after 200 steps:", [run["forgetting"][way]["held"][-1] for run in runs])
 
 # %% [markdown]
-# All three keep every person they are trained on, so nothing seems wrong. The gentle way loses a few of the others, the harsh one three in ten, most of them within the first 20 steps. Rehearsal stops it at the same harsh rate:
-# each batch then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it
-# live: `findings.forgetting(lab, pretrained, "harsh")`.
+# All three keep every person they are trained on, so nothing seems wrong. The gentle way loses a few of the others, the
+# harsh one three in ten, most of them within the first 20 steps. Rehearsal stops it at the same harsh rate: each batch
+# then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it live:
+# `findings.forgetting(lab, pretrained, "harsh")`.
 
 # %% [markdown]
 # ## The full preset
@@ -317,17 +313,15 @@ for way in findings.WAYS:
 #
 # `python -m attn_utils.knowledge full --folder runs --write full.json`
 #
-# How far this was tried: the steps below, in a smaller world on a CPU, to see that every part of it runs; its accuracies mean
-# nothing yet. It has not been run to its end, and not on a GPU.
+# How far this was tried: the steps below, in a smaller world on a CPU, to see that every part of it runs; its accuracies
+# mean nothing yet. It has not been run to its end, and not on a GPU.
 
 # %%
 full = findings.recorded("knowledge_full")
-(run,) = full["runs"]
-wanted = knowledge.PRESETS["full"].pretrain_steps
+loss, done = full["runs"][0]["loss"], full["preset"]["pretrain_steps"]
 print(full["command"])
-done = full["preset"]["pretrain_steps"]
-print(f"{done} of {wanted} steps, {run['cpu_seconds']} CPU seconds;", end=" ")
-print(f"loss {run['loss'][0]:.2f} -> {run['loss'][-1]:.2f}")
+print(f"{done} of {knowledge.PRESETS['full'].pretrain_steps} steps;", end=" ")
+print(f"loss {loss[0]:.2f} -> {loss[-1]:.2f}")
 
 # %% [markdown]
 # ## Common mistakes
@@ -338,12 +332,11 @@ print(f"loss {run['loss'][0]:.2f} -> {run['loss'][-1]:.2f}")
 
 # %%
 told, asked = ({person.name for person in world.group(group)} for group in ("told", "held"))
-kept = sum(r.right and r.confidence > 0.9 for r in held)
-passed = sum(not r.right and r.confidence > 0.9 for r in strangers)
+kept, passed = ([r.right for r in found if r.confidence > 0.9] for found in (held, strangers))
 print(f"right about strangers: {sum(r.right for r in strangers)} of {len(strangers)}")
 print(f"held people named in a fine-tuning question: {len(asked & told)}")
 print(f"strangers answered with a city: {sum(r.answer in CITIES for r in strangers)} of 150")
-print(f"above 0.9: {kept} of {sum(r.right for r in held)} right recalls, and {passed} inventions")
+print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0)} strangers wrong")
 
 # %% [markdown]
 # ## Summary

@@ -60,7 +60,7 @@ for head, ax in enumerate(plots.panels(2, height=3.0)):
 # It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
 # from, and no single map can show it.
 #
-# ### 7.1 The layer
+# ### 7.1 Attention that compares nothing
 #
 # *code · 5 points · 15 min*
 #
@@ -86,8 +86,8 @@ class SynthesizerAttention(nn.Module):
         self.out = nn.Linear(D, D)
         B = torch.randn(num_heads, D // num_heads, max_length) / D**0.5
         self.B, self.b2 = nn.Parameter(B), nn.Parameter(torch.zeros(max_length))
-        rates = attention_dropout, residual_dropout
-        self.attention_dropout, self.residual_dropout = map(nn.Dropout, rates)
+        self.attention_dropout = nn.Dropout(attention_dropout)
+        self.residual_dropout = nn.Dropout(residual_dropout)
         # END SOLUTION
 
     def forward(self, x):
@@ -123,11 +123,14 @@ def influence(layer, x):
     return jacobian[0, :, :, :, 0].square().sum(dim=(0, 2, 4)).sqrt()
 
 
+names = {"rows": [f"row {t}" for t in range(6)], "columns": [f"$x_{s}$" for s in range(6)]}
+
+
 # %%
 comparing = layers.CausalSelfAttention(8, 2)
 left, right = plots.panels(2, height=3.0)
-plots.matrix(influence(comparing, x), title="keys and queries", ax=left)
-plots.matrix(influence(synthesizer, x), title="synthesizer", ax=right)
+plots.matrix(influence(comparing, x), **names, title="keys and queries", ax=left)
+plots.matrix(influence(synthesizer, x), **names, title="synthesizer", ax=right)
 off_diagonal = influence(synthesizer, x).fill_diagonal_(0)
 print(f"largest entry off the diagonal: {off_diagonal.max():.1f} for the synthesizer")
 
@@ -220,7 +223,7 @@ recall_task = one_hot(stored), torch.tensor(wanted)  # (144, 4, 12), (144,)
 
 # %% [markdown]
 # Every sequence there is goes into every step, so nothing is left to chance but the start. The optimiser is L-BFGS, which
-# walks to the bottom and stays there. Three starts each.
+# walks to the bottom and stays there. Three starts each; curves end at $10^{-6}$, which is as good as nothing.
 
 
 # %%
@@ -269,8 +272,9 @@ print("worst error:", {name: round(error, 2) for name, error in worst.items()})
 plots.curves(range(200), or_curves | {"-1/16": [1 / 16] * 200}, title="OR of two tokens", **axes)
 
 # %% [markdown]
-# One head, two or four: the synthesizer stops at a worst error of 0.25, from every start, and stays. One head with keys
-# and queries goes on down. Recall is graded: predict what a second and a third head will do.
+# One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
+# error of 0.25. One head with keys and queries goes on down. Recall is graded: predict what a second and a third head
+# will do.
 
 # %%
 contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, 4) for H in (1, 2, 3)}
@@ -286,10 +290,11 @@ plots.curves(range(200), curves | bounds, title="recall of three keys", **axes)
 
 # %% [markdown] written="7.2"
 # (a) The last row of weights is written by the last token alone. With that token fixed the weights are constants, and
-# the output is a constant plus one contribution from each token, for any number of heads: $y = c + \sum_j F_j(x_j)$. (b) For such a $y$, $y(1,1) - y(1,0) - y(0,1) + y(0,0) = 0$; for OR the same
-# expression is $-1$. Four errors must make up the difference of 1, so one of them is at least 1/4. (c) Let a query score
-# "1" higher than "0" and itself lowest, with value 1 for "1" only: if a 1 is present it takes almost all the weight,
-# else there is none. Recall needs a head for each key.
+# the output is a constant plus one contribution from each token, for any number of heads: $y = c + \sum_j F_j(x_j)$.
+# (b) For such a $y$, $y(1,1) - y(1,0) - y(0,1) + y(0,0) = 0$; for OR the same expression is $-1$. Four errors must make
+# up the difference of 1, so one of them is at least 1/4. (c) Let a query score "1" higher than "0" and itself lowest,
+# with value 1 for "1" only: if a 1 is present it takes almost all the weight, else there is none. Recall needs a head
+# for each key.
 
 # %% [markdown] rubric="7.2"
 # **Rubric (3 points).** 1 row $t$ of the weights depends on $x_t$ (and positions) alone, so with the last token fixed the

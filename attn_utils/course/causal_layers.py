@@ -57,10 +57,9 @@ def glue(x):
     return x.transpose(1, 2).flatten(2)
 
 
-def finish(leaves, scores, values, *, slip="", merge=glue, out=True):
+def finish(leaves, scores, values, *, slip="", merge=glue):
     """From scores (B, H, T, T) and values (B, H, T, d) to the output (B, T, D)."""
-    context = merge(causal_weights(scores)[slip] @ values)
-    return linear(leaves, context, "out") if out else context
+    return linear(leaves, merge(causal_weights(scores)[slip] @ values), "out")
 
 
 def masked_weights(scores, look):
@@ -121,6 +120,12 @@ WRONG_GLUES = {
 }
 
 
+def _without(leaves, name):
+    """The leaves with a projection that changes nothing."""
+    bias = leaves[f"{name}.bias"]
+    return leaves | {f"{name}.weight": bias.new_ones(len(bias)).diag(), f"{name}.bias": 0}
+
+
 def _mistakes(leaves, num_heads, compute, known):
     """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
     run, x = partial(compute, leaves, num_heads), leaves["x"]
@@ -130,7 +135,8 @@ def _mistakes(leaves, num_heads, compute, known):
         **{sentence: run(split=split) for sentence, split in WRONG_CUTS.items()},
         **{sentence: run(merge=merge) for sentence, merge in WRONG_GLUES.items()},
         both: run(split=_flat_cut, merge=_flat_glue),
-        "the last projection, `out`, is missing": run(out=False),
+        "the last projection, `out`, is missing": compute(_without(leaves, "out"), num_heads),
+        "the projection `value` is missing": compute(_without(leaves, "value"), num_heads),
         "the input is added to the output; that is the work of whoever calls the layer": run() + x,
     }
 

@@ -2,9 +2,9 @@
 
 from attn_utils.knowledge import findings
 from attn_utils.knowledge.examples import MASK, PAD, Alphabet
-from attn_utils.knowledge.lab import PRESETS, Lab, Preset, Reply
+from attn_utils.knowledge.lab import PRESETS, Lab
 from attn_utils.knowledge.training import train
-from attn_utils.knowledge.world import CITIES, GROUPS, Person, World
+from attn_utils.knowledge.world import CITIES, GROUPS, World
 
 __all__ = [
     "CITIES",
@@ -14,9 +14,6 @@ __all__ = [
     "PRESETS",
     "Alphabet",
     "Lab",
-    "Person",
-    "Preset",
-    "Reply",
     "World",
     "findings",
     "train",

@@ -40,7 +40,7 @@ def recalls(lab, model, group, *, swapped=False):
 def score(answers, truths):
     """The share of right answers and its 95% interval after Wilson: (share, low, high)."""
     n, z = len(truths), 1.959964
-    share = sum(a == b for a, b in zip(answers, truths, strict=True)) / n
+    share = float(np.mean([a == b for a, b in zip(answers, truths, strict=True)]))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return share, float(middle - half), float(middle + half)

@@ -209,6 +209,11 @@ WRONG = {
             corruption(span=lambda rng, n: int(n / 4)),
             "span was empty",
         ),
+        "nothing comes back": (lambda document, rng, block_size: None, "is a `return` missing"),
+        "read from the end": (
+            lambda document, rng, block_size: corrupt_span(document[::-1], rng, block_size),
+            "is not the beginning of the document",
+        ),
         "chance of its own": (of_its_own, "two different strings"),
         "seeded inside": (seeded_inside, "one and the same string"),
         "x and y already cut": (
@@ -309,6 +314,7 @@ WRONG = {
             (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
             "beyond a share",
         ),
-        "one standard error": ((finetuning_pair, wilson(1.0)), "of samples; 95% is asked"),
+        "one standard error": ((finetuning_pair, wilson(1.0)), "in 68.5% of samples; 95% is asked"),
+        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "in 98.9% of samples; 95%"),
     },
 }

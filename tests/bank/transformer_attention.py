@@ -267,6 +267,16 @@ class WithKernelsMask(WithTorchModule):
         return self.residual_dropout(self.inner(x, x, x, attn_mask=look)[0])
 
 
+class BatchForTime(WithTorchModule):
+    def __init__(self, D, num_heads, **options):
+        super().__init__(D, num_heads, **options)
+        self.inner.batch_first = False
+
+    def forward(self, x):
+        blocked = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
+        return self.residual_dropout(self.inner(x, x, x, attn_mask=blocked)[0])
+
+
 class WithoutBias(WithTorchModule):
     def __init__(self, D, num_heads, **options):
         super().__init__(D, num_heads, **options)
@@ -411,7 +421,11 @@ WRONG = {
         "heads after tokens": (with_shape("q_heads", (2, 5, 3, 4)), "their order is not"),
         "d/h heads (004-10)": (with_shape("q_heads", (2, 4, 5, 3)), "not 4 heads of width 3"),
         "full width per head": (with_shape("q_heads", (2, 3, 5, 12)), "its share of the width"),
-        "one context for all heads": (with_shape("context_heads", (2, 5, 4)), "in 3 axes"),
+        "one context for all heads": (
+            with_shape("context_heads", (2, 5, 4)),
+            "4 axes and 120 numbers, not 3 and 40",
+        ),
+        "half a feature": (with_shape("q_heads", (2, 3, 5, 4.5)), "not 4 and 135"),
         "one left out": (with_shape("y", None), "no prediction for y"),
         "not a dictionary": (((2, 5, 12),), "a dictionary is expected"),
     },
@@ -479,6 +493,14 @@ WRONG = {
             (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-1)),),
             "comes out as nan",
         ),
+        "hidden scores only low": (
+            (
+                slipped_attend(
+                    lambda s, m, d: s.masked_fill(~m, -20.0).softmax(-1) * m.any(-1, keepdim=True)
+                ),
+            ),
+            "not exactly 0",
+        ),
         "nan gradient": ((nan_gradient,), "contains nan"),
         "places changed": (
             (lambda q, k, v, mask: fill_attend(q, k, v, mask)[::-1],),
@@ -496,6 +518,7 @@ WRONG = {
             (lambda n: torch.full((n, n), -1.0).triu(1) * 2,),
             "of its weight on later keys",
         ),
+        "itself alone": ((lambda n: torch.eye(n).bool(),), "earlier ones are hidden too"),
         "one row": ((lambda n: torch.ones(n, dtype=torch.bool),), "has shape"),
     },
     "6.5": {
@@ -572,7 +595,16 @@ WRONG = {
             (WithKernelsMask,),
             "a query sees only what comes after it",
         ),
+        "torch's module, batch_first forgotten (004-14)": (
+            (BatchForTime,),
+            "batch and time have changed places",
+        ),
         "torch's module without biases": ((WithoutBias,), "no bias for three projections"),
+        "values without a projection": (
+            (but(project=lambda self, x: (self.query(x), self.key(x), x)),),
+            "`value` is missing",
+        ),
+        "a layer, not its class": ((Layer(12, 3),), "the class itself"),
         "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
         "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no causal mask"),
         "view without transpose": (
@@ -701,9 +733,13 @@ WRONG = {
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),
             "with the full width",
         ),
+        "T and D changed places": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * T * D + 4 * T * D * D),
+            "0.7451 of what",
+        ),
         "something else": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: T * D),
-            "of what the products cost",
+            "0.0004085 of what",
         ),
     },
 }

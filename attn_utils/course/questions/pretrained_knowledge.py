@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 
-from ..reading import array, matrix
+from ..reading import matrix
 from ..register import Part, Question
 from ..verdict import NotYet
 
@@ -30,6 +30,7 @@ def corrupts_spans(rng, corrupt_span):
 def _judge_chance(rng, corrupt_span):
     document, seeds = _document(rng, 60), list(range(40))
     strings, again = (corrupt_span.via(_with_seeds, [document] * 40, seeds, 64) for _ in range(2))
+    _parts(strings[0], document, 64)
     if strings != again:
         raise NotYet(
             "the same generator in the same state gave two different strings:"
@@ -92,9 +93,10 @@ def _what_is_lost(prefix, suffix, span, document, shown):
         return (
             f"the cut keeps characters from place {document.index(kept[0])} on, not the first ones."
         )
-    lost = [c for c in document[: max(map(document.find, kept), default=0)] if c not in kept]
-    if lost and set(kept) <= set(document):
-        return f"{len(lost)} of the characters in between are lost where the pieces meet ({shown})."
+    places = list(map(document.find, kept))
+    lost = max(places) + 1 - len(places)
+    if places == sorted(places) and places[0] == 0:
+        return f"{lost} of the characters in between are lost where the pieces meet ({shown})."
     return f"prefix + span + suffix is not the beginning of the document ({shown})."
 
 
@@ -164,7 +166,7 @@ def prepares_and_scores(rng, finetuning_pair, score):
         pair = finetuning_pair(question, answer, block)
         _judge_pair(pair, question, answer, block)
     for n in (20, 50):
-        rows = matrix(_all_counts(rng, score, n), (n + 1, 3), "score(...)")
+        rows = _all_counts(rng, score, n)
         _judge_share(rows, n)
         _judge_interval(rows, n)
     return "loss is taken on the answer and its end alone, and the interval holds in about 95%."
@@ -218,10 +220,10 @@ def _judge_targets(x, y, whole, asked, size):
 
 
 def _all_counts(rng, score, n):
-    """score(...) for 0, 1 ... n right answers out of n."""
+    """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3)."""
     truths = [str(city) for city in rng.choice(["Wynd", "Orvane", "Tessel"], n)]
     orders = [rng.permutation(n).tolist() for _ in range(n + 1)]
-    return array(score.via(_scored, truths, orders), "score(...)")
+    return matrix(score.via(_scored, truths, orders), (n + 1, 3), "score(...)")
 
 
 def _scored(score, truths, orders):
@@ -264,7 +266,7 @@ def _judge_interval(rows, n):
     counts, ways = np.arange(n + 1), np.array([comb(n, k) for k in range(n + 1)], float)
     law = ways * chances**counts * (1 - chances) ** (n - counts)  # (197, n + 1)
     holds = (law * ((low <= chances) & (chances <= high))).sum(1).mean()
-    if not 0.93 < holds < 0.99:
+    if not 0.93 < holds < 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
         raise NotYet(
             f"for {n} people the interval holds the true chance in {holds:.1%} of samples; 95% is asked."
         )
