@@ -59,7 +59,7 @@ def draw(angle, length):
     context, weights = attend(query[None], keys, values, scale=1.0)
     left, right = plots.panels(2)
     named = {f"key {i}": key for i, key in enumerate(keys)}
-    plots.arrows(named | {"query / 4": query / 4}, limit=2.2, ax=left)
+    plots.arrows(named | {"query / 5": query / 5}, limit=1.7, ax=left)
     plots.bars(weights[0], title=f"weights; the context is {context[0, 0]:.2f}", ax=right)
 
 

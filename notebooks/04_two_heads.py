@@ -82,8 +82,8 @@ check("4.1", two_head_queries)
 #
 # As in notebook 03, let $k_a$ vary along its mean, $k_a = \epsilon\mu_a$ with $\epsilon$ normal, mean 1, variance
 # $\frac12$, while every other key stays at its mean. When $\epsilon < 0$ the key points the *other way*. Usually such
-# draws are waved aside: "ignore $q_i^\top k_a < 0$". How many are they? And what does the rule say for a query that has
-# nothing to do with $a$, when all keys also have a trace of noise?
+# draws are waved aside by a rule: ignore what has $q_i^\top k_a < 0$. *Predict:* how many draws are that? And how many
+# for a query that has nothing to do with $a$, when all keys also have a trace of noise?
 
 # %%
 a, b, n = 2, 7, 10
@@ -113,7 +113,8 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # *Predict:* does every pair that is right in 4.1 survive?
 
 # %% answer="4.2"
-# Write two_head_queries again here if the one of 4.1 does not survive; if it does, leave this cell as it is.
+# Write two_head_queries again here if the one of 4.1 does not survive.
+# If it does, leave this cell as it is.
 # your answer here
 
 # %% check="4.2"
@@ -150,11 +151,12 @@ for ax, (name, weights) in zip(panes, kept.items(), strict=True):
     ax.set_ylim(-1, 4.5)
 last.set_ylim(0, 32)  # room for the legend
 on_a = {name: weights[:, a] for name, weights in kept.items()}
-plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=last)
+plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
 # %% [markdown]
-# Drawn at $t = 20$. All outputs of the one head lie on the segment from $v_a$ to $v_b$; read off the histogram how often
-# they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws are in it?
+# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; read off the histogram
+# how often they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws
+# are in it?
 
 # %% [markdown]
 # ### 4.3 What the output looks like
@@ -168,6 +170,10 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=la
 
 # %% [markdown] written="4.3"
 # *Your answer to 4.3: replace this line.*
+
+# %% [markdown]
+# Now all draws, those with $\epsilon < 0$ included: look for them in the left-hand bars of a design that is otherwise
+# right. *Predict*, then move $t$ and the variance: do longer queries help one head?
 
 # %%
 noise = rng.normal(size=4000)
@@ -183,8 +189,8 @@ def draw(t, variance):
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Move $t$ and the variance. *Predict:* do longer queries help one head? This picture keeps the draws with
-# $\epsilon < 0$: look for them in the left-hand bars of a design that is otherwise right.
+# Longer queries make one head *more* nervous: its two bars grow and the middle empties. Only at variance zero is it
+# safe.
 
 # %% [markdown]
 # ### 4.4 Every key of random length

@@ -331,7 +331,8 @@ if check("5.3", projections):
 #
 # 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).
 # 2. Three matrices separate *who is asked*, *who answers* and *what is said*; outer products write them down.
-# 3. The error of a design falls like $e^{-\beta^2}$; only unknown contents prove that routing is needed.
+# 3. Where scores differ by $\beta^2$, the error falls like $\beta e^{-\beta^2}$; only unknown contents prove that routing
+#    is needed.
 
 # %% [markdown]
 # ## Without notes

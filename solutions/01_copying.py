@@ -133,9 +133,9 @@ check("1.2", at_least, at_most)
 # %%
 gaps = np.linspace(0, 14, 141)
 series = {}
-for rivals in (1, 10, 100, 1000):
-    weights = softmax(np.c_[gaps, np.zeros((len(gaps), rivals))])  # (141, 1 + rivals)
-    series[f"rivals: {rivals}"] = weights[:, 0]
+for count in (1, 10, 100, 1000):
+    weights = softmax(np.c_[gaps, np.zeros((len(gaps), count))])  # (141, 1 + count)
+    series[f"rivals: {count}"] = weights[:, 0]
 label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that copying needs"}
 plots.curves(gaps, series, **label)
 

@@ -83,8 +83,8 @@ check("4.1", two_head_queries)
 #
 # As in notebook 03, let $k_a$ vary along its mean, $k_a = \epsilon\mu_a$ with $\epsilon$ normal, mean 1, variance
 # $\frac12$, while every other key stays at its mean. When $\epsilon < 0$ the key points the *other way*. Usually such
-# draws are waved aside: "ignore $q_i^\top k_a < 0$". How many are they? And what does the rule say for a query that has
-# nothing to do with $a$, when all keys also have a trace of noise?
+# draws are waved aside by a rule: ignore what has $q_i^\top k_a < 0$. *Predict:* how many draws are that? And how many
+# for a query that has nothing to do with $a$, when all keys also have a trace of noise?
 
 # %%
 a, b, n = 2, 7, 10
@@ -114,7 +114,8 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # *Predict:* does every pair that is right in 4.1 survive?
 
 # %% answer="4.2"
-# Write two_head_queries again here if the one of 4.1 does not survive; if it does, leave this cell as it is.
+# Write two_head_queries again here if the one of 4.1 does not survive.
+# If it does, leave this cell as it is.
 # BEGIN SOLUTION
 # The one of 4.1 survives: each head has a clear winner, and there is no tie for the noise to break.
 # END SOLUTION
@@ -153,11 +154,12 @@ for ax, (name, weights) in zip(panes, kept.items(), strict=True):
     ax.set_ylim(-1, 4.5)
 last.set_ylim(0, 32)  # room for the legend
 on_a = {name: weights[:, a] for name, weights in kept.items()}
-plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=last)
+plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
 # %% [markdown]
-# Drawn at $t = 20$. All outputs of the one head lie on the segment from $v_a$ to $v_b$; read off the histogram how often
-# they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws are in it?
+# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; read off the histogram
+# how often they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws
+# are in it?
 
 # %% [markdown]
 # ### 4.3 What the output looks like
@@ -173,8 +175,8 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=la
 # With $q_1 = t\mu_a$ and $q_2 = t\mu_b$ the output is close to $\frac12(v_a + v_b)$ in almost every draw. Head 2 never
 # sees $\epsilon$, because $\mu_b^\top k_a = 0$: it returns $v_b$ each time. Head 1 scores $t\epsilon$ for $a$ and 0
 # for all others, so it returns $v_a$ whenever $t\epsilon$ is well above $\log(n-1)$: it needs a *lead*, not a tie, and
-# a longer $k_a$ only lengthens the lead. One head alone has to keep $s_a = t\epsilon$ and $s_b = t$ equal, and the
-# smallest change of $\epsilon$ decides for one of them. When $\epsilon < 0$ (7.86% of all draws), head 1 turns away
+# a longer $k_a$ only lengthens the lead. One head alone has to keep $s_a = t\epsilon$ and $s_b = t$ equal, and a
+# change of $\epsilon$ by a few times $1/t$ decides for one of them. When $\epsilon < 0$ (7.86% of all draws), head 1 turns away
 # from $a$ and returns the mean of the other values, however long the query.
 
 # %% [markdown] rubric="4.3"
@@ -185,6 +187,9 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="both", ax=la
 # averaging; the vector is split among the heads; each head likes both keys equally (that is the tie); a longer $k_a$
 # pulls the output to $v_a$ (it lengthens a lead); $k_b$ is random too; $c_1 \approx v_a$ in *all* draws.
 
+# %% [markdown]
+# Now all draws, those with $\epsilon < 0$ included: look for them in the left-hand bars of a design that is otherwise
+# right. *Predict*, then move $t$ and the variance: do longer queries help one head?
 
 # %%
 noise = rng.normal(size=4000)
@@ -200,8 +205,8 @@ def draw(t, variance):
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Move $t$ and the variance. *Predict:* do longer queries help one head? This picture keeps the draws with
-# $\epsilon < 0$: look for them in the left-hand bars of a design that is otherwise right.
+# Longer queries make one head *more* nervous: its two bars grow and the middle empties. Only at variance zero is it
+# safe.
 
 # %% [markdown]
 # ### 4.4 Every key of random length
