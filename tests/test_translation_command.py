@@ -32,8 +32,8 @@ def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
     record = read_record(run / "record.json")
     assert record["command"] == f"attn translate {' '.join(TRAIN)} RUN"
     assert record["config"]["attention"] == "mean" and record["config"]["seed"] == 7
-    assert len(record["hypotheses"]) == len(record["source_words"]) == 12
-    assert record["counts"].shape == (12, 10)
+    assert len(record["hypotheses"]) == len(record["source_words"]) == 14
+    assert record["counts"].shape == (14, 10)
     assert record["metrics"][-1]["tokens"] >= PRESETS["tiny"].tokens and record["cpu_seconds"] > 0
     assert set(record["test"]) == {"perplexity", "greedy", "beam 5"}
 

@@ -1,5 +1,8 @@
 """The recorded runs under solutions/runs: their figures follow from what they keep."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 from course import ROOT
@@ -77,6 +80,19 @@ def test_groups_by_length_hold_every_sentence_once():
 def test_records_come_with_the_smallest_budget_first():
     budgets = [record["config"]["tokens"] for record in recording.records("translation*_dot_1")]
     assert len(budgets) > 1 and budgets == sorted(budgets)
+
+
+@pytest.mark.parametrize("name", ["09_translation", "10_bleu_comparison"])
+def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
+    cells = json.loads((ROOT / "solutions" / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    printed = "".join("".join(output.get("text", "")) for output in outputs)
+    shown = [float(number) for number in re.findall(r"\d+\.\d+", printed)]
+    for cell in cells:
+        if "written" in cell["metadata"]:
+            for number in re.findall(r"\d+\.\d+", "".join(cell["source"])):
+                digits = len(number.partition(".")[2])
+                assert float(number) in {round(x, digits) for x in shown}, number
 
 
 def test_a_missing_ladder_is_one_sentence():

@@ -1,9 +1,7 @@
 """Knows German to English translation with a slot for attention: text, model, training, search, scores."""
 
-from attn_utils.translation import recording, scoring
-from attn_utils.translation.batches import collate
+from attn_utils.translation import corpora, recording, scoring
 from attn_utils.translation.config import setting
-from attn_utils.translation.corpora import embedded
 from attn_utils.translation.scoring import bleu_of_counts
 from attn_utils.translation.training import Trainer
 from attn_utils.translation.vocabulary import BOS, EOS, PAD
@@ -14,8 +12,7 @@ __all__ = [
     "PAD",
     "Trainer",
     "bleu_of_counts",
-    "collate",
-    "embedded",
+    "corpora",
     "recording",
     "scoring",
     "setting",

@@ -30,7 +30,7 @@ class Config:
 
 PRESETS = {
     "tiny": Config(  # seconds: shows that everything runs, its scores mean nothing
-        corpus="tiny", vocabulary=150, embedding=16, width=16, batch_tokens=150, tokens=5000
+        corpus="tiny", vocabulary=300, embedding=16, width=16, batch_tokens=100, tokens=1600
     ),
     "default": Config(
         vocabulary=600, embedding=96, width=128, dropout=0.1, batch_tokens=500, tokens=325_000

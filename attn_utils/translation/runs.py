@@ -13,7 +13,8 @@ from attn_utils.translation.config import Config
 from attn_utils.translation.corpora import DataError
 from attn_utils.translation.decoding import advance, beam, greedy
 from attn_utils.translation.model import Translator, build
-from attn_utils.translation.vocabulary import Vocabulary
+from attn_utils.translation.scoring import subword_losses
+from attn_utils.translation.vocabulary import PAD, Vocabulary
 
 MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
 
@@ -104,6 +105,13 @@ class Run(NamedTuple):
             for i, ids in zip(rows, decoded.tokens, strict=True):
                 results[i] = self.vocabulary.decode(ids)
         return results
+
+    def losses(self, pairs, *, teacher_forcing=True):
+        """Pairs in one batch -> the loss (B, T) of each true target subword, and which are no padding."""
+        encoded = [tuple(map(self.vocabulary.encode, pair)) for pair in pairs]
+        batch = collate(encoded, self.device)
+        losses = subword_losses(self.model, batch, teacher_forcing=teacher_forcing)
+        return losses.cpu(), (batch.targets != PAD).cpu()
 
     @torch.inference_mode()
     def word_weights(self, pairs):

@@ -69,6 +69,7 @@ class Trainer:
         self.at = dict.fromkeys(["epoch", "position", "tokens", "cpu_seconds", "stale"], 0)
         self.at["best"] = -1.0
         self.losses, self.metrics = [], []  # one loss a step, one row of metrics an epoch
+        self._count_time()
 
     def _encode(self, pairs):
         return [tuple(map(self.vocabulary.encode, pair)) for pair in pairs]
@@ -79,6 +80,7 @@ class Trainer:
 
     def fit(self):
         """Train until the budget is spent or validation BLEU has stopped rising; the best model as a Run."""
+        self.clock = time.process_time()
         self._open()
         options = {"unit": "tok", "unit_scale": True, "leave": False, "disable": not self.progress}
         options["mininterval"] = 2.0  # seconds; a reader of notebooks may lose messages that crowd
