@@ -12,11 +12,7 @@
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
 # %%
-import re
-import tempfile
 import time
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -24,11 +20,7 @@ from torch import nn
 
 from attn_utils import layers, plots
 from attn_utils.course import check, hint
-from attn_utils.translation import corpora, recording, scoring
-from attn_utils.translation.batches import pad_source
-from attn_utils.translation.config import PRESETS
-from attn_utils.translation.training import Trainer
-from attn_utils.translation.vocabulary import BOS, EOS, PAD
+from attn_utils.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 
@@ -38,15 +30,12 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # With `"default"` everything below runs offline in about a minute and a half of one core: the text is an invented
 # corpus of German scenes with their English, and with **gold alignments**, since whoever makes up a sentence knows which
 # word became which. With `"full"` the same cells train on Multi30k, 29,000 real captions; a GPU is found by itself. The
-# files are downloaded, or taken from the folder that the environment variable `ATTN_DATA` names.
+# files are downloaded, or taken from the folder that the environment variable `ATTN_DATA` names. (`"tiny"` shows within
+# seconds whether every cell runs; its scores mean nothing.)
 
 # %%
-PRESET = "default"  # "ladder" or "full": Multi30k
-if PRESET == "default":
-    corpus = corpora.embedded(num_train=2700, num_test=200)
-    config = replace(PRESETS["default"], tokens=162_000)
-else:
-    corpus, config = corpora.load("multi30k"), PRESETS[PRESET]
+PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
+corpus, configs = setting(PRESET, tokens=162_000, num_train=2700, num_test=200)
 for german, english in corpus.test[3:7]:
     print(f"{german}\n    {english}")
 
@@ -76,16 +65,16 @@ torch.manual_seed(9)
 mask = torch.tensor([[True] * 7, [True] * 3 + [False] * 4])  # (B, S)
 memory = torch.where(mask[..., None], torch.randn(2, 7, 16), 2.0)  # junk after the end
 queries = torch.randn(2, 4, 16)  # (B, T, D)
-maps = {
-    "mean": layers.MeanAttention(16)(queries, memory, mask)[1],
-    "dot": layers.DotAttention(16)(queries, memory, mask)[1],
-    "dot, mask forgotten": layers.DotAttention(16)(queries, memory, torch.ones_like(mask))[1],
-}
-for (name, weights), ax in zip(maps.items(), plots.panels(3, height=2.6), strict=True):
-    look = mask[1].expand(4, 7) if "forgotten" not in name else None
-    plots.attention_map(weights[1], mask=look, title=name, numbers=False, ax=ax)
-lost = maps["dot, mask forgotten"][1, :, 3:].sum(1)
-print("weight on padding if the mask is forgotten:", lost.numpy().round(2))
+
+# %%
+print(f"{16 * (~mask).sum()} of {memory.numel()} numbers are about padding")
+mean, dot, all_true = layers.MeanAttention(16), layers.DotAttention(16), torch.ones_like(mask)
+maps = {"mean": (mean, mask), "dot": (dot, mask), "dot, mask forgotten": (dot, all_true)}
+for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), strict=True):
+    weights = slot(queries, memory, look)[1][1]  # (T, S) of the second sentence
+    hatched = look[1].expand(4, 7)
+    plots.attention_map(weights, mask=hatched, title=name, numbers=False, ax=ax)
+print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
 # The figure shows the second sentence, which has three real places. Hatched cells are padding. On the right nothing
@@ -99,7 +88,8 @@ print("weight on padding if the mask is forgotten:", lost.numpy().round(2))
 # **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Show** three fillings: *none* hands over
 # zeros, context and weights; *mean* gives every query the average of the real places of its sentence; *dot* weighs them
 # by a softmax of scaled dot products. **Form:** three modules with one signature, each returning `(context, weights)` of
-# shapes (B, T, D) and (B, T, S).
+# shapes (B, T, D) and (B, T, S). Gradients must pass; new tensors are best made from those given (`queries.new_zeros`),
+# so that a GPU works too.
 #
 # *Predict:* which of the three could translate a sentence of one word, and which a sentence of twenty?
 
@@ -149,8 +139,9 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 # *code + written · 3 points · 15 min*
 #
 # A score for attention is needed before there is attention to score. **Given** for each sentence its weights
-# (target words, source words) and a set of gold links `(target, source)`. Each target word is linked to its heaviest source
-# word, the first if several tie; a row without any weight links to nothing. With $A$ the links found and $G$ the gold ones, of *all* sentences,
+# (target words, source words) and a set of gold links $(t, s)$. Each target word is linked to its heaviest source word,
+# the first if several tie; a row without any weight links to nothing. With $A$ the links found and $G$ the gold ones, of
+# *all* sentences,
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
 #
@@ -178,53 +169,44 @@ check("9.2", alignment_error_rate)
 #
 # Same text, same seed, same number of parameters; only the slot differs. It is yours if it passed, else the course's.
 # *Predict* two orders before you run the cell: that of the three losses, and that of the three BLEU scores (0 to 100, how
-# many runs of one to four words agree with the reference; notebook 10 builds it). A killed run would go on where it
-# stopped.
+# many runs of one to four words agree with the reference; notebook 10 builds it). Given a folder, a killed run would go
+# on where it stopped; here each trainer has a temporary one.
 
 # %% tags=["nbval-ignore-output"]
 own = {"none": NoAttention, "mean": MeanAttention, "dot": DotAttention}
-passed = check("9.1", *own.values())
-folder, trainers, runs = Path(tempfile.mkdtemp()), {}, {}
-for name, slot in own.items():
-    trainers[name] = Trainer(corpus, replace(config, attention=name), folder / name)
-    if passed:  # these slots have no parameters, so one can stand in for the other
-        trainers[name].model.slot = slot(config.width)
-    runs[name] = trainers[name].fit()
+slots = own if check("9.1", *own.values()) else layers.SLOTS
+trainers = {
+    name: Trainer(corpus, configs[name], slot=slots[name](configs[name].width)) for name in own
+}
+runs = {name: trainer.fit() for name, trainer in trainers.items()}
 
 # %% tags=["nbval-ignore-output"]
 left, right = plots.panels(2, width=9)
-blocks = {name: np.array(t.losses)[: len(t.losses) // 20 * 20] for name, t in trainers.items()}
-series = {name: losses.reshape(-1, 20).mean(1) for name, losses in blocks.items()}
-steps = 20 * np.arange(1, len(series["dot"]) + 1)
-plots.curves(steps, series, xlabel="step", ylabel="training loss per subword", ax=left)
-bleu = {name: [row["bleu"] for row in t.metrics] for name, t in trainers.items()}
-seen = [row["tokens"] / 1000 for row in trainers["dot"].metrics]
-labels = {"xlabel": "thousand subwords seen", "ylabel": "BLEU, validation"}
-plots.curves(seen, bleu, **labels, ax=right)
+for name, trainer in trainers.items():
+    smooth = {name: np.convolve(trainer.losses, np.ones(20) / 20, "valid")}
+    steps = np.arange(20, len(trainer.losses) + 1)
+    plots.curves(steps, smooth, xlabel="step", ylabel="loss per subword, last 20 steps", ax=left)
+    seen, bleu = zip(*((row["tokens"] / 1000, row["bleu"]) for row in trainer.metrics), strict=True)
+    plots.curves(seen, {name: bleu}, xlabel="thousand subwords", ylabel="validation BLEU", ax=right)
 
 # %% tags=["nbval-ignore-output"]
-measured = bool(corpus.links and check("9.2", alignment_error_rate))
-for name, run in runs.items():
-    last = trainers[name].metrics[-1]
-    row = f"{name:5} loss {last['loss']:.2f}   perplexity {last['perplexity']:5.2f}   "
-    row += f"BLEU {last['bleu']:5.1f}"
-    if measured:
-        weights = run.word_weights(corpus.test)
-        row += f"   AER {alignment_error_rate(weights, corpus.links):.2f}"
-    print(row, f"  {last['cpu_seconds']:.0f} CPU seconds")
+for name, trainer in trainers.items():
+    last = trainer.metrics[-1]
+    print(f"{name:5} loss {last['loss']:.2f}   perplexity {last['perplexity']:5.2f}", end="   ")
+    print(f"BLEU {last['bleu']:5.1f}   {last['cpu_seconds']:.0f} CPU seconds")
 
 # %% [markdown]
-# Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. BLEU is
-# measured on what it writes by itself.
+# Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. (The loss
+# is label-smoothed, so it never reaches zero.) BLEU is measured on what the model writes by itself.
 #
 # Write one or two sentences: how large is the gap between *none* and *dot* in loss, how large in BLEU, and why is it so
 # much wider in one of them?
 
 # %% [markdown] written="9.2"
-# In the last epoch the training losses of *none* and *dot* differ by less than a factor of two, their BLEU by more than a factor of ten. Most
-# subwords are easy after a true prefix (articles, word endings, *is ...-ing*, the full stop), and every slot gets
-# those right; the few that need the source, nouns, verbs and adjectives, carry little of the average loss. BLEU asks for four
-# words right in a row, without help.
+# In the last epoch the training losses of *none* and *dot* are 2.34 and 1.32, less than a factor of two; their BLEU is
+# 7.6 and 83.6, a factor of eleven. Most subwords are easy after a true prefix (articles, word endings, *is ...-ing*, the
+# full stop), and every slot gets those right; the few that need the source, nouns, verbs and adjectives, carry little of
+# the average loss. BLEU asks for four words right in a row, without help.
 
 # %% [markdown] rubric="9.2"
 # **Rubric.** ½ both gaps stated with numbers from the table · ½ teacher forcing hides the errors (true prefix, easy
@@ -234,71 +216,61 @@ for name, run in runs.items():
 # %% [markdown]
 # ## The same on real text, recorded
 #
-# Multi30k, 400,000 subwords, less than one pass over its training text, three seeds for each slot; scores are of the test set of
-# 2016. The command that made each run is stored with it. Notebook 10 takes these runs apart.
+# Multi30k, 400,000 subwords, less than one pass over its training text, three seeds for each slot; scores are of the
+# test set of 2016. The command that made each run is stored with it. *Predict:* is the ladder as steep as above? Notebook
+# 10 takes these runs apart.
 
 # %%
 ladder = recording.recorded("translation")
 first = ladder["dot"][0]
 print(first["command"])
-print(f"{first['num_parameters']:,} parameters, {first['machine']}; ", end="")
-print(first["test"]["greedy"]["signature"].partition(";")[0])
-for name, records in ladder.items():
-    scores = [f"{record['test']['greedy']['bleu']:5.1f}" for record in records]
-    perplexities = [f"{record['test']['perplexity']:5.1f}" for record in records]
-    seconds = np.mean([record["cpu_seconds"] for record in records])
-    print(f"{name:5} BLEU {' '.join(scores)}   perplexity {' '.join(perplexities)}", end="   ")
-    print(f"{seconds / 60:.0f} CPU minutes each")
+print(f"{first['num_parameters']:,} parameters; {first['machine']}")
+print(recording.table(ladder))
 
 # %% [markdown]
 # ## What it looks at
 #
-# Maps of the live *dot* translator: English words down, German words across; subwords of one German word are added up,
-# those of one English word averaged. On the right the gold links. *Predict:* where does *switching* look, and where *on*?
+# First your error rate (1) of the live translators. Then maps of *dot*: English words down, German words across; subwords
+# of one German word are added up, those of one English word averaged. On the right the gold links. *Predict:* where does
+# *switching* look, and where *on*?
 
-# %%
-pairs = [
-    (
-        "Heute schalten vier freundliche Jungen eine Lampe ein.",
-        "Today four friendly boys are switching on a lamp.",
-    ),
-    (
-        "Weil ein Mädchen die Bücher liest, muss ein Nachbar einen schweren Fernseher ausschalten.",
-        "Because a girl is reading the books, a neighbour must switch off a heavy television.",
-    ),
-]
-gold = dict(zip(corpus.test, corpus.links, strict=False))
-
-
-def show(pair):
-    german, english = (re.findall(r"\w+|[^\w\s]", text) for text in pair)
-    links = np.zeros((len(english), len(german)))
-    links[tuple(np.array(sorted(gold.get(pair, ())), int).reshape(-1, 2).T)] = 1
-    drawn = {"dot": runs["dot"].word_weights([pair])[0], "gold links": links}
-    for (name, weights), ax in zip(
-        drawn.items(), plots.panels(2, height=4.6, width=11), strict=True
-    ):
-        plots.attention_map(weights, english, german, numbers=False, title=name, ax=ax)
+# %% tags=["nbval-ignore-output"]
+measured = bool(corpus.links and check("9.2", alignment_error_rate))
+for name, run in runs.items() if measured else ():
+    rate = alignment_error_rate(run.word_weights(corpus.test), corpus.links)
+    print(f"{name:5} alignment error rate {np.squeeze(rate):.2f}")
+if not measured:
+    print("Error rates need gold links and a correct 9.2.")
 
 
 # %% tags=["nbval-ignore-output"]
-show(pairs[0])
+def show(k):
+    """The weights of dot on test sentence k, and beside them its gold links if there are any."""
+    weights = runs["dot"].word_weights([corpus.test[k]])[0]
+    drawn = {"dot": weights, "gold links": np.zeros_like(weights)}
+    for t, s in corpus.links[k] if corpus.links else ():
+        drawn["gold links"][t, s] = 1
+    german, english = map(runs["dot"].vocabulary.words, corpus.test[k])
+    for name, ax in zip(drawn, plots.panels(2, height=4.6, width=11), strict=True):
+        plots.attention_map(drawn[name], english, german, numbers=False, title=name, ax=ax)
 
-# %% tags=["nbval-ignore-output"]
-show(pairs[1])
+
+show(10)
+show(12)
 
 # %% [markdown]
 # And two failures: what each translator writes for the second sentence, and the test sentence whose *dot* weights
 # agree least with the gold links.
 
 # %% tags=["nbval-ignore-output"]
+german, english = (list(side) for side in zip(*corpus.test, strict=True))
 for name, run in runs.items():
-    print(f"{name:5}", run.translate([pairs[1][0]])[0])
-print("wanted", pairs[1][1])
+    print(f"{name:6} {run.translate([german[12]])[0]}")
+print(f"wanted {english[12]}")
 if measured:
     weights = runs["dot"].word_weights(corpus.test)
-    single = [alignment_error_rate([w], [g]) for w, g in zip(weights, corpus.links, strict=True)]
-    show(corpus.test[int(np.argmax(single))])
+    rates = [alignment_error_rate([w], [g]) for w, g in zip(weights, corpus.links, strict=True)]
+    show(int(np.argmax(rates)))
 
 # %% [markdown]
 # ### 9.3 Reading the maps
@@ -310,18 +282,16 @@ if measured:
 # or one failure of a slot, with a reason. **Form:** four short items; quote your error rates.
 
 # %% [markdown] written="9.3"
-# (a) *four friendly boys* follows *vier freundliche Jungen* down a diagonal; noun phrases keep their inner order.
+# (a) *four friendly boys* follows *vier freundliche Jungen* down a diagonal.
 #
-# (b) *switching* stands before *a lamp*, its particle *ein* after *eine Lampe*; after *weil* the row *reading* jumps
-# over *die Bücher* to *liest* at the end of the clause, and *switch off* reaches the last word, over the whole object.
+# (b) After *weil* the row *reading* jumps over *die Bücher* to *liest*, and *switch off* over the whole object to the
+# last word.
 #
-# (c) *is reading* both rest on *liest*, and *switch off* both on *ausschalten*: one German verb, two English words.
+# (c) *is reading* both rest on *liest*: one German verb, two English words.
 #
-# (d) Weights serve to *predict* a word, and the states they read already mix in neighbours. *are* looks at *Jungen*, with
-# whom it must agree, and not at *schalten*, where the gold link is. So *dot* has an error rate of 0.14, far below
-# that of *mean*, 0.90, and not zero. *Mean* has the same row everywhere, so it cannot point at all (its links are
-# an accident of subword counts), and an empty slot links nothing, error rate 1; both lose the second half of the long
-# sentence.
+# (d) Weights serve to *predict* a word, and the states they read already mix in neighbours: *are* looks at *Heute* and
+# *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, not zero, far below the 0.90 of
+# *mean*, whose rows are all alike and cannot point; an empty slot links nothing, 1.00. Both lose the second clause.
 
 # %% [markdown] rubric="9.3"
 # **Rubric.** ½ a monotone run, ½ a re-ordering (verb or particle), ½ a one-to-many link, each with the words · ½ error
@@ -334,10 +304,11 @@ if measured:
 #
 # *code · 3 points · 12 min*
 #
-# **Given** `step(last, state)` → `(logits, state)`: the tokens just chosen, shape (B,), and the state (None at first) give
-# logits (B, V) of the next one. **Show** the likeliest token at every step, for all sentences at once: start from `BOS`; a sentence ends with
-# its own `EOS` and then holds `PAD`; stop when all have ended or at `max_length` tokens, and call `step` no more often
-# than that takes. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), `EOS` included, `BOS` not.
+# **Given** `step(last, state)` → `(logits, state)`: the tokens just chosen, shape (B,), and the state (None at first)
+# give logits (B, V) of the next one. **Show** the likeliest token at every step, for all sentences at once: start from
+# `BOS`; a sentence ends with its own `EOS` and then holds `PAD`; stop when all have ended or at `max_length` tokens, and
+# call `step` no more often than that takes. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor
+# (B, T), `EOS` included, `BOS` not.
 #
 # *Predict:* which of these rules does a batch of one never test?
 
@@ -360,30 +331,9 @@ def greedy_search(step, num_sentences, max_length):
 # %% check="9.4"
 check("9.4", greedy_search)
 
-# %% [markdown]
-# Your search with the trained model behind `step`, against the course's, on the whole test set in one batch.
-
-
-# %%
-def stepper(run, sentences):
-    """The step function of a trained translator for these sentences."""
-    device = next(run.model.parameters()).device
-    source, lengths = pad_source([run.vocabulary.encode(s) for s in sentences], device)
-    memory = run.model.encode(source, lengths)
-
-    def step(last, state):
-        logits, _, state = run.model.decode(last[:, None].to(device), memory, state)
-        logits[..., [PAD, BOS]] = -torch.inf  # never part of a translation
-        return logits[:, -1].cpu(), state
-
-    return step
-
-
 # %% tags=["nbval-ignore-output"]
-german, english = (list(side) for side in zip(*corpus.test, strict=True))
-if check("9.4", greedy_search):
-    with torch.inference_mode():
-        tokens = greedy_search(stepper(runs["dot"], german), len(german), 100)
+if check("9.4", greedy_search):  # yours against the course's, the whole test set in one batch
+    tokens = np.array(greedy_search(runs["dot"].stepper(german), len(german), 100), int)
     written = [runs["dot"].vocabulary.decode(row) for row in tokens.tolist()]
     same = sum(a == b for a, b in zip(written, runs["dot"].translate(german), strict=True))
     print(f"equal to the course's search for {same} of {len(german)} sentences")
@@ -403,9 +353,8 @@ for size in (1, 2, 5, 20):
     result = scoring.score(hypotheses, english)["bleu"]
     print(f"beam {size:2}: BLEU {result:.1f}, {speed:4.0f} sentences per CPU second")
 short = runs["dot"].translate(german, beam_size=5, length_penalty=0.0)
-ratio = sum(map(len, short)) / sum(map(len, english))
-result = scoring.score(short, english)["bleu"]
-print(f"beam  5, not divided by length: BLEU {result:.1f}, {ratio:.0%} of the references' length")
+result, share = scoring.score(short, english)["bleu"], len("".join(short)) / len("".join(english))
+print(f"beam  5, not divided by length: BLEU {result:.1f}, {share:.0%} of the references' letters")
 
 # %%
 for name, records in ladder.items():
@@ -414,9 +363,9 @@ for name, records in ladder.items():
     print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} BLEU")
 
 # %% [markdown]
-# A beam helps where the model is unsure and the better sentence is within reach: on Multi30k it adds more than a point to *dot*, and next to
-# nothing to *none*, whose other candidates are as far from the source as its first. From 5 to 20 you pay four times
-# as much or more, for little or nothing.
+# A beam helps where the model is unsure and the better sentence is within reach: on Multi30k it adds more than a point
+# to *dot*, and next to nothing to *none*, whose other candidates are as far from the source as its first. From 5 to 20
+# you pay four times as much or more, for little or nothing.
 
 # %% [markdown]
 # ## Common mistakes
@@ -426,16 +375,14 @@ for name, records in ladder.items():
 
 # %%
 silent = torch.where(mask[..., None], memory, 0.0)
-real, all_places = (layers.MeanAttention(16)(queries, silent, m)[0][1] for m in (mask, mask | True))
-print(f"zeros averaged in: the mean keeps {all_places.norm() / real.norm():.0%} of its length")
+real, padded = (mean(queries, silent, look)[0][1].norm() for look in (mask, all_true))
+print(f"zeros averaged in: the mean keeps {padded / real:.0%} of its length")
 scores = torch.randn(2, 4, 7)  # (B, T, S)
-over_batch, alone = scores.softmax(0), scores[:1].softmax(0)
-print(f"softmax over the batch: a row sums to {over_batch[0, 0].sum():.1f}", end=", ")
-print(f"and to {alone[0, 0].sum():.1f} when its sentence is alone")
+sums = [scores[:B].softmax(0)[0, 0].sum() for B in (2, 1)]
+print(f"softmax over the batch: a row sums to {sums[0]:.1f}, and to {sums[1]:.1f} alone")
 worst, best = (ladder[name][0]["test"] for name in ("none", "dot"))
-print(f"perplexity {worst['perplexity']:.1f} and {best['perplexity']:.1f}: a factor of", end=" ")
-print(f"{worst['perplexity'] / best['perplexity']:.1f};", end=" ")
-print(f"BLEU a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}")
+print(f"perplexity differs by a factor of {worst['perplexity'] / best['perplexity']:.1f}", end=", ")
+print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}")
 
 # %% [markdown]
 # ## Summary
@@ -449,7 +396,7 @@ print(f"BLEU a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}"
 #
 # 1. Why must the mean divide by a different number for each sentence of a batch?
 # 2. What does the decoder know about the source when the slot is empty?
-# 3. Which axis does the softmax run over, and what would you see if it were the batch?
+# 3. What would you see if the softmax ran over the batch?
 # 4. Why is the error rate of an empty slot exactly 1?
 # 5. Why does a beam need a length penalty?
 #
