@@ -256,7 +256,7 @@ heights = np.linspace(0, 15, 1501)
 weights = softmax(np.c_[heights, heights, np.zeros((1501, 48))])
 seen = np.exp(-(weights * np.log(weights)).sum(-1))
 crossing = heights[np.argmax(weights[:, 2:].sum(-1) < 0.5)]
-label = {"xlabel": "height t", "ylabel": "exp(entropy)", "title": "50 keys: from all to two"}
+label = {"xlabel": "height t", "ylabel": "exp(entropy)", "title": "50 keys, two of them tied"}
 marks = {f"half the weight left over, t = {crossing:.2f}": crossing}
 plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
 
@@ -287,7 +287,7 @@ share = softmax(np.array([20, 20.5]))[0]
 print(f"'a tie is enough': at height 1, 10 keys, {low[2:].sum():.2f} is left over")
 print(f"'the other keys oppose the query': they score 0, not less, and get {low[2]:.3f} each")
 print(f"'the other keys are zero': their length is {length:.0f}; it is the score that vanishes")
-print(f"'k_i · k_j = 0 for all i, j': for i = j it is {length**2:.0f}, else every key were zero")
+print(f"'k_i · k_j = 0 for all i, j': not for i = j, there it is {length**2:.0f}")
 print(f"'the score is the weight': 10 / sqrt(64) gives {divided[0]:.3f}, others {divided[2]:.3f}")
 print(f"'nearly tied is nearly averaged': scores 20 and 20.5 give key a {share:.3f}")
 
@@ -326,5 +326,4 @@ with np.errstate(all="ignore"):
 #
 # **Next:** `03_one_noisy_head` lets the keys tremble, and asks what is left of the average.
 #
-# **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression; Elhage et
-# al. (2022), superposition of more features than dimensions.
+# **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression.

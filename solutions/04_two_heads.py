@@ -61,7 +61,7 @@ plots.bars(groups, title="weights of two heads, and of their average")
 # *code · 1 point · 6 min*
 #
 # **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Show** two queries
-# for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight left elsewhere. **Form:**
+# for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight out of place. **Form:**
 # `two_head_queries(means, a, b)`, returning `(q1, q2)`.
 #
 # *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do?
@@ -214,8 +214,8 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # *code · 1 point · 8 min*
 #
 # **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
-# $\frac14$, and scores **divided by $\sqrt d$**. **Show** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% left
-# elsewhere when all lengths are 1, and near the average (within 0.1) in 85% of the draws with $\lambda_a, \lambda_b > 0$,
+# $\frac14$, and scores **divided by $\sqrt d$**. **Show** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% out
+# of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with $\lambda_a, \lambda_b > 0$,
 # at the length you choose or at ten times that. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`.
 #
 # The function sees the means, not the lengths. *Predict:* which of your designs dies when *other* keys change sign?
