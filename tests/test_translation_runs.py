@@ -30,6 +30,13 @@ def test_bleu_follows_from_the_recorded_counts(name):
     assert len(record["hypotheses"]) == len(record["counts"]) == len(record["source_words"]) == 1000
 
 
+def test_every_recorded_score_has_one_signature():
+    names = ("embedded_*", "translation_*")
+    every = [record["test"] for name in names for record in recording.records(name)]
+    found = {test[search]["signature"] for test in every for search in ("greedy", "beam 5")}
+    assert len(every) >= 25 and len(found) == 1
+
+
 def test_the_ladder_differs_in_attention_and_seed_alone():
     for record in LADDER.values():
         config = {**record["config"], "attention": "dot", "seed": 1}
@@ -87,7 +94,7 @@ def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
     cells = json.loads((ROOT / "solutions" / f"{name}.ipynb").read_text("utf-8"))["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     printed = "".join("".join(output.get("text", "")) for output in outputs)
-    shown = [float(number) for number in re.findall(r"\d+\.\d+", printed)]
+    shown = [float(number) for number in re.findall(r"\d+\.\d*", printed)]
     for cell in cells:
         if "written" in cell["metadata"]:
             for number in re.findall(r"\d+\.\d+", "".join(cell["source"])):

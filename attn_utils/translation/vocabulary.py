@@ -61,12 +61,10 @@ class Vocabulary:
 
     def words(self, text):
         """The words of a text, as `word_numbers` counts them."""
-        ids = self.encode(text)
-        numbers = self.word_numbers(ids)
-        words = [""] * (numbers[-1] + 1)
-        for number, piece in zip(numbers, self.pieces(ids), strict=True):
-            words[number] += piece.removeprefix(SPACE)
-        return words
+        ids, words = self.encode(text), {}
+        for number, piece in zip(self.word_numbers(ids), self.pieces(ids), strict=True):
+            words[number] = words.get(number, "") + piece.removeprefix(SPACE)
+        return list(words.values())
 
     def word_numbers(self, ids):
         """For each id the number of its word, counted from 0; each punctuation mark is a word."""
