@@ -313,6 +313,11 @@ class OtherNames(nn.Module):
         return x
 
 
+class NotAModule:
+    def __init__(self, D, num_heads, **options):
+        self.query = nn.Linear(D, D)
+
+
 class HeadWidths(Layer):
     def __init__(self, D, num_heads, **options):
         super().__init__(D, num_heads, **options)
@@ -394,6 +399,13 @@ RIGHT = {
         "a loop over the queries": (WithLoops,),
         "a loop over the heads, tril and renormalise": (WithHeadLoop,),
         "an additive mask in a buffer": (WithBuffer,),
+        "a softmax in float32": (
+            but(
+                weigh=lambda self, s, look: torch.softmax(
+                    s.masked_fill(~look, -INF), -1, dtype=torch.float32
+                ).type_as(s)
+            ),
+        ),
         "torch's own module, time first, without weights": (WithTimeFirst,),
     },
     "6.7": {
@@ -520,6 +532,7 @@ WRONG = {
         ),
         "itself alone": ((lambda n: torch.eye(n).bool(),), "earlier ones are hidden too"),
         "one row": ((lambda n: torch.ones(n, dtype=torch.bool),), "has shape"),
+        "lists": ((lambda n: [[s <= t for s in range(n)] for t in range(n)],), "returned list,"),
     },
     "6.5": {
         "view without transpose": (
@@ -605,6 +618,8 @@ WRONG = {
             "`value` is missing",
         ),
         "a layer, not its class": ((Layer(12, 3),), "the class itself"),
+        "not a module": ((NotAModule,), "an nn.Module is expected"),
+        "bfloat16": ((but(finish=lambda s, c: s.out(c).bfloat16()),), "it is off by up to"),
         "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
         "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no causal mask"),
         "view without transpose": (
