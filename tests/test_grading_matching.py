@@ -102,9 +102,10 @@ def test_what_an_answer_uses_is_run_through_any_number_of_cells():
     assert needed(*sources, "c = b") == [1, 2, 3, 4]
 
 
-def test_a_function_may_use_what_is_defined_below_it_and_a_line_may_not():
+def test_a_function_may_use_what_is_defined_below_it_and_a_line_only_if_nothing_above_is():
     assert needed("def answer():\n    return below", "below = 1") == [1, 2]
-    assert needed("answer = above", "above = 1") == [1]
+    assert needed("answer = below", "below = 1") == [1, 2]
+    assert needed("above = 1", "answer = above", "above = 2") == [1, 2]
 
 
 def test_a_local_name_needs_no_cell():

@@ -144,7 +144,10 @@ BAD = {
     "deep nesting": ("[" * 200_000, "its JSON is nested too deeply to be a notebook."),
     "a huge number": ('{"nbformat": ' + "9" * 5_000 + "}", "it is not valid JSON (a number has"),
     "too many cells": (notebook(*[code("")] * 2_001), "it has 2,001 cells;"),
-    "too long a cell": (notebook(code("#" * (reading.MAX_CODE + 1))), "its cell 1 has over"),
+    "too much code": (
+        notebook(*[code("#" * (reading.MAX_CODE // 2))] * 3),
+        "it has over 300,000 letters",
+    ),
 }
 
 

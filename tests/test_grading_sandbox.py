@@ -1,281 +1,27 @@
-"""Attacks on the sandbox and the wire of the grader, run for real."""
+"""Attacks on the sandbox and the judge, run for real."""
 
-import contextlib
-import json
 import os
 import signal
-import struct
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import sessions
+import sympy as sp
+from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 
-from attn_utils.course import chains, register
+from attn_utils.course import chains, derivation, register, tensors
 from attn_utils.course.answers import within
 from attn_utils.course.checking import judge
-from attn_utils.course.verdict import NotAttempted, NotYet
-from attn_utils.grading import channel, child, sandbox
+from attn_utils.course.verdict import NotYet
+from attn_utils.grading import sandbox
 from attn_utils.grading.session import MAX_CHILDREN, Limits, Session, Zygote
 
-MISSING = sandbox.missing_mechanisms()
-needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
-SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
+submit, zygote = sessions.submit, sessions.zygote  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
-FINE = "def fine(x):\n    return 2 * x"
-
-
-@pytest.fixture(scope="module")
-def zygote():
-    with Zygote(("numpy", "sympy")) as zygote:
-        yield zygote
-
-
-@pytest.fixture
-def submit(zygote):
-    """Start a session with these cells, a sound one last; it must still answer unless ended."""
-    sessions = []
-
-    def submit(*cells, limits=SMALL):
-        sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
-        session = Session(zygote, dict(enumerate(sources, 1)), limits)
-        sessions.append(session)
-        session.run()
-        return session
-
-    yield submit
-    for session in sessions:
-        session.__exit__()
-
-
-def ask(session, name, *args, **kwargs):
-    return session.answers([name], 5)[0](*args, **kwargs)
-
-
-def still_fine(session):
-    return ask(session, "fine", 21) == 42
-
-
-# --- the wire ---------------------------------------------------------------------------------
-
-ARRAYS = [
-    np.arange(6.0).reshape(2, 3),
-    np.array(True),
-    np.zeros((0, 4), np.float32),
-    np.array([1 + 2j]),
-    np.arange(3, dtype=">i4"),
-    np.arange(8, dtype=np.uint8)[::2],
-]
-
-
-@pytest.mark.parametrize("array", ARRAYS, ids=str)
-def test_arrays_cross_the_wire_unchanged(array):
-    found = channel.decode(channel.encode(array))
-    assert found.dtype == array.dtype.newbyteorder("<") and found.shape == array.shape
-    assert np.array_equal(found, array) and found.flags.writeable
-
-
-leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
-plain = st.recursive(
-    leaves,
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(st.text(), inner, max_size=4)
-    ),
-    max_leaves=12,
-)
-
-
-@given(plain)
-@settings(deadline=None, max_examples=60)
-def test_plain_data_crosses_the_wire_unchanged(value):
-    assert channel.decode(channel.encode(value)) == value
-
-
-@given(st.binary(max_size=300))
-@settings(deadline=None, max_examples=200)
-def test_random_bytes_are_a_message_or_a_channel_error(data):
-    with contextlib.suppress(channel.ChannelError):
-        channel.decode(data)
-
-
-HOSTILE_TREES = {
-    "objects": (["array", "|O8", 1], 8),
-    "records": (["array", "V8", 1], 8),
-    "a negative size": (["array", "<f8", -1], 8),
-    "a size that overflows": (["array", "<f8", 1 << 30, 1 << 30, 1 << 30], 8),
-    "a size that is true": (["array", "<f8", True], 8),
-    "a size of 0 beside an endless one": (["array", "<f8", 0, 1 << 62], 0),
-    "more than its bytes": (["array", "<f8", 3], 8),
-    "less than its bytes": (["array", "<f8", 1], 24),
-    "a hundred axes": (["array", "<f8", *[1] * 100], 8),
-    "an unknown tag": (["pickle", "gASVDg=="], 0),
-    "an object": ({"a": 1}, 0),
-    "an empty list": ([], 0),
-    "an odd dictionary": (["dict", "a"], 0),
-    "a dictionary with a list for a key": (["dict", ["list"], 1], 0),
-    "too many items": (["list", *[0] * channel.MAX_ITEMS], 0),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE_TREES)
-def test_a_hostile_message_is_refused(name):
-    tree, num_bytes = HOSTILE_TREES[name]
-    header = json.dumps(tree).encode()
-    with pytest.raises(channel.ChannelError):
-        channel.decode(struct.pack("<I", len(header)) + header + bytes(num_bytes))
-
-
-@pytest.mark.parametrize("depth", [channel.MAX_DEPTH + 1, 100_000])
-def test_a_deeply_nested_message_is_refused(depth):
-    header = b'["list",' * depth + b"0" + b"]" * depth
-    with pytest.raises(channel.ChannelError):
-        channel.decode(struct.pack("<I", len(header)) + header)
-
-
-def test_an_announced_size_over_the_limit_is_refused_before_it_is_read():
-    chunks = iter([struct.pack("<Q", 1 << 60)])
-    with pytest.raises(channel.ChannelError, match="larger than 64 MB"):
-        channel.receive(lambda count: next(chunks))
-
-
-# --- an ordinary submission -------------------------------------------------------------------
-
-
-@needs_sandbox
-def test_answers_are_called_with_data_and_return_data(submit):
-    session = submit(
-        """
-        import numpy as np
-        def scaled(x, *, factor=1.0):
-            return {"sum": (factor * x).sum(), "all": [factor * x, (x.shape, None)]}
-        shapes = {"q": (2, 3)}
-        """
-    )
-    found = ask(session, "scaled", np.ones((2, 2)), factor=3.0)
-    assert found["sum"] == 12.0 and found["all"][1] == ((2, 2), None)
-    assert np.array_equal(found["all"][0], np.full((2, 2), 3.0))
-    assert session.answers(["shapes"], 5)[0].value() == {"q": (2, 3)}
-
-
-@needs_sandbox
-def test_a_derivation_arrives_as_a_tree_through_a_driver(submit):
-    session = submit(
-        """
-        import sympy as sp
-        from attn_utils.course import derive
-        x = sp.Symbol("x", positive=True)
-        chain = derive((x + x, "definition"), (2 * x, "collect"))
-        """
-    )
-    (chain,) = session.answers(["chain"], 5)
-    tree = ["Mul", ["Rational", "2"], ["Symbol", "x"]]
-    assert chain.via(chains.as_data)[-1] == ["=", "collect", tree]
-
-
-@needs_sandbox
-def test_tensors_arrive_as_tensors_and_return_as_arrays():
-    import torch
-
-    cell = """
-import matplotlib.pyplot as plt
-import torch
-def gradient(x):
-    leaf = x.clone().requires_grad_()
-    torch.nn.functional.softmax(leaf @ leaf.T, dim=-1)[0, 0].backward()
-    return leaf.grad, type(x).__name__
-plt.plot([1, 2]); plt.savefig("figure.png")
-"""
-    x = torch.eye(2, 3, dtype=torch.float64)
-    with (
-        Zygote(("numpy", "matplotlib.pyplot", "torch")) as zygote,
-        Session(zygote, {1: cell}) as session,
-    ):
-        gradient, kind = ask(session, "gradient", x)
-        assert session.errors == {} and kind == "Tensor"
-    assert gradient.shape == (2, 3) and gradient.any()
-
-
-@needs_sandbox
-def test_a_cell_that_fails_does_not_stop_the_next(submit):
-    session = submit("before = 1", "x = 1\n\ny = x / 0", "def broken(:", "after = before + 1")
-    assert session.errors == {
-        2: "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
-        3: "SyntaxError: invalid syntax (line 1 of your cell).",
-    }
-    assert session.answers(["after"], 5)[0].value() == 2
-
-
-@needs_sandbox
-def test_each_kind_of_failure_of_a_call_has_its_exception_and_sentence(submit):
-    session = submit(
-        "def stub(x):\n    raise NotImplementedError",
-        "def fails(x):\n    y = x\n    return y / 0",
-        "def objects(x):\n    return object()",
-        "import nonsense\ndef unborn(x):\n    return x",
-    )
-    with pytest.raises(NotAttempted):
-        ask(session, "stub", 1)
-    with pytest.raises(NotAttempted):
-        ask(session, "absent", 1)
-    sentences = {
-        "fails": "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
-        "objects": "a object came back, where numbers are expected.",
-        "unborn": "the cell of unborn did not run: your code stopped with ModuleNotFoundError: "
-        "No module named 'nonsense' (line 1 of your cell).",
-    }
-    for name, sentence in sentences.items():
-        with pytest.raises(NotYet) as caught:
-            ask(session, name, 1)
-        assert str(caught.value) == sentence
-
-
-@needs_sandbox
-def test_warnings_of_the_last_call_are_reported(submit):
-    session = submit("import numpy as np\ndef f(x):\n    return np.exp(x)")
-    (f,) = session.answers(["f"], 5)
-    assert f(np.array([1e4]))[0] == np.inf and "overflow" in f.warned[0]
-    assert f(np.array([0.0]))[0] == 1.0 and f.warned == []
-
-
-@needs_sandbox
-def test_an_answer_that_changes_from_call_to_call_is_not_steady(submit):
-    session = submit("import itertools\nc = itertools.count()\ndef f():\n    return next(c)")
-    unsteady, steady = session.answers(["f", "fine"], 5)
-    unsteady(), steady(1)
-    assert (unsteady.steady(), steady.steady()) == (False, True)
-
-
-def test_magics_are_dropped_and_python_is_left_as_it_is():
-    cases = {
-        "%matplotlib inline\nx = 1": "pass\nx = 1",
-        "if True:\n    !ls\nx = !ls\n%time y = 2": "if True:\n    pass\nx = None\ny = 2",
-        "%%time\nx = 1": "pass\nx = 1",
-        "%%bash\nrm -rf ~": "",
-        "np.exp?": "pass",
-        "x = (7\n  % 4)": "x = (7\n  % 4)",
-        's = """\n!important\n"""': 's = """\n!important\n"""',
-    }
-    assert {source: child.python_source(source) for source in cases} == cases
-
-
-@needs_sandbox
-def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
-    session = submit(
-        """
-        from attn_utils.course import check, hint
-        display(1); get_ipython().run_line_magic("matplotlib", "inline")
-        check("1.1", print); hint("1.1")
-        """
-    )
-    assert session.errors == {} and session.output == ""
-
 
 # --- attacks that must end in a sentence, with the rest of the notebook alive -----------------
 
@@ -321,7 +67,6 @@ REACHES_OUT = {
     "import os\nos.setuid(0)": "PermissionError",
     "import os\nos.chroot('.')": "PermissionError",
     "import os\nos.kill(2, 9)": "ProcessLookupError",
-    "input()": "EOFError",
 }
 
 
@@ -398,7 +143,7 @@ def test_the_total_time_of_a_submission_is_bounded(submit):
     start = time.monotonic()
     session = submit(*["import time; time.sleep(1)"] * 50, limits=limits)
     assert time.monotonic() - start < 25
-    with pytest.raises(NotYet, match=r"the notebook used up its 1\.5 seconds\."):
+    with pytest.raises(NotYet, match=r"the cells used up their share of 1\.5 seconds\."):
         ask(session, "fine", 1)
 
 
@@ -623,6 +368,65 @@ def test_landlock_alone_keeps_files_from_being_read():
     assert sandbox._works(Path(__file__).read_text) and not sandbox._works(attack)
 
 
+FLOOD = """
+from attn_utils.grading import channel
+import functools, inspect, os
+number = next(f.frame.f_locals["request"]["id"] for f in inspect.stack() if "request" in f.frame.f_locals)
+forged = {"id": number, "value": None, "warned": [], "output": "x" * (6 << 20)}
+channel.send(functools.partial(os.write, 3), channel.encode(forged))
+"""
+
+
+@needs_sandbox
+def test_what_forged_replies_say_was_printed_does_not_fill_the_judge(submit):
+    session = submit(*[FLOOD] * 3, limits=Limits(cell=10.0, total=30.0))
+    assert session.errors == {} and len(session.output) == 1 << 20
+
+
+NUMBER, X = ["Rational", "10000000000"], ["Symbol", "x"]
+TOWER = ["exp", ["exp", ["Mul", NUMBER, X]]]
+ENDLESS = {
+    "a power of two": ["Pow", ["Rational", "2"], NUMBER],
+    "a power of a hundred": ["Pow", ["Rational", "100"], ["Rational", "9" * 39]],
+    "a factorial": ["factorial", ["Rational", "99999"]],
+    "a tower": TOWER,
+    "a tower in a sum": [
+        "Sum",
+        TOWER,
+        ["Tuple", ["Symbol", "i"], ["Rational", "1"], ["Symbol", "n"]],
+    ],
+    "a tower of a decimal": ["exp", ["exp", ["Float", "3000000000"]]],
+    "a power in a sine": ["sin", ["Pow", X, NUMBER]],
+    "an exponent with an exponent": ["Pow", X, ["exp", ["Mul", NUMBER, X]]],
+    "a long product": [
+        "Product",
+        ["Symbol", "i"],
+        ["Tuple", ["Symbol", "i"], ["Rational", "1"], NUMBER],
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_number_that_takes_hours_to_work_out_is_refused_by_the_judge(name):
+    symbols = {"x": sp.Symbol("x", positive=True), "n": sp.Symbol("n", integer=True, positive=True)}
+    forged = [["=", "", X], ["=", "", ["Add", X, ENDLESS[name]]]]
+    try:
+        before, step = chains.from_data(forged, symbols)
+        found = derivation.compare(before.expression, step, prove=False)
+    except NotYet as error:
+        found = (False, str(error))
+    assert found[0] is False
+    assert "too large to check" in found[1] or "no finite real value" in found[1]
+
+
+def test_a_layer_that_keeps_its_gradients_back_is_not_right():
+    import torch
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(NotYet, match="no gradient flows back"):
+        tensors.match_gradients({}, 2 * x, {"x": x}, "")
+
+
 # --- nothing is left behind -------------------------------------------------------------------
 
 
@@ -652,25 +456,34 @@ for daemon in (True, False):
 
 
 @needs_sandbox
-def test_killing_the_judge_ends_the_fork_server_and_the_child():
+def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(zygote):
+    family = [zygote.process.pid, *descendants(zygote.process.pid)]
+    assert {Path(f"/proc/{pid}/oom_score_adj").read_text() for pid in family} == {"1000\n"}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_killing_the_judge_ends_the_fork_server_and_the_child(tmp_path, sandboxed):
     program = """
 import os, sys
 from attn_utils.grading.session import Session, Zygote
-zygote = Zygote(("numpy",)).__enter__()
-session = Session(zygote, {1: "x = 1"})
-session.run()
+zygote = Zygote(("numpy",), sandboxed=sys.argv[1] == "True").__enter__()
+session = Session(zygote, {1: "open('mine', 'w').close()"})
+assert session.run() == {}
 print(zygote.process.pid, flush=True)
 session.request("run", 2, "while True: pass", seconds=60)
 """
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as judge:
+    command, environment = [sys.executable, "-c", program, str(sandboxed)], os.environ
+    environment = {**environment, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as judge:
         pid = int(judge.stdout.readline())
         below = [pid, *descendants(pid)]
         judge.send_signal(signal.SIGKILL)
-    assert len(below) == 3
+    assert len(below) == 2 + sandboxed
     deadline = time.monotonic() + 10
     while any(map(_alive, below)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not any(map(_alive, below))
+    assert not any(map(_alive, below)) and list(tmp_path.iterdir()) == []
 
 
 def _alive(pid):

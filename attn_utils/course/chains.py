@@ -19,6 +19,7 @@ _RELATION = re.compile(r"=|[<>]=?|\w+ *-> *[+-]?(oo|\d{1,9}(/\d{1,9})?)", re.ASC
 _NUMBER = re.compile(r"-?\d{1,40}([./]\d{1,40})?(e[+-]?\d{1,2})?", re.ASCII)
 _GROWS = ("Pow", "factorial", "gamma", "binomial")  # a few digits in, millions out
 _LARGEST = 2_000  # nodes in one expression
+_LONGEST = 10_000  # binary digits of one number
 
 
 def as_data(chain):
@@ -78,10 +79,20 @@ def _expression(tree, symbols, budget):
         return getattr(sp, rest[0])
     if head in _FUNCTIONS:
         parts = [_expression(item, symbols, budget) for item in rest]
-        if head in _GROWS and all(part.is_Rational and abs(part) > 100 for part in parts):
+        if _length(head, parts) > _LONGEST:
             raise NotYet("a number in the chain is too large to check.")
         return getattr(sp, head)(*parts)
     raise NotYet(f"{head} is not something a chain of this course can use.")
+
+
+def _length(head, parts):
+    """About how many binary digits SymPy would need to work out `head` of numbers at once."""
+    import mpmath
+
+    digits = [max(abs(part.p), part.q).bit_length() for part in parts if part.is_Rational]
+    if head in _GROWS and len(digits) == len(parts) > 0:
+        return digits[0] * abs(parts[-1])
+    return max((mpmath.mag(part) for part in parts if part.is_Float and part), default=0)
 
 
 def judge_chain(answer, *, start, goal, symbols, where=None, only=None, steps=2, name="the chain"):

@@ -6,11 +6,15 @@ at random points in high precision, which finds a point where a wrong step fails
 prove those that agree.
 """
 
+import functools
 import random
 from dataclasses import dataclass, field
 
 POINTS = 40  # random points per step
 DIGITS = 30  # significant digits at each point
+MOST = 1_000  # terms of a sum that is written out
+HUGE = 10_000  # binary digits that the argument of a function may have before its point
+_FUNCTIONS = "exp sin cos tan sinh cosh tanh coth sech erf erfc gamma factorial binomial".split()
 _COMPARE = {
     "=": lambda gap, size: abs(gap) <= size,
     "<=": lambda gap, size: gap <= size,
@@ -232,16 +236,22 @@ def evaluator(expression):
     import sympy as sp
 
     symbols = sorted(expression.free_symbols, key=str)
-    slow = expression.has(sp.Sum, sp.Product, sp.Integral, sp.Limit, sp.Derivative)
-    fast = None if slow else sp.lambdify(symbols, expression, "mpmath")
+    compound = expression.has(sp.Sum, sp.Product, sp.Integral, sp.Limit, sp.Derivative)
+    counted = [s for s in symbols if compound and s.is_integer]
+
+    @functools.cache
+    def compiled(*counts):
+        """The expression as a function; where it is compound, with its integers put in and worked out."""
+        exact = expression.subs(dict(zip(counted, map(sp.Integer, counts), strict=True)))
+        limits = [end for s in exact.atoms(sp.Sum, sp.Product) for end in sum(s.limits, ())]
+        if any(end.is_Integer and abs(end) > MOST for end in limits):
+            raise OverflowError
+        return sp.lambdify(symbols, *_within_reason(exact.doit() if compound else exact))
 
     def value(point):
         with mpmath.workdps(DIGITS + 10):
-            if fast:
-                found = mpmath.mpmathify(fast(*(point[s] for s in symbols)))
-            else:
-                exact = {s: _exact(s, point[s]) for s in symbols}
-                found = mpmath.mpmathify(expression.subs(exact).doit().evalf(DIGITS))
+            run = compiled(*(int(point[s]) for s in counted))
+            found = mpmath.mpmathify(run(*(point[s] for s in symbols)))
             real = mpmath.isfinite(found) and abs(found.imag) < mpmath.mpf(10) ** (5 - DIGITS)
             return found.real if real else None
 
@@ -254,10 +264,27 @@ def evaluator(expression):
     return guarded
 
 
-def _exact(symbol, value):
+def _within_reason(expression):
+    """`expression` and the modules to run it with, where no argument is so large that it takes hours.
+
+    The sine of 2^n needs n digits of pi; and x ** y is such a function of y.
+    """
+    import mpmath
     import sympy as sp
 
-    return sp.Integer(int(value)) if symbol.is_integer else sp.Float(value, DIGITS + 10)
+    def bounded(function, first=0):
+        def run(*args):
+            if max(map(mpmath.mag, args[first:])) > HUGE:
+                raise OverflowError
+            return function(*args)
+
+        return run
+
+    functions = {name: bounded(getattr(mpmath, name)) for name in _FUNCTIONS}
+    power = sp.Function("bounded_power")
+    functions[power.__name__] = bounded(mpmath.power, first=1)
+    powers = expression.replace(lambda e: e.is_Pow, lambda e: power(*e.args))
+    return powers, [functions, "mpmath"]
 
 
 def _short(value):

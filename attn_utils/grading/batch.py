@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import connection
 
 from attn_utils.course import derivation, register
-from attn_utils.grading import marking, session
+from attn_utils.grading import marking, sandbox, session
 
 TORCH_FROM = 6  # the first notebook that uses torch
 MARGIN = 300.0  # seconds a worker may need beyond its submission's, to start and to judge
@@ -44,9 +44,9 @@ def work(line, others, settings):
     """Grade what comes down the `line` until it closes: the whole life of a worker process."""
     for other in others:
         other.close()  # or this process would keep a line open that the parent's death should close
-    warm_up(settings.preload)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is told too, and ends this process
-    with contextlib.suppress(EOFError):
+    warm_up(settings.preload)
+    with contextlib.suppress(EOFError, ConnectionError):  # the parent is gone
         while _serve(line, settings):
             pass
 
@@ -65,7 +65,10 @@ def _serve(line, settings):
     options = {"limits": settings.limits, "everything": settings.everything}
     file = None
     try:
-        with session.Zygote(settings.preload, sandboxed=settings.sandboxed) as zygote:
+        with (
+            session.Zygote(settings.preload, sandboxed=settings.sandboxed) as zygote,
+            sandbox.at_most(settings.limits.memory),  # whatever an answer returns
+        ):
             while True:
                 file = line.recv()
                 line.send(marking.mark(file, seed=settings.seed, zygote=zygote, **options))
@@ -148,5 +151,5 @@ def _lost(worker, workers, problem):
 
 
 def failed(file, problem):
-    """Return the record of a file that could not be graded through no fault of its text."""
-    return {**marking.blank(file), "problem": problem, "remarks": []}
+    """Return the record of a file that could not be graded; without a stamp it is tried again."""
+    return {**marking.blank(file), "stamp": "", "problem": problem, "remarks": []}

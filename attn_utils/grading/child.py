@@ -1,8 +1,13 @@
 """Runs a student's cells and calls their functions, inside the sandbox; judges nothing."""
 
+import __future__
+
+import ast
+import collections
 import contextlib
 import functools
 import importlib
+import inspect
 import io
 import linecache
 import os
@@ -13,16 +18,26 @@ import types
 import warnings
 
 from attn_utils.course.answers import Answer, describe
+from attn_utils.course.derivation import Derivation
 from attn_utils.course.verdict import NotAttempted, NotYet
 from attn_utils.grading import channel
 
 TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
-LINE_MAGICS = (
-    (re.compile(r"^(\s*)%time\s+", re.M), r"\1"),
-    (re.compile(r"^(\s*)[%!].*$", re.M), r"\1pass"),
-    (re.compile(r"^(\s*[\w, ]+=\s*)[%!].*$", re.M), r"\1None"),
-    (re.compile(r"^(\s*)(\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$", re.M), r"\1pass"),
+MAGIC = (
+    r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"  # to the end of its line, and on where that is a backslash
 )
+# What stands for a magic. No two neighbours in a pattern eat the same letters, or a long cell of
+# blanks would take for ever.
+LINE_MAGICS = {
+    re.compile(r"^([ \t]*)%time[ \t]+", re.M): "",
+    re.compile(rf"^([ \t]*){MAGIC}", re.M): "pass",
+    re.compile(rf"^([ \t]*\w[\w, ]*=[ \t]*){MAGIC}", re.M): "None",
+    re.compile(r"^([ \t]*)(?:\?{1,2}[\w.]+|[\w.]+\?{1,2})[ \t]*$", re.M): "pass",
+}
+FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
+# What defines nothing: where it fails, the rest of its cell still runs. A module that the student
+# has and this machine has not, or a look at a model that was not trained here, costs no answer.
+DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 
 
 class OutOfTime(BaseException):
@@ -74,6 +89,7 @@ def serve(fd, *, output_bytes):
     sys.stdout = sys.stderr = output
     sys.modules["__main__"] = main = types.ModuleType("__main__")
     main.display = main.get_ipython = Quiet()
+    main.input = lambda *prompt: ""  # nobody is there to type
     signal.signal(signal.SIGALRM, _out_of_time)
     channel.send(write, channel.encode("ready"))
     while True:
@@ -102,26 +118,65 @@ def reply(request, namespace, output):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def run_cell(namespace, caught, number, source):
+def run_cell(namespace, caught, number, source, again=False):
+    """Run a cell; one that failed and is run `again`, after the others, takes no name from them."""
     name = f"<cell {number}>"
     source = python_source(source)
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    compile(source, name, "exec", FLAGS, True)  # if a line of it is not Python, none of it runs
+    theirs = dict(namespace) if again else {}
     try:
-        exec(compile(source, name, "exec"), namespace)
+        run_statements(ast.parse(source).body, name, namespace)
     finally:
+        namespace.update(theirs)
+        keep_answers(namespace)
         if pyplot := sys.modules.get("matplotlib.pyplot"):
             pyplot.close("all")
     return None, []
 
 
+def run_statements(statements, name, namespace):
+    """Run them one by one; raise the first error at once, or in the end where it defines nothing."""
+    flags, errors = FLAGS, []
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            features = (getattr(__future__, alias.name) for alias in statement.names)
+            flags = functools.reduce(int.__or__, (f.compiler_flag for f in features), flags)
+        code = compile(ast.Module([statement], []), name, "exec", flags, True)
+        try:
+            awaited = eval(code, namespace)
+            if code.co_flags & inspect.CO_COROUTINE:
+                collections.deque(awaited.__await__(), 0)
+        except Exception as error:
+            if not isinstance(statement, DEFINES_NOTHING):
+                raise
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+kept = {}  # what each name stands for, or last stood for, if that could be an answer
+
+
+def keep_answers(namespace):
+    """Remember a function, class or chain whose name a later cell gives to a mere value."""
+
+    def could_be(thing):
+        return callable(thing) or isinstance(thing, Derivation)
+
+    for name, thing in namespace.items():
+        if could_be(thing) or not could_be(kept.get(name)):
+            kept[name] = thing
+
+
 def call(namespace, caught, name, args, kwargs):
-    answer = find(namespace, caught, name)
+    answer = find(kept, caught, name)
     return answer(*args, **kwargs), answer.warned
 
 
 def drive(namespace, caught, name, driver, args, kwargs):
     module, function = driver.split(":")
-    answer = find(namespace, caught, name)
+    answer = find(kept, caught, name)
     result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
     return result, answer.warned
 
@@ -143,13 +198,13 @@ def python_source(source):
     """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
     with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        compile(source, "<cell>", "exec")
+        compile(source, "<cell>", "exec", FLAGS, True)
         return source
     first, _, rest = source.lstrip().partition("\n")
     if first.startswith("%%"):
-        return f"pass\n{rest}" if first.startswith(TIMING_MAGICS) else ""
-    for pattern, replacement in LINE_MAGICS:
-        source = pattern.sub(replacement, source)
+        return python_source(f"pass\n{rest}") if first.startswith(TIMING_MAGICS) else ""
+    for pattern, word in LINE_MAGICS.items():
+        source = pattern.sub(lambda m, word=word: m[1] + word + "\n" * m[0].count("\n"), source)
     return source
 
 

@@ -21,6 +21,8 @@ def _sentences(command):
     """Have a command end in one sentence and status 2 where it cannot do what was asked."""
 
     def run(argv):
+        with contextlib.suppress(AttributeError):  # not every stream can
+            sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
         try:
             return command(argv)
         except (Refused, OSError) as error:
@@ -67,15 +69,15 @@ def _grade_options(argv):
     add("--memory", type=_positive(int), default=2048, help="megabytes a submission has (2048)")
     add("--all-cells", action="store_true", help="run figures and training too")
     add("--no-sandbox", action="store_true", help="run submissions unprotected, and say so")
-    add("--seed", type=int, help="repeat a batch; by default fresh and secret")
+    add("--seed", type=_positive(int, 1 << 128), help="repeat a batch; by default fresh and secret")
     return parser.parse_args(argv)
 
 
-def _positive(kind):
+def _positive(kind, most=1 << 32):
     def read(text):
         number = kind(text)
-        if number <= 0:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0")
+        if not 0 < number < most:
+            raise argparse.ArgumentTypeError(f"{text} is not between 0 and {most:g}")
         return number
 
     return read
@@ -112,8 +114,9 @@ def _settings(options, files, seed):
 
 def _given(options, students):
     """Return all points given by a person so far; new ones win, and are kept for the next time."""
-    kept, given = options.out / "written.csv", {}
-    for path in [*([kept] if kept.exists() else []), *options.written]:
+    kept = options.out / "written.csv"
+    given = written.load(kept, students, strict=False) if kept.exists() else {}
+    for path in options.written:
         given |= written.load(path, students)
     if options.written:
         report.save(kept, written.dump(given))

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import secrets
+import zlib
 from dataclasses import dataclass
 
 from attn_utils.course import register
@@ -14,7 +15,7 @@ from attn_utils.grading.marking import WAITING
 from attn_utils.grading.submissions import Refused
 
 READ, ABSENT, FAILED = "read by a person", "not handed in", "not graded"
-FORMULA = ("=", "+", "-", "@")  # a spreadsheet would run a cell that begins so
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
 
 
 class Results:
@@ -30,7 +31,7 @@ class Results:
         self.file.seek(0)
         self.seed, end = None, 0
         while (line := self.file.readline()).endswith(b"\n"):
-            self._index(_parsed(line, path), end)
+            self._index(_unsealed(line, path), end)
             end = self.file.tell()
         self.file.truncate(end)
         if self.seed is None:
@@ -48,7 +49,7 @@ class Results:
 
     def _append(self, record):
         offset = self.file.seek(0, os.SEEK_END)
-        self.file.write(json.dumps(record).encode() + b"\n")
+        self.file.write(json.dumps({**record, "seal": _seal(record)}).encode() + b"\n")
         self.file.flush()
         os.fsync(self.file.fileno())
         return offset
@@ -64,11 +65,17 @@ class Results:
         return json.loads(self.file.readline())
 
 
-def _parsed(line, path):
-    try:
-        return json.loads(line)
-    except ValueError:
-        raise Refused(f"{path} was changed by hand; choose another --out.") from None
+def _seal(record):
+    return zlib.crc32(json.dumps(record).encode())
+
+
+def _unsealed(line, path):
+    """Return the record in a line of results, if it is as it was written."""
+    with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        record = json.loads(line)
+        if record.pop("seal") == _seal(record):
+            return record
+    raise Refused(f"{path} was changed by hand; choose another --out.")
 
 
 def _lock(file):

@@ -7,10 +7,11 @@ import numpy as np
 
 from attn_utils.course import register
 from attn_utils.course.checking import judge
-from attn_utils.course.verdict import NOT_ATTEMPTED
+from attn_utils.course.verdict import CORRECT, NOT_ATTEMPTED
 from attn_utils.grading import matching
+from attn_utils.grading.borrowing import borrowed
 from attn_utils.grading.reading import Unreadable, read_submission
-from attn_utils.grading.session import Session
+from attn_utils.grading.session import Session, one_line
 
 WAITING = "awaits a person"
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
@@ -36,8 +37,19 @@ def mark(file, *, seed, zygote, limits, everything=False):
                 rng = random_numbers(seed, file.student, question.id, part.kind)
                 record["parts"].append(_marked(session, submission.cells, question, part, rng))
     stopped = [f"cell {number}: {text}" for number, text in sorted(session.errors.items())]
-    remarks = [*file.remarks, *submission.remarks, *stopped]
+    lent = [*_lent(submission.cells, questions, record["parts"])]
+    remarks = [*file.remarks, *submission.remarks, *lent, *stopped]
     return {**record, "problem": "", "remarks": remarks, "cpu": round(session.cpu, 3)}
+
+
+def _lent(cells, questions, verdicts):
+    """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
+    parts = [(question.id, part) for question in questions for part in question.parts]
+    lent = borrowed(cells, [name for _, part in parts for name in part.answers])
+    for (number, part), verdict in zip(parts, verdicts, strict=True):
+        paths = [path for name in part.answers for path in lent.get(name, ())]
+        if paths and verdict["status"] == CORRECT:
+            yield f"{number}: the answer hands over {' and '.join(paths)}."
 
 
 def blank(file):
@@ -75,4 +87,4 @@ def _message(verdict, found):
     other = [cell for cell in found if cell.kind != "code"]
     if verdict.status == NOT_ATTEMPTED and other:
         return f"its cell {other[0].number} is a {other[0].kind} cell, which does not run."
-    return verdict.message
+    return one_line(verdict.message)

@@ -2,6 +2,8 @@
 
 import ast
 import contextlib
+import functools
+import itertools
 import re
 import symtable
 import warnings
@@ -10,46 +12,57 @@ from attn_utils.course.build import EMPTY
 from attn_utils.grading.child import python_source
 
 LONGEST = 20_000  # letters of an answer that reports show
+# Steers a terminal, or has text read in another order than it is run.
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+ANYTHING = "*"  # what a cell with `from ... import *` defines
+HEADING = re.compile(r"\s*#+ ")
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
 def cells_of(cells, question, part):
-    """Return the cells that say they answer this part, else those that define what it asks for."""
+    """Return the cells that say they answer this part, and those that define what it asks for."""
     wanted = f"q{question.id.replace('.', '-')}-{part.kind}"
     role = "written" if part.kind == "written" else "answer"
     marks = (question.id, f"{question.id} {part.kind}")
-    named = [c for c in cells if c.id == wanted or c.marks.get(role) in marks]
+    named = {c.number for c in cells if c.id == wanted or c.marks.get(role) in marks}
     if part.kind == "written":
-        return named or _under_heading(cells, question)
-    defining = [c for c in cells if c.kind == "code" and any(_defines(c, n) for n in part.answers)]
-    return [cell for cell in cells if cell in named or cell in defining]
+        return _written(cells, question, named)
+    return [c for c in cells if c.number in named or _defines(c, part.answers)]
 
 
-def _defines(cell, name):
-    if is_check(cell):
+def _defines(cell, answers):
+    if cell.kind != "code" or is_check(cell):
         return False
-    return re.search(
-        rf"^(?:(?:async +)?def|class) +{name}\b|^{name}\b *(?:[:,=])", cell.source, re.M
-    )
+    if names_of(cell.source).defined & set(answers):
+        return True
+    starts = rf"^(?:def|class) +(?:{'|'.join(answers)})\b"  # of a cell that is not Python, too
+    return bool(re.search(starts, cell.source, re.M))
 
 
-def _under_heading(cells, question):
-    """Return the text cells between a question's heading and the next heading or code."""
-    heading = rf"^#+ +{re.escape(question.id)}\b"
-    start = next((k for k, c in enumerate(cells) if re.search(heading, c.source, re.M)), len(cells))
-    found = []
-    for cell in cells[start + 1 :]:
-        if cell.kind == "code" or re.match(r"#+ ", cell.source):
-            break
-        found.append(cell)
-    return found
+def _written(cells, question, named):
+    """Return the cells of a written answer: the one meant for it, else text put below that one."""
+    empty = EMPTY.format(question.id)
+    found = [c for c in cells if c.number in named or empty in c.source]
+    if found and not text_of(found, question):
+        below = cells[cells.index(found[-1]) + 1 :]
+        return found + list(itertools.takewhile(_is_students, below))
+    heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
+    below = itertools.dropwhile(lambda cell: not heading.search(cell.source), cells)
+    section = itertools.takewhile(lambda cell: not HEADING.match(cell.source), list(below)[1:])
+    return found or [cell for cell in section if cell.kind != "code"]
+
+
+def _is_students(cell):
+    """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
+    ours = HEADING.match(cell.source) or re.match(r"markdown-[0-9a-f]{8}", cell.id)
+    return cell.kind != "code" and not ours
 
 
 def text_of(cells, question):
     """Return what a person reads as the answer; "" where the cell is as it was handed out."""
     empty = EMPTY.format(question.id)
-    texts = [cell.source.replace(empty, "").strip() for cell in cells]
-    return "\n\n".join(text for text in texts if text)[:LONGEST]
+    texts = [cell.source[:LONGEST].replace(empty, "").strip() for cell in cells]
+    return UNSEEN.sub("\ufffd", "\n\n".join(text for text in texts if text)[:LONGEST])
 
 
 def is_check(cell):
@@ -69,48 +82,87 @@ def cells_to_run(cells, questions, everything=False):
     if everything:
         return {cell.number: cell.source for cell in code}
     new = {c.number for question, part in judged for c in cells_of(code, question, part)}
-    names = {cell.number: Names(cell.source) for cell in code}
+    names = {cell.number: names_of(cell.source) for cell in code}
+    gives, uses_later = _gives(names), _uses_later(names)
     chosen = set()
     while new:
         chosen |= new
-        wanted = [(names[user], user) for user in new]
-        new = {n for n in names for used, user in wanted if used.needs(names[n], n < user)} - chosen
+        left, users = names.keys() - chosen, new
+        new = {
+            n
+            for n in left
+            for user in users
+            if ANYTHING in gives[n]
+            or not gives[n].isdisjoint(uses_later[user])
+            or (n < user and not gives[n].isdisjoint(names[user].used))
+        }
     return {cell.number: cell.source for cell in code if cell.number in chosen}
+
+
+def _gives(names):
+    """Return {cell: the names it takes part in}; a method called on a module makes nothing."""
+    modules = set().union(*(cell.imported for cell in names.values()))
+    return {n: cell.defined | (cell.called - modules) for n, cell in names.items()}
+
+
+def _uses_later(names):
+    """Return {cell: the names that even a cell below it may give, those with none above included}."""
+    found, above = {}, set()
+    for number, cell in names.items():
+        above |= cell.defined
+        found[number] = cell.used_later | (cell.used - above)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def names_of(source):
+    """Return the Names of a cell, read once."""
+    return Names(source)
 
 
 class Names:
     """The global names that a cell defines (or changes in place) and uses, at once or later.
 
-    All are empty if the cell is not Python: then it cannot run either.
+    `imported` are some of those defined; `called` are the things whose methods it calls as statements,
+    and so may change. All are empty if the cell is not Python: then it cannot run either.
     """
 
     def __init__(self, source):
         self.defined, self.used, self.used_later = set(), set(), set()
+        self.imported, self.called = set(), set()
         unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
         with contextlib.suppress(*unparsable), warnings.catch_warnings(action="ignore"):
             source = python_source(source)
             self._read(symtable.symtable(source, "cell", "exec"), self.used)
-            self._read_changes(ast.parse(source))
-
-    def needs(self, other, before):
-        return bool(other.defined & (self.used | self.used_later if before else self.used_later))
+            for node in ast.walk(ast.parse(source)):
+                self._read_changes(node)
 
     def _read(self, table, used):
         top = table.get_type() == "module"
         for symbol in table.get_symbols():
-            if top and (symbol.is_assigned() or symbol.is_imported()):
+            given = symbol.is_assigned() or symbol.is_imported()
+            if given and (top or symbol.is_declared_global()):
                 self.defined.add(symbol.get_name())
+            if top and symbol.is_imported():
+                self.imported.add(symbol.get_name())
             if symbol.is_referenced() and (top or symbol.is_global()):
                 used.add(symbol.get_name())
         for inner in table.get_children():
             later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
             self._read(inner, self.used_later if later else used)
 
-    def _read_changes(self, tree):
-        """A cell that sets an item or attribute of a thing takes part in defining it."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
-                while isinstance(node, ast.Subscript | ast.Attribute):
-                    node = node.value
-                if isinstance(node, ast.Name):
-                    self.defined.add(node.id)
+    def _read_changes(self, node):
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                self.defined.add(ANYTHING)
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                self.defined |= _root(node)
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                self.called |= _root(method)
+
+
+def _root(node):
+    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return {node.id} if isinstance(node, ast.Name) else set()

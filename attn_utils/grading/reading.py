@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 MAX_BYTES = 50 << 20
 MAX_CELLS = 2_000
-MAX_CODE = 1 << 20  # letters in one code cell
+MAX_CODE = 300_000  # letters in all code cells
 KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown"}
 MARKS = ("answer", "check", "written", "rubric")
-MARKER = re.compile(r"#[ \t]*%%+(?P<title>[^\n]*)")
+# A cell of jupytext's or an editor's script, or of one that Jupyter's export made.
+MARKER = re.compile(r"#[ \t]*(?:%%+(?P<title>[^\n]*)|In\[[ \d]*\]:[ \t]*$)", re.M)
 
 
 class Unreadable(Exception):
@@ -47,12 +48,14 @@ def read_submission(path, max_bytes=MAX_BYTES):
     data = _bytes(path, max_bytes)
     remarks = ["it starts with a byte-order mark."] if data.startswith(b"\xef\xbb\xbf") else []
     text = _text(data)
-    if str(path).endswith(".py"):
+    if str(path).lower().endswith(".py"):
         cells = _script_cells(text)
     else:
         notebook = _parse(text)
         remarks += _kernel_remarks(notebook)
         cells = [_cell(k, cell) for k, cell in enumerate(_raw_cells(notebook), 1)]
+    if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_CODE:
+        raise Unreadable(f"it has over {MAX_CODE:,} letters of code.")
     ids = Counter(cell.id for cell in cells if cell.id)
     remarks += [f"the cell id {name!r} occurs {n} times." for name, n in ids.items() if n > 1]
     return Submission(tuple(cells), tuple(remarks))
@@ -145,19 +148,17 @@ def _cell(number, raw):
 
 
 def _make(number, kind, source, metadata, cell_id=None):
-    if kind == "code" and len(source) > MAX_CODE:
-        raise Unreadable(f"its cell {number} has over a million letters of code.")
     nbgrader = metadata.get("nbgrader")
     grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
     names = [name for name in (grade_id, cell_id) if isinstance(name, str) and name]
     marks = {key: metadata[key] for key in MARKS if isinstance(metadata.get(key), str)}
-    marks = {key: _sound(value) for key, value in marks.items()}
-    return Cell(number, kind, _sound(source), _sound(names[0]) if names else "", marks)
+    marks = {key: _sound(value)[:100] for key, value in marks.items()}
+    return Cell(number, kind, _sound(source), _sound(names[0])[:100] if names else "", marks)
 
 
 def _sound(text):
     """Return `text` without lone surrogates, which JSON can spell but no file can hold."""
-    return text.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n")
 
 
 def _kernel_remarks(notebook):
@@ -170,8 +171,8 @@ def _kernel_remarks(notebook):
 
 
 def _script_cells(text):
-    """Split a percent script at its `# %%` markers; one without any is a single code cell."""
-    pieces = re.split(r"^(?=#[ \t]*%%)", text, flags=re.M)
+    """Split a script at its `# %%` or `# In[1]:` markers; one without any is a single code cell."""
+    pieces = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)[:: 1 + MARKER.groups]
     if len(pieces) > MAX_CELLS:
         raise Unreadable(
             f"it has {len(pieces):,} cells; no notebook of the course has {MAX_CELLS:,}."
@@ -183,7 +184,7 @@ def _script_cells(text):
 
 def _script_cell(number, piece):
     marker = MARKER.match(piece)
-    title = marker["title"] if marker else ""
+    title = marker["title"] or "" if marker else ""
     source = piece[marker.end() :].strip("\n") if marker else piece
     kind = next((kind for kind in ("markdown", "raw") if f"[{kind}]" in title), "code")
     if kind != "code":

@@ -163,6 +163,30 @@ def limit(*, base, memory, seconds, disk):
         resource.setrlimit(kind, (value, value))
 
 
+def address_space():
+    """Return the bytes of address space in use, on which a memory limit is put."""
+    with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
+        return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    return 1 << 34
+
+
+@contextlib.contextmanager
+def at_most(memory):
+    """Keep this process from taking `memory` bytes more than it has, in what it runs here."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        yield
+        return
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    hard = before[1] if before[1] != resource.RLIM_INFINITY else 1 << 62
+    resource.setrlimit(resource.RLIMIT_AS, (min(address_space() + memory, hard), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
 def restrict_files(rules):
     """Landlock: below each path only these rights, lowest bit first: execute, write, read, list."""
     version = _libc("syscall", LANDLOCK_CREATE, None, 0, 1)

@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +37,6 @@ class Zygote:
         self.options = json.dumps({"preload": list(preload), "sandboxed": sandboxed})
 
     def __enter__(self):
-        self.folder = tempfile.TemporaryDirectory()
         self.control, theirs = socket.socketpair()
         with theirs:
             self.process = self._start(theirs.fileno())
@@ -57,14 +55,13 @@ class Zygote:
             stdin=nothing,
             stdout=nothing,
             stderr=nothing,
-            cwd=self.folder.name,
+            cwd="/",  # a folder of its own would be left behind by a kill
             env=_environment(),
         )
 
     def __exit__(self, *exc_info):
         self.control.close()
         self.process.wait()
-        self.folder.cleanup()
 
     def spawn(self, limits):
         """Return our end of the channel to a new child."""
@@ -86,8 +83,11 @@ class Zygote:
 
 def _environment():
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}
-    kept = {name: os.environ[name] for name in ("HOME", "MPLCONFIGDIR") if name in os.environ}
+    kept = {
+        name: os.environ[name] for name in ("HOME", "TMPDIR", "MPLCONFIGDIR") if name in os.environ
+    }
     fixed = {"MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": os.defpath}
+    fixed["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile would start a compiler
     return {**kept, **threads, **fixed, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
@@ -126,12 +126,16 @@ class Session:
         self._end(self.channel)
 
     def run(self):
-        """Run the cells unless a child has; return {number: sentence} of those that failed."""
+        """Run the cells unless a child has; return {number: sentence} of those that failed.
+
+        Those are tried again after the last one, for what they use may be defined below them.
+        """
         while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
             self._spawn()
-            for number in self.cells:
-                if self.channel is not None and number not in self.fatal:
-                    self._run_cell(number)
+            for again, numbers in enumerate((self.cells, self.errors)):
+                for number in list(numbers):
+                    if self.channel is not None and number not in self.fatal:
+                        self._run_cell(number, bool(again))
         return self.errors
 
     def answers(self, names, seconds):
@@ -140,16 +144,22 @@ class Session:
         self.run()
         return [Answer(self, name, seconds) for name in names]
 
-    def _run_cell(self, number):
+    def _run_cell(self, number, again):
+        room = self._left() - self.limits.total / 4  # the last quarter is for the questions
+        seconds = min(self.limits.cell, room)
+        late = f"the cells used up their share of {self.limits.total:g} seconds."
+        what = number, self.cells[number], again
+        self.errors.pop(number, None)
         try:
-            found = self.request("run", number, self.cells[number], seconds=self.limits.cell)
+            found = self.request(
+                "run", *what, seconds=seconds, late=late if seconds == room else None
+            )
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, Stopped)):
                 self.fatal.add(number)
         else:
-            if self.num_children == 1:
-                self.output += found["output"]
+            self.output = (self.output + found["output"])[: self.limits.output]
 
     def _left(self):
         return self.deadline - time.monotonic()
@@ -255,10 +265,16 @@ def _checked(found):
     """Return a reply that has the parts a reply has, with its texts cut to size."""
     match found:
         case {"id": int(), "error": [str(kind), str(text)]} if kind in OUTCOMES:
-            return {"id": found["id"], "error": (kind, " ".join(text.split())[:500])}
+            return {"id": found["id"], "error": (kind, one_line(text))}
         case {"id": int(), "value": _, "warned": list(warned), "output": str()}:
-            return {**found, "warned": [str(text)[:300] for text in warned[:20]]}
+            return {**found, "warned": [one_line(str(text)) for text in warned[:20]]}
     raise channel.ChannelError("the reply is not a reply")
+
+
+def one_line(text, longest=500):
+    """Return foreign text as one line, cut to size, without what would steer a terminal."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * longest])
+    return " ".join(shown.split())[:longest]
 
 
 class Answer:

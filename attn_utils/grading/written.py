@@ -10,32 +10,42 @@ from attn_utils.grading.submissions import Refused
 COLUMNS = ("student", "question", "part", "points", "comment")
 
 
-def load(path, students):
+def load(path, students, strict=True):
     """Return {(student, question, part): (points, comment)}; raise Refused at the first bad line.
 
     A row may also lift what the machine gave: its part is then "code" or "derive".
+    strict: whether a row for a student who is not there is a bad one; some may have left.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise Refused(f"{path} cannot be read ({reason}).") from None
-    reader = csv.DictReader(io.StringIO(text))
+    try:
+        rows = csv.DictReader(io.StringIO(text, newline=""))
+        return _points(rows, path.name, students, strict)
+    except csv.Error as error:
+        raise Refused(f"{path} is not a table of commas and lines ({error}).") from None
+
+
+def _points(reader, name, students, strict):
     if not {"student", "question", "points"} <= set(reader.fieldnames or ()):
-        raise Refused(f"{path.name} needs the columns student, question and points.")
+        raise Refused(f"{name} needs the columns student, question and points.")
     found = {}
     for row in reader:
         if (row["points"] or "").strip():
-            key, value = _read(row, students, f"{path.name}, line {reader.line_num}")
-            found[key] = value
+            where = f"{name}, line {reader.line_num}"
+            key, value = _read(row, students, where)
+            if strict and key[0] not in students:
+                raise Refused(f"{where}: there is no student {key[0]!r}.")
+            if found.setdefault(key, value) != value:
+                raise Refused(f"{where}: {key[0]!r} was given other points for {key[1]} above.")
     return found
 
 
 def _read(row, students, where):
     student = row["student"] or ""
     student = student if student in students else unguarded(student)
-    if student not in students:
-        raise Refused(f"{where}: there is no student {student!r}.")
     try:
         question = register.find((row["question"] or "").strip())
     except KeyError as error:

@@ -18,10 +18,12 @@ from attn_utils.grading import child, sandbox
 def main(control, *, preload, sandboxed):
     """Import, shut the doors, then fork a child for each request on the socket `control`."""
     try:
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")  # when memory runs out, a submission is ended, not its judge
         if sandboxed:
             sandbox.enter_namespaces()
         warm_up(preload)
-        base = address_space()
+        base = sandbox.address_space()
         if sandboxed:
             sandbox.build_root(sandbox.readable_paths())
             os.environ.update(HOME=sandbox.SCRATCH, TMPDIR=sandbox.SCRATCH)
@@ -32,8 +34,10 @@ def main(control, *, preload, sandboxed):
     gc.collect()
     gc.freeze()
     tell(control, {"ready": True})
-    while serve_one(control, base, sandboxed):
-        pass
+    with contextlib.nullcontext() if sandboxed else tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder or "/")
+        while serve_one(control, base, sandboxed):
+            pass
 
 
 def tell(control, message):
@@ -73,13 +77,6 @@ def hush():
     """Have the course's machinery show and check nothing in a child: the judge does, outside."""
     course.check = course.hint = plots.explore = child.Quiet()
     derivation.compare = lambda *args, **kwargs: (True, "left to the judge")
-
-
-def address_space():
-    """Return the bytes of address space in use, on which a memory limit is put."""
-    with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
-        return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
-    return 1 << 34
 
 
 def spawn(fd, base, sandboxed, *, output_bytes, **limits):

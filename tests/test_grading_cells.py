@@ -1,0 +1,212 @@
+"""Cells as students write them, run for real: what they define, what fails, what is told of it."""
+
+import numpy as np
+import pytest
+import sessions
+from sessions import SMALL, ask, needs_sandbox
+
+from attn_utils.course import chains
+from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_utils.grading import child
+from attn_utils.grading.session import Limits, Session, Zygote
+
+submit, zygote = sessions.submit, sessions.zygote  # fixtures
+
+
+@needs_sandbox
+def test_answers_are_called_with_data_and_return_data(submit):
+    session = submit(
+        """
+        import numpy as np
+        def scaled(x, *, factor=1.0):
+            return {"sum": (factor * x).sum(), "all": [factor * x, (x.shape, None)]}
+        shapes = {"q": (2, 3)}
+        """
+    )
+    found = ask(session, "scaled", np.ones((2, 2)), factor=3.0)
+    assert found["sum"] == 12.0 and found["all"][1] == ((2, 2), None)
+    assert np.array_equal(found["all"][0], np.full((2, 2), 3.0))
+    assert session.answers(["shapes"], 5)[0].value() == {"q": (2, 3)}
+
+
+@needs_sandbox
+def test_a_derivation_arrives_as_a_tree_through_a_driver(submit):
+    session = submit(
+        """
+        import sympy as sp
+        from attn_utils.course import derive
+        x = sp.Symbol("x", positive=True)
+        chain = derive((x + x, "definition"), (2 * x, "collect"))
+        """
+    )
+    (chain,) = session.answers(["chain"], 5)
+    tree = ["Mul", ["Rational", "2"], ["Symbol", "x"]]
+    assert chain.via(chains.as_data)[-1] == ["=", "collect", tree]
+
+
+@needs_sandbox
+def test_tensors_arrive_as_tensors_and_return_as_arrays():
+    import torch
+
+    cell = """
+import matplotlib.pyplot as plt
+import torch
+def gradient(x):
+    leaf = x.clone().requires_grad_()
+    torch.nn.functional.softmax(leaf @ leaf.T, dim=-1)[0, 0].backward()
+    return leaf.grad, type(x).__name__
+@torch.compile
+def compiled(x):
+    return 2 * x
+plt.plot([1, 2]); plt.savefig("figure.png")
+"""
+    x = torch.eye(2, 3, dtype=torch.float64)
+    with (
+        Zygote(("numpy", "matplotlib.pyplot", "torch")) as zygote,
+        Session(zygote, {1: cell}) as session,
+    ):
+        gradient, kind = ask(session, "gradient", x)
+        assert session.errors == {} and kind == "Tensor"
+        assert ask(session, "compiled", x).sum() == 4
+    assert gradient.shape == (2, 3) and gradient.any()
+
+
+@needs_sandbox
+def test_a_cell_that_fails_does_not_stop_the_next(submit):
+    session = submit("before = 1", "x = 1\n\ny = x / 0", "def broken(:", "after = before + 1")
+    assert session.errors == {
+        2: "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
+        3: "SyntaxError: invalid syntax (line 1 of your cell).",
+    }
+    assert session.answers(["after"], 5)[0].value() == 2
+
+
+@needs_sandbox
+def test_each_kind_of_failure_of_a_call_has_its_exception_and_sentence(submit):
+    session = submit(
+        "def stub(x):\n    raise NotImplementedError",
+        "def fails(x):\n    y = x\n    return y / 0",
+        "def objects(x):\n    return object()",
+        "x = 1 / 0\ndef unborn(x):\n    return x",
+    )
+    with pytest.raises(NotAttempted):
+        ask(session, "stub", 1)
+    with pytest.raises(NotAttempted):
+        ask(session, "absent", 1)
+    sentences = {
+        "fails": "your code stopped with ZeroDivisionError: division by zero (line 3 of your cell).",
+        "objects": "a object came back, where numbers are expected.",
+        "unborn": "the cell of unborn did not run: your code stopped with ZeroDivisionError: "
+        "division by zero (line 1 of your cell).",
+    }
+    for name, sentence in sentences.items():
+        with pytest.raises(NotYet) as caught:
+            ask(session, name, 1)
+        assert str(caught.value) == sentence
+
+
+@needs_sandbox
+def test_warnings_of_the_last_call_are_reported(submit):
+    session = submit("import numpy as np\ndef f(x):\n    return np.exp(x)")
+    (f,) = session.answers(["f"], 5)
+    assert f(np.array([1e4]))[0] == np.inf and "overflow" in f.warned[0]
+    assert f(np.array([0.0]))[0] == 1.0 and f.warned == []
+
+
+@needs_sandbox
+def test_an_answer_that_changes_from_call_to_call_is_not_steady(submit):
+    session = submit("import itertools\nc = itertools.count()\ndef f():\n    return next(c)")
+    unsteady, steady = session.answers(["f", "fine"], 5)
+    unsteady(), steady(1)
+    assert (unsteady.steady(), steady.steady()) == (False, True)
+
+
+def test_magics_are_dropped_and_python_is_left_as_it_is():
+    cases = {
+        "%matplotlib inline\nx = 1": "pass\nx = 1",
+        "if True:\n    !ls\nx = !ls\n%time y = 2": "if True:\n    pass\nx = None\ny = 2",
+        "%%time\nx = 1": "pass\nx = 1",
+        "%%bash\nrm -rf ~": "",
+        "%%capture\n!pip install x\nx = 1": "pass\npass\nx = 1",
+        "%%capture\n%%time\nx = 1": "pass\npass\nx = 1",
+        "!pip install \\\n  x\ny = (7\n  % 4)": "pass\n\ny = (7\n  % 4)",
+        "np.exp?": "pass",
+        "x = (7\n  % 4)": "x = (7\n  % 4)",
+        's = """\n!important\n"""': 's = """\n!important\n"""',
+    }
+    assert {source: child.python_source(source) for source in cases} == cases
+
+
+@needs_sandbox
+def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
+    session = submit(
+        """
+        from attn_utils.course import check, hint
+        display(1); get_ipython().run_line_magic("matplotlib", "inline")
+        check("1.1", print); hint("1.1")
+        """
+    )
+    assert session.errors == {} and session.output == ""
+
+
+@pytest.mark.parametrize("source", ["\n" * 100_000 + "(", "(\n" + " " * 100_000 + "x"])
+def test_a_cell_that_is_not_python_is_read_quickly_whatever_is_in_it(source):
+    assert child.python_source(source) == source
+
+
+# --- cells that fail in part ------------------------------------------------------------------
+
+LOST = {
+    "a module that is not installed": "import nonsense as no\nfrom nonsense import more",
+    "a look at what is not there": "print(model)",
+    "a test of what is not there": "assert model.trained",
+    "a call on what is not there": "no.set_theme()",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", LOST)
+def test_what_fails_without_defining_anything_costs_no_definition_below_it(submit, name):
+    session = submit(f"{LOST[name]}\ndef f(x):\n    return x + 1")
+    assert list(session.errors) == [1] and ask(session, "f", 1) == 2
+
+
+@needs_sandbox
+def test_a_value_does_not_take_the_place_of_the_function_that_made_it(submit):
+    session = submit("def f(x):\n    return x + 1", "f = f(1)\ng = f + 1", "del f")
+    assert ask(session, "f", 1) == 2 and session.answers(["g"], 5)[0].value() == 3
+
+
+@needs_sandbox
+def test_the_last_of_several_functions_of_one_name_counts(submit):
+    session = submit("def f(x):\n    return 1", "def f(x):\n    return 2")
+    assert ask(session, "f", 0) == 2
+
+
+@needs_sandbox
+def test_a_cell_above_what_it_uses_is_run_again_and_takes_no_name_from_the_others(submit):
+    session = submit("y = x + 1\ndef f():\n    return 'old'", "x = 1", "def f():\n    return 'new'")
+    assert session.errors == {} and session.answers(["y"], 5)[0].value() == 2
+    assert ask(session, "f") == "new"
+
+
+@needs_sandbox
+def test_await_input_and_features_of_the_future_work_as_in_a_notebook(submit):
+    session = submit(
+        "async def one():\n    return 1\nx = await one()",
+        "said = input('ready? ')",
+        "from __future__ import annotations\ndef f(x: Unknown) -> Unknown:\n    return x",
+    )
+    assert session.errors == {} and ask(session, "f", 7) == 7
+    assert [session.answers([name], 5)[0].value() for name in ("x", "said")] == [1, ""]
+
+
+@needs_sandbox
+def test_cells_that_take_all_the_time_leave_some_for_the_questions(submit):
+    limits = Limits(cell=5.0, total=8.0, memory=SMALL.memory)
+    session = submit(
+        "def f(x):\n    return x + 1", *["import time; time.sleep(60)"] * 3, limits=limits
+    )
+    assert ask(session, "f", 1) == 2
+    assert session.errors[2] == "it did not finish within 5 seconds."
+    assert session.errors[4] == "the cells used up their share of 8 seconds."
