@@ -50,6 +50,8 @@ def number(value, name="the answer"):
 
 def truth(value, name="the answer"):
     """`value` as True or False; 0 and 1 count."""
+    if isinstance(value, str):
+        raise NotYet(f"{name} is the text {value[:20]!r}, where True or False is expected.")
     found = number(value, name)
     if found not in (0.0, 1.0):
         raise NotYet(f"{name} is {found:g}, where True or False is expected.")

@@ -241,6 +241,7 @@ WRONG = {
         "always": (lambda s, j: True, "yes every time"),
         "never": (lambda s, j: False, "no every time"),
         "a weight": (lambda s, j: softmax(s)[j], "True or False"),
+        "a word": (lambda s, j: "yes", "the text 'yes', where True or False"),
     },
     "1.4": {
         "along the key, short (002-2)": (along(0.1), "right direction"),
