@@ -24,6 +24,8 @@ from classroom import classroom  # noqa: E402
 NAMES = ("01_copying", "02_average_of_two")
 NEEDED = ("ipywidgets", "jupytext", "matplotlib", "numpy", "sympy", "tqdm")
 ATTN = [sys.executable, "-c", "import sys, attn_utils.cli as c; sys.exit(c.main())"]
+# The grader is its command, a worker and the two processes of a fork server; below is the submission.
+LEVELS = (4, 99)
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "bench"
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
@@ -37,22 +39,24 @@ def cpu_seconds():
 
 
 def run(command, **options):
-    """Run a command; return its CPU seconds and the peak memory of everything it started, in MB."""
-    before, peak = cpu_seconds(), 0
+    """Run a command; return its CPU seconds and its peak memory in MB: (grader's own, with a submission)."""
+    before, peak = cpu_seconds(), (0, 0)
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, **options)
         while process.poll() is None:
-            peak = max(peak, memory_of(process.pid))
+            peak = tuple(map(max, peak, (memory_of(process.pid, levels) for levels in LEVELS)))
             time.sleep(0.1)
         if process.returncode not in (0, 1):
             output.seek(0)
             said = output.read().decode()[-2000:]
             raise SystemExit(f"{command} ended with {process.returncode}:\n{said}")
-    return cpu_seconds() - before, peak >> 10
+    return cpu_seconds() - before, tuple(size >> 10 for size in peak)
 
 
-def memory_of(pid):
+def memory_of(pid, levels):
     """Kilobytes of a process and its descendants now; a page they share is counted once."""
+    if not levels:
+        return 0
     try:
         shares = Path(f"/proc/{pid}/smaps_rollup").read_text()
         threads = Path(f"/proc/{pid}/task").iterdir()
@@ -60,7 +64,7 @@ def memory_of(pid):
     except OSError:  # it has ended meanwhile
         return 0
     own = next(line.split()[1] for line in shares.splitlines() if line.startswith("Pss:"))
-    return int(own) + sum(map(memory_of, below))
+    return int(own) + sum(memory_of(child, levels - 1) for child in below)
 
 
 def attn_grade(folder, out, jobs=1, seed=1):
@@ -161,8 +165,10 @@ def bench(options, scratch):
     cpu, scores = cpu / options.size, attn_scores(scratch / "many-out")
     right = sum(scores[who] == points for who, (points, _) in expected.items())
     print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
-    print(f"attn grade: {cpu:.3f} CPU s each; peak {small} MB for {len(some)} submissions, "
-          f"{large} MB for {options.size}", flush=True)  # fmt: skip
+    print(f"attn grade: {cpu:.3f} CPU s each")
+    for size, (own, whole) in ((len(some), small), (options.size, large)):
+        print(f"peak memory for {size} submissions: {own} MB, {whole} MB with the one in hand")
+    sys.stdout.flush()
     theirs, their_scores = nbgrader_grade(programs, course, many)
     agree = sum(their_scores.get(who, 0.0) == points for who, points in scores.items())
     print(f"nbgrader 0.9.6: {theirs / options.size:.3f} CPU s each; {agree} scores equal attn's")
