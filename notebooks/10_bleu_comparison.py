@@ -216,7 +216,7 @@ for record in recording.records("translation*_dot_1"):
 # ## Which steps are real?
 #
 # Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
-# passed, else by the course's. 2,000 samples cannot tell a $p$ below 1/2,000 from zero, so none is given as less.
+# passed, else by the course's. 2,000 samples cannot show a $p$ below 1/2,000, so 0.0005 means at most that.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -226,7 +226,7 @@ def compare(one, other):
     """(gain, low, high) of two lists of records, and the same with p as text."""
     counts = [sum(record["counts"] for record in records) for records in (one, other)]
     gain, low, high, p = np.ravel(resample(*counts, np.random.default_rng(0), 2000))
-    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p <= {max(p, 1 / 2000):.4f}"
+    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {max(p, 1 / 2000):.4f}"
     return (gain, low, high), text
 
 
