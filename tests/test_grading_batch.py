@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from attn_utils.grading import batch, marking, session
+from attn_utils.course import reading
+from attn_utils.grading import batch, marking, sandbox, session
 from attn_utils.grading.gradebook import Results
 from attn_utils.grading.submissions import File, Refused
 
@@ -85,9 +87,30 @@ def test_results_of_another_seed_or_changed_by_hand_are_refused(tmp_path):
     Results(tmp_path / "r", seed=5).file.close()
     with pytest.raises(Refused, match="another seed"):
         Results(tmp_path / "r", seed=6)
-    (tmp_path / "r").write_text("seed: 5\n")
-    with pytest.raises(Refused, match="changed by hand"):
-        Results(tmp_path / "r")
+    results = Results(tmp_path / "r")
+    results.add(record("a"))
+    results.file.close()
+    sound = (tmp_path / "r").read_text()
+    edited = ["seed: 5\n", "5\n", "[]\n", "{}\n", '{"seed": 5}\n', "[" * 9_999 + "\n", "\0\xff\n"]
+    for text in [*edited, sound.replace('"problem": ""', '"problem": "x"')]:
+        (tmp_path / "r").write_text(text)
+        with pytest.raises(Refused, match="changed by hand"):
+            Results(tmp_path / "r")
+
+
+def test_a_file_that_the_grader_itself_could_not_grade_is_tried_again(tmp_path):
+    results, (file,) = Results(tmp_path / "r"), files("a")
+    results.add(record("a"))
+    assert results.has(file)
+    results.add(batch.failed(file, "grading it took too long and was stopped."))
+    assert not results.has(file) and "too long" in results.get(file.key)["problem"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the limit is not kept")
+def test_what_an_answer_returns_cannot_take_all_memory_of_the_judge():
+    with sandbox.at_most(256 << 20), pytest.raises(MemoryError):
+        reading.array(["x" * 5_000_000] + [""] * 500)
+    assert len(bytearray(512 << 20))
 
 
 def test_inputs_depend_on_seed_student_and_question_and_on_nothing_else():

@@ -4,7 +4,9 @@ import csv
 import fcntl
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,10 +24,15 @@ FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a p
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
-def attn(*arguments):
-    program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
+PROGRAM = [sys.executable, "-c", "import sys, attn_utils.cli as cli; sys.exit(cli.main())"]
+
+
+def attn(*arguments, **environment):
     return subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)], capture_output=True, text=True
+        [*PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
     )
 
 
@@ -125,6 +132,52 @@ def leaves(found):
     cell(found, "q1-1-code")["source"] = "import os\ndef attention_weights(*a, **k): os._exit(0)"
 
 
+def first_cell(found):
+    return next(one for one in found["cells"] if one["cell_type"] == "code")
+
+
+def magics_and_modules(found):
+    """What many a notebook starts with; this machine has no such module."""
+    one = first_cell(found)
+    more = "%%capture\n!pip install \\\n  nonsense\nimport nonsense\nnonsense.set_theme()\n"
+    one["source"] = more + "".join(one["source"])
+
+
+def names_used_again(found):
+    use = "copies = copies(np.zeros(2), 0)\ncopy_sharpness = copy_sharpness(9, 4, 0.1)"
+    found["cells"].append({"cell_type": "code", "metadata": {}, "source": use, "id": "x"})
+
+
+def help_from_elsewhere(found):
+    """A star, a list filled by a cell of its own, a derivation above its symbols."""
+    for source in ("factors.append(1.0)", "factors = []", "from numpy import *"):
+        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
+    body = "return factors[0] * sqrt(d) * log((n - 1) * (1 - epsilon) / epsilon)"
+    cell(found, "q1-6-code")["source"] = f"def copy_sharpness(n, d, epsilon):\n    {body}"
+    chain = cell(found, "q1-2-derive")
+    found["cells"].remove(chain)
+    found["cells"].insert(1, chain)
+
+
+def words_in_a_new_cell(found):
+    empty = cell(found, "q1-7-written")
+    empty["source"] = "*Your answer to 1.7: replace this line.*"
+    words = {"cell_type": "markdown", "metadata": {}, "source": "Because.", "id": "0123abcd"}
+    found["cells"].insert(found["cells"].index(empty) + 1, words)
+
+
+def lent_by_the_course(found):
+    source = "from attn_utils.course.questions.copying import _largest_distance as copy_error_bound"
+    cell(found, "q1-5-code")["source"] = source
+
+
+def keeps_the_judge_busy(found):
+    cell(found, "q1-2-derive")["source"] = (
+        "at_least = derive((weight, ''), (weight + sp.exp(sp.exp(10**10 * s)), ''), (weight, ''))\n"
+        "at_most = at_least"
+    )
+
+
 def script_in_words(found):
     cell(found, "q1-7-written")["source"] = SCRIPT
 
@@ -148,6 +201,12 @@ ODD = {
     "a retyped cell": (retyped, FULL - 0.5, WRITTEN),
     "leaves its process": (leaves, FULL - 1, WRITTEN),
     "answers called checks": (answers_called_checks, 0, WRITTEN),
+    "magics and modules": (magics_and_modules, FULL, WRITTEN),
+    "names used again": (names_used_again, FULL, WRITTEN),
+    "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
+    "words in a new cell": (words_in_a_new_cell, FULL, WRITTEN),
+    "lent by the course": (lent_by_the_course, FULL, WRITTEN),
+    "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN),
     "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
     "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
     "=HYPERLINK(1)": (None, FULL, WRITTEN),
@@ -286,12 +345,23 @@ def test_results_follow_the_schema_of_gradescope(graded):
         ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
         ("untouched", "1.1", "the answer is still empty."),
         ("a check of their own", "1.1", "the result has shape ()"),
+        ("keeps the judge busy", "1.2", "one side has no finite real value"),
     ],
 )
 def test_a_lost_point_has_its_reason(graded, who, question, sentence):
     tests = results(graded[1], who)["tests"]
     found = next(test for test in tests if test["number"] == question)
     assert found["score"] == 0 and sentence in found["output"], found
+
+
+@needs_sandbox
+def test_an_answer_that_the_course_lent_is_remarked_on_and_no_other(graded):
+    path = "attn_utils.course.questions.copying._largest_distance"
+    remark = f"{NAME}.ipynb: 1.5: the answer hands over {path}."
+    assert results(graded[1], "lent by the course")["output"] == remark
+    assert remark in (graded[1] / "students" / "lent by the course.html").read_text("utf-8")
+    pages = [page.read_text("utf-8") for page in (graded[1] / "students").glob("*.html")]
+    assert sum("hands over" in page for page in pages) == 1
 
 
 @needs_sandbox
@@ -342,6 +412,8 @@ BAD_POINTS = {
     "right,1.7,7": "line 2: '7' is not a number of points from 0 to 1.",
     "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 1.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
+    "right,1.7,1\nright,1.7,0.5": "line 3: 'right' was given other points for 1.7 above.",
+    "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
 }
 
 
@@ -358,12 +430,42 @@ def test_a_bad_line_of_points_is_refused_in_a_sentence(graded, tmp_path, capsys,
 
 
 @needs_sandbox
+def test_points_of_a_student_who_left_are_kept_and_stop_nobody(tmp_path):
+    for who in ("ann", "bob"):
+        save(tmp_path / "class" / who / f"{NAME}.ipynb", notebook(NAME))
+    arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--notebooks", "1"]
+    (tmp_path / "w.csv").write_text("student,question,points\nann,1.7,1\nbob,1.7,1\n")
+    attn(*arguments, "--written", tmp_path / "w.csv")
+    shutil.move(tmp_path / "class" / "bob", tmp_path / "bob")
+    assert attn(*arguments).returncode == 0 and list(rows(tmp_path / "out")) == ["ann"]
+    shutil.move(tmp_path / "bob", tmp_path / "class" / "bob")
+    assert attn(*arguments).returncode == 0 and rows(tmp_path / "out")["bob"]["1.7"] == "1"
+
+
+@needs_sandbox
+def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
+    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", notebook(NAME))
+    command = [*PROGRAM, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+    pipe, temporary = subprocess.PIPE, tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    options = {"stderr": pipe, "text": True, "start_new_session": True, "env": environment}
+    with subprocess.Popen(command, **options) as process:
+        while num_lines(tmp_path / "out") == 0:
+            time.sleep(0.02)
+        time.sleep(0.5)  # the workers are about to import what they need
+        os.killpg(process.pid, signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130 and said.endswith("\nstopped.\n")
+    assert "Process" not in said and list(temporary.iterdir()) == []
+
+
+@needs_sandbox
 def test_a_batch_killed_again_and_again_ends_in_the_same_gradebook(tmp_path):
     expected = classroom(tmp_path / "class", ["01_copying"], 8)
     arguments = ["grade", tmp_path / "class", "--notebooks", "1", "--seed", "3", "--out"]
     attn(*arguments, tmp_path / "whole")
-    program = "import sys, attn_utils.cli as cli; sys.exit(cli.main())"
-    command = [sys.executable, "-c", program, *map(str, arguments), str(tmp_path / "torn")]
+    command = [*PROGRAM, *map(str, arguments), str(tmp_path / "torn")]
     for wanted in (3, 6):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while process.poll() is None and num_lines(tmp_path / "torn") < wanted:
@@ -400,6 +502,23 @@ def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize(
+    "option",
+    [
+        "--seed=-5",
+        "--timeout=nan",
+        "--timeout=inf",
+        "--jobs=0",
+        "--memory=1e99",
+        "--jobs=9999999999",
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(capsys, option):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["grade", "class", "--out", "out", option])
+    assert caught.value.code == 2 and re.search("is not above 0|invalid", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["grade", "nowhere", "--out", "out"], "there is no folder 'nowhere'."),
@@ -423,6 +542,8 @@ def test_check_gives_the_verdicts_of_the_notebook(tmp_path):
     question, part = parts_of("00_start_here")[0]
     choices = {(question.id, part.kind): right("00_start_here", question, part)}
     save(tmp_path / "00_start_here.ipynb", filled("00_start_here", choices))
+    done = attn("check", tmp_path / "00_start_here.ipynb", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "? 0.1 correct" in done.stdout
     done = attn("check", tmp_path / "00_start_here.ipynb")
     assert done.returncode == 0 and "✔ 0.1 correct" in done.stdout
     assert "○ 0.2 not attempted" in done.stdout and "0.3 not attempted" in done.stdout
@@ -430,7 +551,8 @@ def test_check_gives_the_verdicts_of_the_notebook(tmp_path):
 
 def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
     found = all_right()
-    cell(found, "q1-4-code")["source"] = "def copy_query(keys, j):\n    return '<b>mine</b>'"
+    source = "def copy_query(keys, j):\n    return '<b>mine</b>'"
+    cell(found, "q1-4-code")["source"] = f"{source}\n# \x1b[2J clears the screen"
     save(tmp_path / f"{NAME}.ipynb", found)
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb")]) == 0
     said = capsys.readouterr().out
@@ -439,7 +561,7 @@ def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
         and "1.4 A query" in said
         and "import numpy" not in said
     )
-    assert "SOLUTION" not in said and "1.6" not in said
+    assert "SOLUTION" not in said and "1.6" not in said and "\x1b" not in said
     page = tmp_path / "diff.html"
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb"), "--html", str(page)]) == 0
     assert '<td class="gone">    return &#x27;&lt;b&gt;mine' in page.read_text("utf-8")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from attn_utils.course import register
-from attn_utils.grading import matching, report
+from attn_utils.grading import matching, report, submissions
 from attn_utils.grading.batch import modules_for
 from attn_utils.grading.reading import Cell
 from attn_utils.grading.submissions import Refused, find
@@ -58,15 +58,54 @@ def test_checkpoints_and_notebooks_not_asked_for_are_left_alone(tmp_path):
     assert found(tmp_path) == (["ann"], [])
 
 
-def test_a_name_of_any_bytes_is_told_apart(tmp_path):
-    for name in (b"a\xff", b"a\xfe"):
+def test_a_name_of_any_bytes_is_told_apart_and_steers_nothing(tmp_path):
+    names = [b"a\xff", b"a\xfe", rb"a\xff", b"a\r\nb", b"a\x1b[2J", "a\u202eb".encode()]
+    for name in names:
         os.makedirs(os.path.join(os.fsencode(tmp_path), name))
-    assert found(tmp_path)[0] == ["a\\xfe", "a\\xff"]
+    students = found(tmp_path)[0]
+    assert {r"a\xfe", r"a\xff", r"a\\xff", r"a\r\nb", r"a\x1b[2J", r"a\u202eb"} == set(students)
 
 
-def test_a_folder_of_thousands_of_files_is_read_up_to_a_limit(tmp_path):
-    put(tmp_path, *(f"ann/{number:04}.ipynb" for number in range(600)))
-    assert len(found(tmp_path)[1]) == 500
+def problems(folder):
+    return {file.name: file.problem for file in find(folder, NAMES)[1] if file.problem}
+
+
+def test_a_folder_of_thousands_of_files_is_read_up_to_a_limit_and_said_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_FILES", 5)
+    put(tmp_path, *(f"ann/{number:04}.ipynb" for number in range(9)))
+    assert len(found(tmp_path)[1]) == 5 + 1
+    assert problems(tmp_path)["ann"] == "it holds over 5 files; the others were not looked at."
+
+
+def test_a_notebook_under_a_name_that_is_not_quite_right_is_read_or_gets_a_sentence(tmp_path):
+    put(tmp_path, "ann/01_Copying.IPYNB", "bob/01_copying.ipynb.txt", "carl.ipynb", "dora.ZIP")
+    assert ("ann", NAMES[0], "01_Copying.IPYNB") in found(tmp_path)[1]
+    assert problems(tmp_path) == {
+        "01_copying.ipynb.txt": "its name does not end in .ipynb.",
+        "carl.ipynb": "it lies outside any student's folder.",
+        "dora.ZIP": "it lies outside any student's folder.",
+    }
+
+
+def test_a_folder_that_may_not_be_read_gets_a_sentence(tmp_path, monkeypatch):
+    put(tmp_path, "ann/01_copying.ipynb", "ann/closed/02_average_of_two.ipynb")
+    scandir = os.scandir
+
+    def refusing(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert problems(tmp_path) == {"closed": "it cannot be opened (Permission denied)."}
+
+
+def test_a_file_whose_rights_change_is_read_again(tmp_path):
+    put(tmp_path, "ann/01_copying.ipynb")
+    (file,) = find(tmp_path, NAMES)[1]
+    before = file.stamp
+    file.path.chmod(0o400)
+    assert file.stamp != before
 
 
 def test_a_folder_without_students_is_refused(tmp_path):
@@ -79,6 +118,8 @@ def test_file_names_of_reports_are_safe_short_and_different():
     names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b']
     made = [report.file_name(name) for name in names]
     assert made[0] == names[0] and len(set(made)) == len(made)
+    twins = report.file_names(["Ann", "ann", "ANN", "Bob"])
+    assert len({name.casefold() for name in twins.values()}) == 4 and twins["Bob"] == "Bob"
     assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
 
 
@@ -118,6 +159,36 @@ def test_a_cell_that_changes_a_thing_in_place_takes_part_in_it():
     assert needed("t = {}", "t['a'] = 1", "t.x.y = 2", "answer = t") == [1, 2, 3, 4]
 
 
+def test_a_method_called_on_a_thing_takes_part_in_it_and_one_on_a_module_does_not():
+    sources = [
+        "import math",
+        "t = []",
+        "t.append(1)",
+        "math.sqrt(2)",
+        "answer = lambda: math.pi + t[0]",
+    ]
+    assert needed(*sources) == [1, 2, 3, 5]
+
+
+def test_names_from_a_star_or_a_global_statement_are_found():
+    answer = "def answer():\n    return sqrt(2)"
+    assert needed("from math import *", answer, "plot()") == [1, 2]
+    assert needed("def f():\n    global sqrt\n    sqrt = max\nf()", answer) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "other, answer = 1, max",
+        "if True:\n    def answer():\n        return 1",
+        "from math import sqrt as answer",
+        "%matplotlib inline\nwith a as answer: pass",
+    ],
+)
+def test_an_answer_without_an_id_is_found_however_it_is_defined(cell):
+    assert needed("x = 1", cell) == [2]
+
+
 def test_a_cell_that_redefines_the_answer_is_run():
     assert needed("def answer():\n    return 1", "answer = wrap(answer)") == [1, 2]
 
@@ -146,6 +217,37 @@ def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
     assert (
         matching.text_of(matching.cells_of(cells, question, part), question)
         == "Because.\n\nAnd so."
+    )
+
+
+def written(*cells):
+    question = register.find("1.7")
+    return matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
+
+
+def test_a_written_answer_in_a_new_cell_below_the_empty_one_is_found_and_our_own_text_is_not():
+    empty = Cell(1, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")
+    ours = Cell(3, "markdown", "**The code part** follows.", "markdown-0123abcd")
+    assert (
+        written(empty, Cell(2, "markdown", "**Because** so.", "0123abcd"), ours)
+        == "**Because** so."
+    )
+    assert written(empty, ours) == "" and written(empty, Cell(2, "markdown", "# Next")) == ""
+
+
+def test_a_written_answer_below_code_is_found_under_its_heading():
+    texts = ["### 1.7 In your own words", "x = 1", "Because.", "## Summary", "not this"]
+    kinds = ["markdown", "code", "markdown", "markdown", "markdown"]
+    cells = [
+        Cell(n, kind, text) for n, (kind, text) in enumerate(zip(kinds, texts, strict=True), 1)
+    ]
+    assert written(*cells) == "Because."
+
+
+def test_no_text_that_a_person_reads_steers_a_terminal_or_runs_backwards():
+    assert (
+        written(Cell(1, "markdown", "a\x1b[2J\u202eb\tc\n", "q1-7-written"))
+        == "a\ufffd[2J\ufffdb\tc"
     )
 
 

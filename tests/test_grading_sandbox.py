@@ -474,7 +474,7 @@ print(zygote.process.pid, flush=True)
 session.request("run", 2, "while True: pass", seconds=60)
 """
     command, environment = [sys.executable, "-c", program, str(sandboxed)], os.environ
-    environment = {**environment, "TMPDIR": str(tmp_path)}
+    environment = {**environment, "TMPDIR": str(tmp_path), "HOME": os.devnull}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as judge:
         pid = int(judge.stdout.readline())
         below = [pid, *descendants(pid)]

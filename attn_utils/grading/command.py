@@ -74,13 +74,13 @@ def _grade_options(argv):
 
 
 def _positive(kind, most=1 << 32):
-    def read(text):
-        number = kind(text)
-        if not 0 < number < most:
-            raise argparse.ArgumentTypeError(f"{text} is not between 0 and {most:g}")
-        return number
+    def number(text):
+        found = kind(text)
+        if not 0 < found < most:
+            raise argparse.ArgumentTypeError(f"{text} is not above 0 and below {most:g}")
+        return found
 
-    return read
+    return number
 
 
 def _notebooks(numbers):

@@ -58,6 +58,7 @@ class ClassPage:
 
     def add(self, sheet, link):
         kinds = ["problem"] * bool(sheet.problems) + ["waiting"] * bool(sheet.num_waiting)
+        kinds += ["remark"] * bool(sheet.remarks)
         cells = "".join(map(_number, [*sheet.by_notebook(), sheet.points(), sheet.num_waiting]))
         name, notes = escape(sheet.student, quote=True), escape(" ".join(sheet.problems))
         self.rows.append(
@@ -78,6 +79,7 @@ class ClassPage:
             for question, link, waiting in written
         ]
         choices = (("problem", "with problems"), ("waiting", "awaiting a person"))
+        choices += (("remark", "with remarks"),)
         reading = (
             f'<h2>Written answers</h2><ul class="columns">{"".join(links)}</ul>' if links else ""
         )

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from collections import Counter
 from urllib.parse import quote
 
 from attn_utils.grading import gradebook
@@ -24,8 +25,8 @@ def write(book, out, *, solutions, counts, sandboxed=True):
     remark = "" if sandboxed else UNBOXED
     overview, rows, waiting = ClassPage(book), [gradebook.csv_header(book)], 0
     written = [WrittenPage(question, *texts) for question, texts in _to_read(book, solutions)]
-    for student in book.students:
-        sheet, name = book.sheet(student), file_name(student)
+    for student, name in file_names(book.students).items():
+        sheet = book.sheet(student)
         results = json.dumps(gradebook.gradescope(sheet), indent=1, ensure_ascii=False)
         save(out / "students" / f"{name}.json", results)
         save(out / "students" / f"{name}.html", student_page(book, sheet, remark))
@@ -71,10 +72,16 @@ def save(path, text):
     os.replace(new, path)
 
 
-def file_name(student):
+def file_names(students):
+    """Return {student: file name}, different even where capitals and small letters are the same."""
+    twins = Counter(map(str.casefold, students))
+    return {student: file_name(student, twins[student.casefold()] > 1) for student in students}
+
+
+def file_name(student, has_twin=False):
     """Return a student's name as a file name: itself, unless it is too long or has odd letters."""
     plain = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student).strip(". ") or "_"
     short = plain.encode()[:100].decode("utf-8", "ignore")
-    if short == student:
+    if short == student and not has_twin:
         return student
     return f"{short}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"

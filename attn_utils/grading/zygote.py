@@ -10,7 +10,7 @@ import socket
 import sys
 import tempfile
 
-from attn_utils import course, plots
+from attn_utils import course
 from attn_utils.course import derivation
 from attn_utils.grading import child, sandbox
 
@@ -27,7 +27,6 @@ def main(control, *, preload, sandboxed):
         if sandboxed:
             sandbox.build_root(sandbox.readable_paths())
             os.environ.update(HOME=sandbox.SCRATCH, TMPDIR=sandbox.SCRATCH)
-            tempfile.tempdir = None
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
@@ -62,8 +61,10 @@ def serve_one(control, base, sandboxed):
 
 def warm_up(preload):
     """Import `preload` on one thread, since a pool of threads does not survive a fork."""
-    for name in preload:
-        importlib.import_module(name)
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
+        for name in ("attn_utils.plots", *preload):
+            importlib.import_module(name)
+    tempfile.tempdir = None
     if "torch" in preload:
         sys.modules["torch"].set_num_threads(1)
     if "matplotlib.pyplot" in preload:
@@ -75,7 +76,7 @@ def warm_up(preload):
 
 def hush():
     """Have the course's machinery show and check nothing in a child: the judge does, outside."""
-    course.check = course.hint = plots.explore = child.Quiet()
+    course.check = course.hint = sys.modules["attn_utils.plots"].explore = child.Quiet()
     derivation.compare = lambda *args, **kwargs: (True, "left to the judge")
 
 
