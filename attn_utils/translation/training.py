@@ -53,8 +53,8 @@ class Trainer:
     ):
         self.clock = time.process_time()
         self.corpus, self.config, self.slot = corpus, config, slot
-        self.own = None if folder else tempfile.TemporaryDirectory(prefix="attn-")
-        self.folder = Path(folder or self.own.name)
+        self.temporary = None if folder else tempfile.TemporaryDirectory(prefix="attn-")
+        self.folder = Path(folder or self.temporary.name)
         self.device, self.save_every = best_device(device), save_every
         self.rank, self.world = _place()
         self.progress = progress and self.rank == 0

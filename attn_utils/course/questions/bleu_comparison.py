@@ -88,62 +88,78 @@ def _why(found, hypotheses, references):
     return "this is not sacrebleu's number"
 
 
-def _combine(matches, totals, sys_len, ref_len, *, mean="geometric", penalty=None):
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precisions = np.where(totals > 0, matches / totals, 0.0)
-        middle = precisions.mean() if mean == "arithmetic" else np.exp(np.log(precisions).mean())
-    if penalty is None:
-        penalty = np.exp(min(0.0, 1 - ref_len / max(sys_len, 1)))
-    return 100 * penalty * middle
+def _geometric(shares):
+    return np.prod(shares) ** (1 / len(shares))
+
+
+def _brevity(c, r):
+    return np.exp(min(0.0, 1 - r / max(c, 1)))
+
+
+def _combine(matches, totals, c, r):
+    return 100 * _brevity(c, r) * _geometric(matches / np.maximum(totals, 1))
 
 
 def _slips(stats, hypotheses, references):
+    """Known mistakes: sentence -> the number it makes of this corpus."""
     matches, totals, (c, r) = stats[:4], stats[4:8], stats[8:]
-    singles = [_sacrebleu([h], [ref])[0] for h, ref in zip(hypotheses, references, strict=True)]
-    joined = _sacrebleu([[*chain(*hypotheses)]], [[*chain(*references)]])[0]
-    shares = [matches[k] / max(totals[k], 1) for k in range(4)]
-    longer = sum(max(len(h), len(ref)) for h, ref in zip(hypotheses, references, strict=True))
-    return {
-        "this is a share; BLEU is written from 0 to 100": _combine(matches, totals, c, r) / 100,
-        "this is the mean of the sentences' BLEU scores; add up the counts of all sentences first": (
-            np.mean(singles)
-        ),
-        "matches are not clipped: a word said again and again counts each time": _combine(
-            _unclipped(hypotheses, references), totals, c, r
-        ),
-        "each n-gram is counted once a sentence, however often it occurs": _combine(
-            *_as_sets(hypotheses, references), c, r
-        ),
-        "there is no brevity penalty": _combine(matches, totals, c, r, penalty=1.0),
-        "the brevity penalty is the wrong way round: it punishes length": _combine(
-            matches, totals, c, r, penalty=np.exp(min(0.0, 1 - c / r))
-        ),
-        "the brevity penalty also rewards length: it may not exceed 1": _combine(
-            matches, totals, c, r, penalty=np.exp(1 - r / max(c, 1))
-        ),
-        "the brevity penalty is the ratio of the lengths; it is exp(1 - r / c)": _combine(
-            matches, totals, c, r, penalty=min(1.0, c / r)
-        ),
+    pairs, shares = list(zip(hypotheses, references, strict=True)), matches / np.maximum(totals, 1)
+    longer = sum(max(len(h), len(ref)) for h, ref in pairs)
+    penalties = {
+        "there is no brevity penalty": 1.0,
+        "the brevity penalty is the wrong way round: it punishes length": _brevity(r, c),
+        "the brevity penalty also rewards length: it may not exceed 1": np.exp(1 - r / max(c, 1)),
+        "the brevity penalty is the ratio of the lengths; it is exp(1 - r / c)": min(1.0, c / r),
         "the reference length is wrong: a sentence that is too long may make up for one that is too "
-        "short": _combine(matches, totals, c, longer),
-        "this is the arithmetic mean of the precisions; the geometric one is asked for": _combine(
-            matches, totals, c, r, mean="arithmetic"
+        "short": _brevity(c, longer),
+    }
+    means = {
+        "this is a share; BLEU is written from 0 to 100": _geometric(shares) / 100,
+        "this is the arithmetic mean of the precisions; the geometric one is asked for": (
+            shares.mean()
         ),
-        "the precisions are multiplied, but the fourth root is missing": (
-            100 * np.prod(shares) * np.exp(min(0.0, 1 - r / max(c, 1)))
+        "the precisions are multiplied, but the fourth root is missing": np.prod(shares),
+        "4-grams are left out": _geometric(shares[:3]),
+    }
+    slips = {sentence: 100 * _geometric(shares) * wrong for sentence, wrong in penalties.items()}
+    slips |= {sentence: 100 * _brevity(c, r) * wrong for sentence, wrong in means.items()}
+    slips |= _miscounted(matches, totals, hypotheses, references)
+    return slips | _misunderstood(hypotheses, references)
+
+
+def _miscounted(matches, totals, hypotheses, references):
+    """The same for wrong counts."""
+    pairs, one = list(zip(hypotheses, references, strict=True)), np.array([0, 1, 1, 1])
+    counts = {
+        "matches are not clipped: a word said again and again counts each time": (
+            (_unclipped(pairs), totals)
         ),
-        "this is a recall: divide by the n-grams of the hypothesis, not of the reference": _combine(
-            matches, _totals(references), c, r
+        "each n-gram is counted once a sentence, however often it occurs": _as_sets(pairs),
+        "this is a recall: divide by the n-grams of the hypothesis, not of the reference": (
+            (matches, _totals(references))
         ),
-        "n-grams run from one sentence into the next": joined,
-        "a match may come from any reference; each hypothesis has its own": _combine(
-            _pooled(hypotheses, references), totals, c, r
+        "a match may come from any reference; each hypothesis has its own": (
+            (_pooled(hypotheses, references), totals)
         ),
-        "4-grams are left out": 100 * np.prod(shares[:3]) ** (1 / 3) * np.exp(min(0.0, 1 - r / c)),
+        "one is added to the counts: smoothing is not asked for, and not used": (
+            (matches + one, totals + one)
+        ),
+    }
+    c, r = (sum(map(len, side)) for side in (hypotheses, references))
+    return {sentence: _combine(*wrong, c, r) for sentence, wrong in counts.items()}
+
+
+def _misunderstood(hypotheses, references):
+    """The same for scores of something else."""
+    pairs = zip(hypotheses, references, strict=True)
+    return {
+        "this is the mean of the sentences' BLEU scores; add up the counts of all sentences first": (
+            np.mean([_sacrebleu([h], [ref])[0] for h, ref in pairs])
+        ),
+        "n-grams run from one sentence into the next": (
+            _sacrebleu([[*chain(*hypotheses)]], [[*chain(*references)]])[0]
+        ),
         "hypotheses and references have changed places": _sacrebleu(references, hypotheses)[0],
-        "one is added to the counts: smoothing is not asked for, and not used": _combine(
-            matches + np.array([0, 1, 1, 1]), totals + np.array([0, 1, 1, 1]), c, r
-        ),
     }
 
 
@@ -155,8 +171,7 @@ def _totals(side):
     return np.array([sum(max(len(tokens) - n + 1, 0) for tokens in side) for n in ORDERS])
 
 
-def _unclipped(hypotheses, references):
-    pairs = list(zip(hypotheses, references, strict=True))
+def _unclipped(pairs):
     counts = [
         sum(v for gram, v in _grams(h, n).items() if gram in _grams(ref, n))
         for n in ORDERS
@@ -173,8 +188,7 @@ def _pooled(hypotheses, references):
     return np.array([(mine & theirs).total() for mine, theirs in zip(*sides, strict=True)])
 
 
-def _as_sets(hypotheses, references):
-    pairs = list(zip(hypotheses, references, strict=True))
+def _as_sets(pairs):
     both = [sum(len(set(_grams(h, n)) & set(_grams(ref, n))) for h, ref in pairs) for n in ORDERS]
     return np.array(both), np.array([sum(len(_grams(h, n)) for h, _ in pairs) for n in ORDERS])
 

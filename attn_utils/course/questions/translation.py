@@ -331,7 +331,8 @@ def searches_greedily(rng, greedy_search):
         result = greedy_search.via(run_search, table, max_length)
         tokens = array(result["tokens"], "the result").astype(int)
         _judge_feeding(result["seen"])
-        _judge_tokens(tokens, right, max_length)
+        _judge_size(tokens, right, max_length)
+        _judge_tokens(tokens, right)
         if len(result["seen"]) > right.shape[1]:
             raise NotYet(
                 f"`step` was called {len(result['seen'])} times, where all sentences had ended "
@@ -356,7 +357,7 @@ def _table(rng, B, V, longest, max_length):
     return table, right[:, :steps]
 
 
-def _judge_tokens(tokens, right, max_length):
+def _judge_size(tokens, right, max_length):
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
         raise NotYet(
@@ -368,24 +369,25 @@ def _judge_tokens(tokens, right, max_length):
         raise NotYet(f"{tokens.shape[1]} tokens came back, where max_length is {max_length}.")
     if tokens.shape[1] < steps:
         raise NotYet(_too_short(tokens, right, max_length))
-    tokens, extra = tokens[:, :steps], tokens[:, steps:]
-    wrong = np.argwhere(tokens != right)
-    if not len(wrong) and not (extra != PAD).any():
-        return
-    if not len(wrong):
+
+
+def _judge_tokens(tokens, right):
+    steps = right.shape[1]
+    wrong = np.argwhere(tokens[:, :steps] != right)
+    if not len(wrong) and (tokens[:, steps:] != PAD).any():
         raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
-    b, t = wrong[0]
-    if right[b, t] == EOS and tokens[b, t] == PAD:
-        raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
-    if t and EOS in right[b, :t]:
+    for b, t in wrong[:1]:
+        if right[b, t] == EOS and tokens[b, t] == PAD:
+            raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
+        if EOS in right[b, :t]:
+            raise NotYet(
+                f"sentence {b} ended at step {right[b].tolist().index(EOS)}, and then token "
+                f"{tokens[b, t]} follows; a finished row gets PAD while the others go on."
+            )
         raise NotYet(
-            f"sentence {b} ended at step {right[b].tolist().index(EOS)}, and then token "
-            f"{tokens[b, t]} follows; a finished row gets PAD while the others go on."
+            f"step {t} of sentence {b} chose token {tokens[b, t]}, the likeliest after what was "
+            f"written is {right[b, t]}."
         )
-    raise NotYet(
-        f"step {t} of sentence {b} chose token {tokens[b, t]}, the likeliest after what was "
-        f"written is {right[b, t]}."
-    )
 
 
 def _too_short(tokens, right, max_length):
