@@ -42,7 +42,7 @@ def _place():
 class Trainer:
     """One run in one folder: `fit` starts it, or carries it on exactly where it was killed.
 
-    Without a folder it has one of its own, which goes when the trainer goes. A module given as `slot`
+    Without a folder it has one of its own, which is gone when `fit` returns. A module given as `slot`
     takes the place of the configured attention. Data order and dropout are functions of seed, epoch,
     step and rank, so no generator needs saving. Under torchrun each process takes its share of every
     batch, and the loss is that of one process.
@@ -91,7 +91,10 @@ class Trainer:
                 self._save()
         if self.world > 1:
             dist.barrier()  # the best model is on disk before any process reads it
-        return Run.load(self.folder, device=self.device, slot=self.slot)
+        run = Run.load(self.folder, device=self.device, slot=self.slot)
+        if self.temporary:
+            self.temporary.cleanup()
+        return run
 
     def _epoch(self, bar):
         """Every batch of the epoch that is still to come, or as many as the budget allows."""
