@@ -90,7 +90,7 @@ def _fetched(name):
         raise DataError(
             f"{name} could not be downloaded ({type(error).__name__}): go online, or put Multi30k's "
             f"raw files in a folder and name it with --data or ATTN_DATA; {ADVICE}."
-        ) from error
+        ) from None  # a notebook would show the whole network stack
 
 
 def _unzip(path):
