@@ -178,6 +178,16 @@ def test_a_value_does_not_take_the_place_of_the_function_that_made_it(submit):
 
 
 @needs_sandbox
+def test_an_answer_still_calls_the_function_whose_name_went_to_a_value(submit):
+    session = submit(
+        "def f(x):\n    return x + 1\ndef g(x):\n    return f(x) + size",
+        "from os.path import getsize as size",
+        "f, size = f(1), 5",
+    )
+    assert ask(session, "g", 1) == 7 and session.answers(["f"], 5)[0].value() == 2
+
+
+@needs_sandbox
 def test_the_last_of_several_functions_of_one_name_counts(submit):
     session = submit("def f(x):\n    return 1", "def f(x):\n    return 2")
     assert ask(session, "f", 0) == 2

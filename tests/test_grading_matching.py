@@ -242,6 +242,11 @@ def test_a_written_answer_below_code_is_found_under_its_heading():
         Cell(n, kind, text) for n, (kind, text) in enumerate(zip(kinds, texts, strict=True), 1)
     ]
     assert written(*cells) == "Because."
+    cells[2] = Cell(3, "markdown", "## A heading in between")
+    assert (
+        written(*cells, Cell(6, "markdown", "### 1.8 Next"), Cell(7, "markdown", "nor this"))
+        == "not this"
+    )
 
 
 def test_no_text_that_a_person_reads_steers_a_terminal_or_runs_backwards():

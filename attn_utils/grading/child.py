@@ -169,15 +169,32 @@ def keep_answers(namespace):
             kept[name] = thing
 
 
+@contextlib.contextmanager
+def as_defined(namespace):
+    """Have names stand for the functions and classes of the notebook that they last stood for.
+
+    One answer may call another whose name a cell below gave to a value.
+    """
+    made = {n: t for n, t in kept.items() if getattr(t, "__module__", "") == "__main__"}
+    later = {name: namespace[name] for name in made.keys() & namespace.keys()}
+    namespace.update(made)
+    try:
+        yield
+    finally:
+        namespace.update(later)
+
+
 def call(namespace, caught, name, args, kwargs):
     answer = find(kept, caught, name)
-    return answer(*args, **kwargs), answer.warned
+    with as_defined(namespace):
+        return answer(*args, **kwargs), answer.warned
 
 
 def drive(namespace, caught, name, driver, args, kwargs):
     module, function = driver.split(":")
     answer = find(kept, caught, name)
-    result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
+    with as_defined(namespace):
+        result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
     return result, answer.warned
 
 

@@ -16,6 +16,7 @@ LONGEST = 20_000  # letters of an answer that reports show
 UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")
+QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
@@ -46,10 +47,15 @@ def _written(cells, question, named):
     if found and not text_of(found, question):
         below = cells[cells.index(found[-1]) + 1 :]
         return found + list(itertools.takewhile(_is_students, below))
+    return found or _section(cells, question, HEADING) or _section(cells, question, QUESTION)
+
+
+def _section(cells, question, end):
+    """Return the text below the heading of a question, up to the next heading of the kind `end`."""
     heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
-    below = itertools.dropwhile(lambda cell: not heading.search(cell.source), cells)
-    section = itertools.takewhile(lambda cell: not HEADING.match(cell.source), list(below)[1:])
-    return found or [cell for cell in section if cell.kind != "code"]
+    below = list(itertools.dropwhile(lambda cell: not heading.search(cell.source), cells))[1:]
+    section = itertools.takewhile(lambda cell: not end.match(cell.source), below)
+    return [c for c in section if c.kind != "code" and not HEADING.match(c.source)]
 
 
 def _is_students(cell):
