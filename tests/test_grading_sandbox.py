@@ -368,6 +368,21 @@ def test_landlock_alone_keeps_files_from_being_read():
     assert sandbox._works(Path(__file__).read_text) and not sandbox._works(attack)
 
 
+@needs_sandbox
+def test_a_submission_has_few_threads_to_keep_the_others_waiting_with(submit):
+    session = submit(
+        """
+        import threading, time
+        def start():
+            threading.Thread(target=time.sleep, args=(9,), daemon=True).start()
+            return start()
+        start()
+        """,
+        "count = threading.active_count()",
+    )
+    assert 4 < session.answers(["count"], 5)[0].value() <= 16
+
+
 FLOOD = """
 from attn_utils.grading import channel
 import functools, inspect, os

@@ -14,7 +14,7 @@ from attn_utils.course import derivation, register
 from attn_utils.grading import marking, sandbox, session
 
 TORCH_FROM = 6  # the first notebook that uses torch
-MARGIN = 300.0  # seconds a worker may need beyond its submission's, to start and to judge
+MARGIN = 120.0  # seconds a worker may need beyond its submission's, to start and to judge
 
 
 @dataclass(frozen=True)

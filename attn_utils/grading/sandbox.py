@@ -154,7 +154,7 @@ def limit(*, base, memory, seconds, disk):
     """Set the resource limits, which every Unix has."""
     import resource
 
-    limits = {"AS": base + memory, "CPU": seconds, "FSIZE": disk, "NOFILE": 128, "NPROC": 64}
+    limits = {"AS": base + memory, "CPU": seconds, "FSIZE": disk, "NOFILE": 128, "NPROC": 16}
     limits |= {"CORE": 0, "MEMLOCK": 0}
     for name, value in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
