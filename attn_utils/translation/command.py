@@ -24,7 +24,7 @@ HELP = f"""usage: {USE}
 
   --attention  what fills the slot: {", ".join(SLOTS)}
   --preset     tiny (seconds; its scores mean nothing) or default (minutes) on invented scenes,
-               ladder (minutes) or full (hours without a GPU) on Multi30k
+               ladder (minutes) or full (half an hour of one CPU core) on Multi30k
   --tokens     the budget in target subwords, if not the preset's
   --data       the folder of Multi30k's raw files, if they are not to be downloaded
   --out        the folder of the run; one that was stopped goes on where it was

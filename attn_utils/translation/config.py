@@ -38,7 +38,7 @@ PRESETS = {
     "ladder": Config(
         corpus="multi30k", vocabulary=3000, embedding=192, width=256, dropout=0.2, tokens=400_000
     ),
-    "full": Config(corpus="multi30k", tokens=12_000_000),
+    "full": Config(corpus="multi30k", tokens=4_000_000),
 }
 
 
