@@ -21,6 +21,10 @@ def raises_in_line_two(keys, j):
     return keys[len(keys)]
 
 
+def raises_a_whole_sentence(keys, j):
+    raise ValueError("The keys are odd.")
+
+
 def exits(keys, j):
     raise SystemExit("bye")
 
@@ -50,6 +54,7 @@ ODD = {
     "hostile array": lambda keys, j: Hostile(),
     "an endless generator": lambda keys, j: itertools.count(),
     "an exception": raises_in_line_two,
+    "a sentence of its own": raises_a_whole_sentence,
     "exit": exits,
     "too few arguments": lambda: 1,
     "deep recursion": lambda keys, j: ODD["deep recursion"](keys, j),
@@ -64,7 +69,7 @@ def test_odd_answers_get_one_sentence(answer, capsys):
     verdict = check("1.4", answer)
     assert verdict.status == "not yet"
     assert "\n" not in verdict.message and len(verdict.message) < 400
-    assert "could not read" not in verdict.message
+    assert "could not read" not in verdict.message and ".." not in verdict.message
     assert capsys.readouterr().out == ""
 
 

@@ -84,7 +84,7 @@ def describe(error):
         if "ipykernel_" in frame.filename or frame.filename.startswith("<cell")
     ]
     where = f" (line {frames[-1].lineno} of your cell)" if frames else ""
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())[:200].rstrip(".")
     return f"your code stopped with {_kind(error)}{': ' if text else ''}{text}{where}."
 
 
