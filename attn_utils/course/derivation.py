@@ -233,25 +233,12 @@ def _range(symbol):
 def evaluator(expression):
     """A function from a point to the value in high precision, None where it is not finite and real."""
     import mpmath
-    import sympy as sp
 
-    symbols = sorted(expression.free_symbols, key=str)
-    compound = expression.has(sp.Sum, sp.Product, sp.Integral, sp.Limit, sp.Derivative)
-    counted = [s for s in symbols if compound and s.is_integer]
-
-    @functools.cache
-    def compiled(*counts):
-        """The expression as a function; where it is compound, with its integers put in and worked out."""
-        exact = expression.subs(dict(zip(counted, map(sp.Integer, counts), strict=True)))
-        limits = [end for s in exact.atoms(sp.Sum, sp.Product) for end in sum(s.limits, ())]
-        if any(end.is_Integer and abs(end) > MOST for end in limits):
-            raise OverflowError
-        return sp.lambdify(symbols, *_within_reason(exact.doit() if compound else exact))
+    symbols, compiled = sorted(expression.free_symbols, key=str), _compiler(expression)
 
     def value(point):
         with mpmath.workdps(DIGITS + 10):
-            run = compiled(*(int(point[s]) for s in counted))
-            found = mpmath.mpmathify(run(*(point[s] for s in symbols)))
+            found = mpmath.mpmathify(compiled(point)(*(point[s] for s in symbols)))
             real = mpmath.isfinite(found) and abs(found.imag) < mpmath.mpf(10) ** (5 - DIGITS)
             return found.real if real else None
 
@@ -262,6 +249,28 @@ def evaluator(expression):
             return None
 
     return guarded
+
+
+def _compiler(expression):
+    """A function from a point to the expression as a function of its symbols, sorted by name.
+
+    The integers of the point are put into sums, products and integrals, which are then worked out.
+    """
+    import sympy as sp
+
+    symbols = sorted(expression.free_symbols, key=str)
+    compound = expression.has(sp.Sum, sp.Product, sp.Integral, sp.Limit, sp.Derivative)
+    counted = [s for s in symbols if compound and s.is_integer]
+
+    @functools.cache
+    def compiled(*counts):
+        exact = expression.subs(dict(zip(counted, map(sp.Integer, counts), strict=True)))
+        limits = [end for s in exact.atoms(sp.Sum, sp.Product) for end in sum(s.limits, ())]
+        if any(end.is_Integer and abs(end) > MOST for end in limits):
+            raise OverflowError
+        return sp.lambdify(symbols, *_within_reason(exact.doit() if compound else exact))
+
+    return lambda point: compiled(*(int(point[s]) for s in counted))
 
 
 def _within_reason(expression):

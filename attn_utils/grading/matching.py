@@ -88,21 +88,24 @@ def cells_to_run(cells, questions, everything=False):
     if everything:
         return {cell.number: cell.source for cell in code}
     new = {c.number for question, part in judged for c in cells_of(code, question, part)}
-    names = {cell.number: names_of(cell.source) for cell in code}
-    gives, uses_later = _gives(names), _uses_later(names)
-    chosen = set()
+    needed = _with_what_they_use(new, {cell.number: names_of(cell.source) for cell in code})
+    return {cell.number: cell.source for cell in code if cell.number in needed}
+
+
+def _with_what_they_use(new, names):
+    """Return the cells `new` and all that these use, by way of any number of others."""
+    gives, uses_later, chosen = _gives(names), _uses_later(names), set()
+
+    def serves(n, user):
+        given = gives[n]
+        at_once = n < user and not given.isdisjoint(names[user].used)
+        return at_once or ANYTHING in given or not given.isdisjoint(uses_later[user])
+
     while new:
         chosen |= new
-        left, users = names.keys() - chosen, new
-        new = {
-            n
-            for n in left
-            for user in users
-            if ANYTHING in gives[n]
-            or not gives[n].isdisjoint(uses_later[user])
-            or (n < user and not gives[n].isdisjoint(names[user].used))
-        }
-    return {cell.number: cell.source for cell in code if cell.number in chosen}
+        users, left = new, names.keys() - chosen
+        new = {n for n in left if any(serves(n, user) for user in users)}
+    return chosen
 
 
 def _gives(names):
