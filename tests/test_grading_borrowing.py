@@ -37,6 +37,15 @@ LENT = {
         ],
         LAYER,
     ),
+    "out of a judge by way of a helper": (
+        [
+            "from attn_utils.course.questions.copying import something",
+            "def make():\n    return something",
+            "made = make()",
+            "def CausalSelfAttention():\n    return made",
+        ],
+        "attn_utils.course.questions.copying.something",
+    ),
     "out of a judge": (
         [
             "from attn_utils.course.questions.copying import something",

@@ -379,6 +379,7 @@ def test_a_submission_has_few_threads_to_keep_the_others_waiting_with(submit):
         start()
         """,
         "count = threading.active_count()",
+        limits=Limits(cell=10.0, total=30.0),
     )
     assert 4 < session.answers(["count"], 5)[0].value() <= 16
 

@@ -12,7 +12,8 @@ OURS, JUDGES = "attn_utils.", "attn_utils.course.questions."
 def borrowed(cells, answers):
     """Return {answer: the objects of the course to which its definition comes down}, if any.
 
-    An object counts if it has the very name that is asked for, or if it is a judge's.
+    An object counts if it has the very name that is asked for, or if it is a judge's, be it in a
+    helper of the answer.
     """
     known, uses = {}, {}  # name: where it was imported from; name: what its definition mentions
     for statement in _statements(cells):
@@ -22,15 +23,17 @@ def borrowed(cells, answers):
             uses |= {name: {path} for name, path in new.items()}
             continue
         mentioned = {_path(node, known) for node in ast.walk(statement)}
+        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        judges = {path for name in names & uses.keys() for path in uses[name] if _ours(path)}
         for name in _defined(statement):
             known[name] = _path(getattr(statement, "value", None), known)
-            uses[name] = mentioned
+            uses[name] = mentioned | judges
     found = {name: {path for path in uses.get(name, ()) if _ours(path, name)} for name in answers}
     return {name: sorted(paths) for name, paths in found.items() if paths}
 
 
-def _ours(path, name):
-    return (path.startswith(OURS) and path.endswith(f".{name}")) or path.startswith(JUDGES)
+def _ours(path, name=None):
+    return path.startswith(JUDGES) or (path.startswith(OURS) and path.endswith(f".{name}"))
 
 
 def _statements(cells):
