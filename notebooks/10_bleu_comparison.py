@@ -193,7 +193,8 @@ print(embedded["dot"][0]["command"])
 print(recording.table(embedded))
 
 # %% [markdown]
-# And on real text, with 400,000 subwords of Multi30k; the score is on test 2016, which no decision looked at.
+# And on real text, with 400,000 subwords of Multi30k; the score is on test 2016, which no decision looked at. *Predict:*
+# do the five come in the same order?
 
 # %%
 multi30k = recording.recorded("translation")
@@ -272,7 +273,7 @@ for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
 # %%
 for k in (12, 40, 77):
     for name in multi30k:
-        print(f"{name:5} {multi30k[name][0]['hypotheses'][k]}")
+        print(f"{name:10} {multi30k[name][0]['hypotheses'][k]}")
     print()
 
 # %% [markdown]
