@@ -32,7 +32,7 @@ drift: $(STAMP) ## are all generated files what the sources make?
 	@$(BIN)/attn build --check
 
 nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' in lax mode
-	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval --sanitize-with tests/sanitize.cfg solutions
+	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval --nbval-sanitize-with tests/sanitize.cfg solutions
 	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval-lax notebooks
 
 build: $(STAMP) ## make the notebooks from solutions/NN_name.py

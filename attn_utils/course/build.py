@@ -204,6 +204,7 @@ def execute(notebook, folder):
 
     folder = {"metadata": {"path": str(folder)}}
     options = {"resources": folder, "record_timing": False, "coalesce_streams": True}
+    options["extra_arguments"] = ["--IPKernelApp.log_level=ERROR"]  # or it warns of its own socket
     client = NotebookClient(notebook, timeout=600, **options)
     try:
         client.execute()
