@@ -18,7 +18,7 @@ JUDGED = [
     for part in question.parts
     if part.judge
 ]
-_SLOW = ("plots.", "check(", "train", "display(", "print(")
+_SLOW = ("plots.", "check(", "train", ".fit(", "Trainer(", "display(", "print(")
 
 
 def bank(question, kind):

@@ -1,12 +1,16 @@
 """Every question: the reference and other right answers pass, known mistakes are named."""
 
+import pickle
 import re
 from functools import cache
 
+import numpy as np
 import pytest
 from course import JUDGED, WRITTEN, answers_in, bank
 
 from attn_utils.course import check, hint, register
+from attn_utils.course.answers import Answer, listening
+from attn_utils.course.checking import judge
 
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
 
@@ -43,6 +47,39 @@ def test_stub_is_not_attempted(question, part):
     space = answers_of("notebooks", question.notebook)
     verdict = check(question.id, *(space[name] for name in part.answers))
     assert verdict.status == "not attempted", verdict
+
+
+class Table:
+    """Learns a function's answers, then recites them and knows no other."""
+
+    def __init__(self, function):
+        self.function, self.known = function, {}
+
+    def learn(self, *args, **kwargs):
+        key = pickle.dumps((args, kwargs))  # before the call, which may change its arguments
+        return self.known.setdefault(key, self.function(*args, **kwargs))
+
+    def recite(self, *args, **kwargs):
+        return self.known.get(pickle.dumps((args, kwargs)))
+
+
+WITH_FUNCTIONS = [
+    pytest.param(question, part, id=question.id)
+    for question, part in JUDGED
+    if part.kind == "code"
+    and part.answers[0].islower()
+    and question.id not in ("3.4", "6.1", "9.4")
+]  # the three are asked for a letter, for shapes, and for a search that is handed a function
+
+
+@pytest.mark.parametrize(("question", "part"), WITH_FUNCTIONS)
+def test_a_table_of_the_answers_that_check_asks_for_earns_nothing(question, part):
+    space = answers_of("solutions", question.notebook)
+    tables = [Table(space[name]) for name in part.answers]
+    assert check(question.id, *(table.learn for table in tables))
+    with listening() as caught:
+        callers = [Answer(table.recite, caught) for table in tables]
+        assert not judge(question, part, np.random.default_rng(7), callers)
 
 
 @pytest.mark.parametrize(("question", "answers"), entries("RIGHT"))

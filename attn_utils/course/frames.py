@@ -1,4 +1,4 @@
-"""Random keys and the weights a query gives them, for the judges of 02-05; knows no question."""
+"""Random keys and the weights a query gives them, for the judges of 01-05; knows no question."""
 
 import numpy as np
 
@@ -92,3 +92,9 @@ def keys_of_random_length(rng, means, a, num_samples, noise, *, variance=0.5):
     lengths = np.ones((num_samples, len(means), 1))
     lengths[:, a] += np.sqrt(variance) * rng.normal(size=lengths[:, a].shape)
     return lengths * means + noisy_keys(rng, np.zeros_like(means), num_samples, noise)
+
+
+def unseen_settings(rng):
+    """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
+    sizes = [int(n) for n in rng.integers(3, 60, 3)]
+    return [(n, n + int(rng.integers(200)), float(rng.uniform(0.001, 0.3))) for n in sizes]

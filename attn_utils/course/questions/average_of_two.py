@@ -4,7 +4,14 @@ import numpy as np
 
 from ...kernels import softmax
 from ..chains import judge_chain
-from ..frames import error_of_average, factor_needed, frame, frames, weights_of
+from ..frames import (
+    error_of_average,
+    factor_needed,
+    frame,
+    frames,
+    unseen_settings,
+    weights_of,
+)
 from ..reading import array, matrix, number, vector
 from ..register import Part, Question
 from ..verdict import NotYet
@@ -195,6 +202,7 @@ def _why_not_weight(found, t, n, call):
 def sharpness_is_smallest(rng, average_sharpness):
     """2.5: at the height returned exactly epsilon is left elsewhere, scaled or not."""
     settings = [(10, 64, 0.01), (3, 4, 0.05), (1000, 1024, 0.001), (16, 16, 0.2), (5, 9, 1e-6)]
+    settings += unseen_settings(rng)
     for n, d, epsilon in settings:
         for scaled in (False, True):
             t = number(average_sharpness(n, d, epsilon, scaled), "t")

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...kernels import softmax
 from ..chains import judge_chain
+from ..frames import unseen_settings
 from ..reading import number, truth, vector
 from ..register import Part, Question
 from ..verdict import NotYet
@@ -112,23 +113,35 @@ _COPY_MISTAKES = {
 }
 
 
+def _copy_cases(rng):
+    """The cases above, and six that nobody has seen, of which every other is a copy."""
+    cases = dict(_COPY_CASES)
+    for k in range(6):
+        n = int(rng.integers(2, 6))
+        j, scores = int(rng.integers(n)), rng.normal(scale=20, size=n)
+        lead = rng.uniform(12, 20) if k % 2 else rng.uniform(-9, -1)
+        scores[j] = np.delete(scores, j).max() + lead
+        cases[f"drawn {k}"] = scores.round(1).tolist(), j
+    return cases
+
+
 def tells_copying(rng, copies):
     """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
-    said = {}
-    for name, (scores, j) in _COPY_CASES.items():
+    said, cases = {}, _copy_cases(rng)
+    for name, (scores, j) in cases.items():
         said[name] = truth(copies(np.array(scores), j), "copies(scores, j)")
-    truths = {name: softmax(np.array(s))[j] > 0.99 for name, (s, j) in _COPY_CASES.items()}
+    truths = {name: softmax(np.array(s))[j] > 0.99 for name, (s, j) in cases.items()}
     wrong = [name for name in said if said[name] != truths[name]]
     if not wrong:
         return f"right on {len(said)} score vectors, from two keys to two thousand."
-    scores, j = _COPY_CASES[wrong[0]]
+    scores, j = cases[wrong[0]]
     weight = softmax(np.array(scores))[j]
     shown = f"{scores}" if len(scores) < 6 else f"one {scores[j]:g} among {len(scores) - 1} zeros"
     fact = (
         f"for scores {shown} and j = {j} the weight is {weight:.4g}, and you said {said[wrong[0]]}"
     )
     for sentence, mistake in _COPY_MISTAKES.items():
-        if all(said[k] == bool(mistake(np.array(s), j)) for k, (s, j) in _COPY_CASES.items()):
+        if all(said[k] == bool(mistake(np.array(s), j)) for k, (s, j) in cases.items()):
             raise NotYet(f"{sentence}: {fact}.")
     raise NotYet(f"{fact}.")
 
@@ -217,6 +230,7 @@ def _why_not_tight(said, reached, gap, n, diameter):
 def sharpness_is_smallest(rng, copy_sharpness):
     """1.6: the multiple c leaves epsilon elsewhere, and a slightly smaller one leaves more."""
     settings = [(10, 64, 0.01), (3, 4, 0.05), (2, 2, 0.1), (1000, 1024, 0.001), (16, 16, 0.2)]
+    settings += unseen_settings(rng)
     for n, d, epsilon in settings:
         c = number(copy_sharpness(n, d, epsilon), "c")
         left = _elsewhere(c / np.sqrt(d), n)

@@ -210,6 +210,8 @@ def _gap_variance(rng, beta, c, d):
 def variance_of_gap(rng, noisy_gap_variance):
     """3.5: the variance of the difference of the two scores, in the length of both keys."""
     settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
+    drawn = zip(rng.uniform(0.01, 2, 3), rng.uniform(1, 90, 3), rng.integers(3, 99, 3), strict=True)
+    settings += [(float(beta), float(c), int(d)) for beta, c, d in drawn]
     for beta, c, d in settings:
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
         found = number(noisy_gap_variance(beta, c, d), call)

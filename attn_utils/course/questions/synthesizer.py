@@ -83,7 +83,9 @@ def _row_of_synthesizer(x, t, rng):
 def inputs_tell_apart(rng, two_inputs):
     """7.2: equal at t, yet row t of most key-query layers differs; that of a synthesizer cannot."""
     compared, synthesized = [], []
-    for T, D, t in ((4, 3, 2), (7, 5, 6), (2, 4, 1), (9, 8, 4)):
+    length, width = map(int, rng.integers(3, 9, 2))
+    unseen = (length, width, length - 1)
+    for T, D, t in ((4, 3, 2), (7, 5, 6), (2, 4, 1), (9, 8, 4), unseen):
         pair = two_inputs(T, D, t)
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise NotYet("two_inputs should return two arrays.")

@@ -199,7 +199,7 @@ def _mask_readings(mask, scores):
 def mask_is_causal(rng, causal_mask):
     """6.4: under some convention, the weights are those of a query that sees itself and its past."""
     meaning = ""
-    for T in (7, 2, 1, 4):
+    for T in (7, 2, 1, 4, int(rng.integers(8, 40))):
         (mask,) = only_tensors(causal_mask.via(run_function, [], T), "causal_mask", 1)
         if mask.squeeze().shape != np.zeros((T, T)).squeeze().shape:
             raise NotYet(f"causal_mask({T}) has shape {mask.shape}, expected {(T, T)}.")
@@ -214,7 +214,7 @@ def mask_is_causal(rng, causal_mask):
             raise NotYet(_why_not_causal(readings, scores, look, T))
         meaning = meaning or fits[0]
     note = "" if meaning == "True = may look" else " Mind that `attend` expects True = may look."
-    return f"no query sees a later key, on four lengths (yours is read as: {meaning}).{note}"
+    return f"no query sees a later key, on five lengths (yours is read as: {meaning}).{note}"
 
 
 def _why_not_causal(readings, scores, look, T):
@@ -329,7 +329,9 @@ def _products(T, D, H):
 def counts_are_exact(rng, num_parameters, num_flops):
     """6.7: entries of the four projections; two operations for each multiply-add of each product."""
     note, shares = "", []
-    for T, D, H in ((100, 256, 8), (5, 12, 3), (7, 8, 1), (128, 64, 4)):
+    length, width, num_heads = map(int, rng.integers(3, 30, 3))
+    unseen = (length, width * num_heads, num_heads)
+    for T, D, H in ((100, 256, 8), (5, 12, 3), (7, 8, 1), unseen, (128, 64, 4)):
         setting = f"T = {T}, D = {D}, {H} heads"
         said = number(num_parameters(D, H), "num_parameters(D, num_heads)")
         right = sum(np.zeros(s).size for _ in NAMES for s in ((D, D), (D,)))
@@ -344,7 +346,7 @@ def counts_are_exact(rng, num_parameters, num_flops):
             raise NotYet(_why_not_flops(said, flops, H, setting))
         shares.append(f"{1 - flops['projections'] / right:.0%} at {setting}")
     pairs = f"the products over pairs of tokens take {shares[0]} and {shares[-1]}"
-    return f"parameters and operations are exact in four settings; {pairs}.{note}"
+    return f"parameters and operations are exact in five settings; {pairs}.{note}"
 
 
 def _why_not_parameters(said, D, H):
