@@ -221,7 +221,8 @@ for name, trainer in trainers.items():
 # 10 takes these runs apart.
 
 # %%
-ladder = recording.recorded("translation")
+recorded = recording.recorded("translation")
+ladder = {name: recorded[name] for name in own}
 first = ladder["dot"][0]
 print(first["command"])
 print(f"{first['num_parameters']:,} parameters; {first['machine']}")
