@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_utils.course import check, derive
 from attn_utils.course.answers import Answer
 from attn_utils.course.chains import as_data, from_data, judge_chain
 from attn_utils.course.verdict import NotAttempted, NotYet
@@ -120,3 +120,11 @@ def test_the_students_own_ranges_do_not_help():
     chain = derive((share, ""), (sp.Integer(0), "far away"), where={t: (-9999, -9998)})
     with pytest.raises(NotYet, match="step 1"):
         judge_chain(Answer(chain), start=share, goal=share, symbols=(t, n))
+
+
+@pytest.mark.parametrize("odd", [sp.Eq(x, 1), [x, 1], None, ..., {1}, True, "x +"], ids=repr)
+def test_what_is_no_expression_is_named_in_a_sentence(odd):
+    for chain in (derive((x, "given"), (odd, "so")), derive((odd, "given"), (x, "so"))):
+        assert "cannot be read" in chain.fault and chain.fault in repr(chain)
+        assert chain.fault in chain._repr_markdown_()
+        assert check("0.2", chain).status == "not yet"

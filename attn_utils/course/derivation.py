@@ -74,7 +74,8 @@ class Derivation:
 
     def __repr__(self):
         lines = [f"  {step.relation:>2} {step.expression}   [{step.reason}]" for step in self.steps]
-        return "\n".join(["   " + lines[0].lstrip(" ="), *lines[1:], self.summary()])
+        first = ["   " + line.lstrip(" =") for line in lines[:1]]
+        return "\n".join([*first, *lines[1:], self.summary()])
 
     def _repr_markdown_(self):
         import sympy as sp
@@ -84,6 +85,8 @@ class Derivation:
             relation = "" if k == 0 else _relation_latex(step.relation)
             reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
             lines.append(rf"{relation} &\;{sp.latex(step.expression)} && \text{{{reason}}}")
+        if not lines:
+            return self.summary()
         body = " \\\\\n".join(lines)
         return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary()}"
 
@@ -120,7 +123,10 @@ def _read(step):
     relation = str(relation).strip()
     if relation not in _COMPARE and "->" not in relation:
         raise ValueError(f'"{relation}" is not a relation; use =, <=, >=, <, > or "t -> oo"')
-    return Step(sp.sympify(expression), str(reason), relation)
+    expression = sp.sympify(expression)
+    if not isinstance(expression, sp.Expr):
+        raise ValueError(f"{expression} is not an expression of numbers and symbols")
+    return Step(expression, str(reason), relation)
 
 
 def compare(before, step, where=None, prove=True):
@@ -230,6 +236,7 @@ def _range(symbol):
     return (-3, 3)
 
 
+@functools.lru_cache(maxsize=128)  # a class hands in the same few expressions again and again
 def evaluator(expression):
     """A function from a point to the value in high precision, None where it is not finite and real."""
     import mpmath

@@ -22,8 +22,9 @@ def borrowed(cells, answers):
             known |= new
             uses |= {name: {path} for name, path in new.items()}
             continue
-        mentioned = {_path(node, known) for node in ast.walk(statement)}
-        names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+        nodes = [n for n in ast.walk(statement) if isinstance(n, ast.Name | ast.Attribute)]
+        mentioned = {_path(node, known) for node in nodes}
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
         judges = {path for name in names & uses.keys() for path in uses[name] if _ours(path)}
         for name in _defined(statement):
             known[name] = _path(getattr(statement, "value", None), known)

@@ -44,6 +44,8 @@ def mark(file, *, seed, zygote, limits, everything=False):
 
 def _lent(cells, questions, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
+    if not any(verdict["status"] == CORRECT for verdict in verdicts):
+        return
     parts = [(question.id, part) for question in questions for part in question.parts]
     lent = borrowed(cells, [name for _, part in parts for name in part.answers])
     for (number, part), verdict in zip(parts, verdicts, strict=True):
