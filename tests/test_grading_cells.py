@@ -154,8 +154,6 @@ def test_a_cell_that_is_not_python_is_read_quickly_whatever_is_in_it(source):
     assert child.python_source(source) == source
 
 
-# --- cells that fail in part ------------------------------------------------------------------
-
 LOST = {
     "a module that is not installed": "import nonsense as no\nfrom nonsense import more",
     "a look at what is not there": "print(model)",

@@ -48,9 +48,6 @@ def checks(found):
     return [c for c in found["cells"] if "check" in c["metadata"]]
 
 
-# --- what students do to a notebook, honestly or not --------------------------------------------
-
-
 def skip_tags(found):
     for one in checks(found):
         one["metadata"] |= {"tags": ["skip-execution"], "nbgrader": {"points": 100, "grade": True}}
@@ -489,9 +486,6 @@ def test_a_batch_killed_again_and_again_ends_in_the_same_gradebook(tmp_path):
 def num_lines(out):
     found = out / "results.jsonl"
     return found.read_bytes().count(b"\n") if found.exists() else 0
-
-
-# --- what the commands say ----------------------------------------------------------------------
 
 
 def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeypatch, capsys):

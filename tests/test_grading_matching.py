@@ -24,9 +24,6 @@ def needed(*sources):
     return list(matching.cells_to_run(code(*sources), [QUESTION]))
 
 
-# --- files ---------------------------------------------------------------------------------------
-
-
 def put(folder, *paths):
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -126,9 +123,6 @@ def test_file_names_of_reports_are_safe_short_and_different():
 def test_torch_is_imported_only_for_notebooks_that_use_it():
     assert "torch" not in modules_for(NAMES)
     assert "torch" in modules_for([*NAMES, "06_transformer_attention"])
-
-
-# --- cells ---------------------------------------------------------------------------------------
 
 
 def test_figures_and_training_are_left_out():

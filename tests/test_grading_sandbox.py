@@ -23,7 +23,6 @@ from attn_utils.grading.session import MAX_CHILDREN, Limits, Session, Zygote
 submit, zygote = sessions.submit, sessions.zygote  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
 
-# --- attacks that must end in a sentence, with the rest of the notebook alive -----------------
 
 ENDS_ITSELF = {
     "import os; os._exit(0)": "it stopped the process (exit status 0).",
@@ -155,8 +154,6 @@ def test_output_is_cut_at_one_megabyte(submit, cell):
     session = submit(cell, limits=Limits(cell=10.0, total=30.0))
     assert session.errors == {} and len(session.output) == 1 << 20 and still_fine(session)
 
-
-# --- attacks on the judge ---------------------------------------------------------------------
 
 FORGERIES = {
     "noise": "os.write(3, b'\\xff' * 100)",
@@ -441,9 +438,6 @@ def test_a_layer_that_keeps_its_gradients_back_is_not_right():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(NotYet, match="no gradient flows back"):
         tensors.match_gradients({}, 2 * x, {"x": x}, "")
-
-
-# --- nothing is left behind -------------------------------------------------------------------
 
 
 def descendants(pid):
