@@ -1,4 +1,4 @@
-"""The attention course; `from attn_course import plots` gives notebooks the figures. Nothing heavy is imported here."""
+"""The attention course; `from attn_course import plots` gives its figures. Imports nothing heavy."""
 
 from importlib import import_module
 from types import ModuleType

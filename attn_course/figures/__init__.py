@@ -1,4 +1,4 @@
-"""The figures of the course, `plots` in its notebooks. Knows how to draw and to show, nothing of any question."""
+"""The figures of the course, `plots` in its notebooks. Knows nothing of any question."""
 
 from attn_course.figures.canvas import panels, same_scale
 from attn_course.figures.charts import (

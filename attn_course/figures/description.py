@@ -41,9 +41,13 @@ def _sentence(kind, title, x, y, names):
 
 def _facts(ax):
     title = ax.get_title(loc="left") or ax.get_title()
+    kind = _kind(ax)
     legend = ax.get_legend()
-    names = [text.get_text() for text in legend.get_texts()] if legend else []
-    facts = {"kind": _kind(ax), "title": title, "names": names}
+    texts = legend.get_texts() if legend else []
+    if kind == "arrows":
+        texts = ax.texts
+    names = [text.get_text() for text in texts if text.get_text()]
+    facts = {"kind": kind, "title": title, "names": names}
     return _flat(facts, ax.get_xlabel(), ax.get_ylabel())
 
 
@@ -69,8 +73,11 @@ def _kind_of_marks(bars, lines, has_points):
 
 
 def _scene_facts(axes):
+    kind = _scene_kind(axes)
     names = [mark.label for mark in axes.marks if mark.label and axes.has_legend]
-    facts = {"kind": _scene_kind(axes), "title": axes.title, "names": names}
+    if kind == "arrows":
+        names = [mark.text for mark in axes.marks if isinstance(mark, marks.Word)]
+    facts = {"kind": kind, "title": axes.title, "names": names}
     return _flat(facts, axes.xlabel, axes.ylabel)
 
 

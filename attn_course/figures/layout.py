@@ -33,7 +33,7 @@ def freeze(figure: Figure) -> Layout:
                 pane=number_of[owner],
             )
         )
-    return Layout(boxes, [_pane(axes, zoom, height) for axes in panes])
+    return Layout(boxes, _level([_pane(axes, zoom, height) for axes in panes]))
 
 
 def _owner(ax):
@@ -51,3 +51,12 @@ def _pane(axes, zoom, height):
         height - box.y1 * zoom - _MARGIN,
         height - box.y0 * zoom + _MARGIN,
     )
+
+
+def _level(panes):
+    """Panes of one row made equally high, so that their titles and axes stay in line."""
+    found = []
+    for left, right, top, bottom in panes:
+        row = [pane for pane in panes if pane[2] < bottom and pane[3] > top]
+        found.append((left, right, min(pane[2] for pane in row), max(pane[3] for pane in row)))
+    return found

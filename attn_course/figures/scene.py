@@ -43,6 +43,9 @@ class Scene:
         self.layout = layout
         self.axes: list[SceneAxes] = []
 
+    def __getattr__(self, name: str):
+        raise NotInScene(f"Figure.{name}")
+
     def new_axes(self) -> "SceneAxes":
         """The next panel."""
         number = len(self.axes)

@@ -1,4 +1,4 @@
-"""How pictures reach a reader: mime bundles with alt text, for kernels, stored notebooks and pages. Draws nothing.
+"""How pictures reach a reader: with alt text, in kernels, stored notebooks and pages. Draws nothing.
 
 ATTN_FIGURES says for whom: "still" (notebooks that are stored and compared: PNG and text alone), "page"
 (the site: figures that move without a kernel), or nothing, a reader with a kernel.
@@ -46,7 +46,7 @@ def filled(name: str, **parts: str) -> str:
 
 
 def photograph(figure: Figure, alt: str = "") -> Picture:
-    """The figure as a still picture; the figure stays open. alt: its words, by default from titles and axes."""
+    """The figure as a still picture. alt: its words, by default made from titles and axes."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     png = base64.b64encode(buffer.getvalue()).decode()

@@ -114,7 +114,7 @@ def _ticks(axes, frame):
     parts.append(
         _words(axes.xlabel, middle, frame.bottom + _TICK + depth + 16, 10, across="middle")
     )
-    parts.append(_upright(axes.ylabel, box.left - widest - 14, box.top + box.height / 2))
+    parts.append(_upright(axes.ylabel, box.left - widest - 18, box.top + box.height / 2))
     parts.append(_words(axes.title, box.left, box.top - 8, rcParams["axes.titlesize"]))
     return "".join(parts)
 

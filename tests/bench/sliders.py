@@ -1,14 +1,16 @@
 """Times one frame of every figure with sliders in notebooks 00-06, and weighs its packed page."""
 
+import contextlib
+import io
 import os
 import runpy
 import statistics
-import sys
 import time
 from pathlib import Path
 
 os.environ["MPLBACKEND"] = "agg"
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from attn_course import figures
@@ -27,9 +29,9 @@ def figures_of(notebook):
 
     figures.explore = catch
     figures.query_plane = lambda *args, **options: None
-    sys.stdout = open(os.devnull, "w")
-    runpy.run_path(str(notebook))
-    sys.stdout = sys.__stdout__
+    with contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path(str(notebook))
+    plt.close("all")
     return found
 
 

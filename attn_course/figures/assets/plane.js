@@ -1,8 +1,8 @@
 // The plane of queries: drag the query or a key, or move it with the arrow keys; all else follows.
 const SIDE = 400;
-const LEFT = 34;
+const LEFT = 46;
 const TOP = 22;
-const SPAN = 340;
+const SPAN = 336;
 const CELLS = 96;
 
 function softmax(scores) {
@@ -62,13 +62,17 @@ function landOf(keys) {
   return won;
 }
 
-// Words beside their places, none on another: the first of eight sides that is free, or the least crowded.
-function placeWords(words, taken, right, bottom) {
+// Words beside their places, none on another: of eight sides the first free one, those away from `centre` first.
+const SIDES = [[1, 0], [0.7, -0.7], [0, -1], [-0.7, -0.7], [-1, 0], [-0.7, 0.7], [0, 1], [0.7, 0.7]];
+
+function placeWords(words, taken, centre, right, bottom) {
   for (const word of words) {
-    const width = 7.6 * word.text.length + 4;
+    const width = 7.9 * word.text.length + 4;
+    const away = [word.x - centre[0], word.y - centre[1]];
+    const order = [...SIDES].sort((a, b) => dot(b, away) - dot(a, away));
     const sides = [];
-    for (const far of [8, 20, 34]) {
-      for (const [x, y] of [[1, -1], [-1, -1], [1, 1], [-1, 1], [0, -1], [0, 1], [1, 0], [-1, 0]]) {
+    for (const far of [12, 24, 38]) {
+      for (const [x, y] of order) {
         const left = word.x + x * far + (x - 1) * width / 2;
         sides.push({ left, top: word.y + y * far - 8, width, height: 16 });
       }
@@ -157,6 +161,9 @@ class Plane {
     this.controls();
     this.map.addEventListener("pointerdown", (event) => this.grab(event, this.tips[0], true));
     this.stale = true;
+    const themed = { attributes: true, attributeFilter: ["data-theme", "data-jp-theme-light"] };
+    const watcher = new MutationObserver(() => { this.stale = true; this.update(); });
+    for (const page of [document.documentElement, document.body]) watcher.observe(page, themed);
   }
 
   axes(title) {
@@ -175,6 +182,9 @@ class Plane {
       text(left - 6, y + 4, +(k * step).toFixed(3), "end");
     }
     text((left + right) / 2, bottom + 34, "first coordinate of the query");
+    const middle = (top + bottom) / 2;
+    const turn = { x: 11, y: middle, "text-anchor": "middle", transform: `rotate(-90 11 ${middle})` };
+    element("text", this.map, turn).textContent = "second coordinate";
     text(left, top - 8, title, "start");
     this.outline = element("path", this.map, { class: "hull" });
     this.ghosts = element("path", this.map, { class: "ghost" });
@@ -307,7 +317,7 @@ class Plane {
   buildValuePlane() {
     const { values, names } = this.setting;
     const size = 1.15 * Math.max(...values.flat().map(Math.abs), 1e-9);
-    const at = ([x, y]) => [218 + 66 * 2.4 * x / size, 322 - 66 * y / size];
+    const at = ([x, y]) => [218 + 68 * x / size, 322 - 68 * y / size];
     element("path", this.side, { class: "hull", d: `M${hullOf(values.map(at)).join("L")}Z` });
     const words = values.map((value, i) => {
       const [cx, cy] = at(value);
@@ -316,7 +326,8 @@ class Plane {
       label.textContent = names[i];
       return { x: cx, y: cy, text: names[i], label };
     });
-    placeWords(words, [], SIDE, SIDE);
+    const dots = words.map(({ x, y }) => ({ left: x - 7, top: y - 7, width: 14, height: 14 }));
+    placeWords(words, dots, [218, 322], SIDE, SIDE);
     const parts = this.queries.map(() => element("circle", this.side, { r: 4, fill: "none", stroke: "currentColor" }));
     const marker = element("circle", this.side, { r: 7, fill: "currentColor" });
     const place = (circle, value) => {
@@ -343,8 +354,13 @@ class Plane {
       tip.circle.setAttribute("cy", place[1]);
       words.push({ x: place[0], y: place[1], text: tip.name, label: tip.label });
     }
-    const taken = words.map(({ x, y }) => ({ left: x - 5, top: y - 5, width: 10, height: 10 }));
-    placeWords(words, taken, LEFT + SPAN, TOP + SPAN);
+    const taken = words.flatMap(({ x, y }) => [0.4, 0.6, 0.8, 1].map((share) => ({
+      left: origin[0] + share * (x - origin[0]) - 4,
+      top: origin[1] + share * (y - origin[1]) - 4,
+      width: 8,
+      height: 8,
+    })));
+    placeWords(words, taken, origin, LEFT + SPAN, TOP + SPAN);
     this.showWeights(weights);
   }
 
