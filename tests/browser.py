@@ -22,8 +22,12 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--no-first-run", "--remote-debugging-port=0", "--window-size=1366,768"),
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing can be fetched
+    # Nothing can be fetched but from a server of ours on this machine.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+
+
+KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
@@ -76,6 +80,27 @@ class Browser:
         found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def wait(self, line, seconds=30):
+        """The value of a JavaScript expression, once it is something."""
+        deadline = time.monotonic() + seconds
+        while not (found := self.run(line)):
+            assert time.monotonic() < deadline, f"never true: {line}"
+            time.sleep(0.02)
+        return found
+
+    def press(self, key, **options):
+        """Press and release a key, as a keyboard would."""
+        code = {"code": key, "windowsVirtualKeyCode": KEYS[key]}
+        for kind in ("keyDown", "keyUp"):
+            self.ask("Input.dispatchKeyEvent", type=kind, key=key, **code, **options)
+
+    def drag(self, start, end):
+        """Drag the mouse from one point of the window to another."""
+        ways = (("mousePressed", start, 1), ("mouseMoved", end, 1), ("mouseReleased", end, 0))
+        for kind, (x, y), buttons in ways:
+            options = {"button": "left", "buttons": buttons, "clickCount": 1}
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **options)
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

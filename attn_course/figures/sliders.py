@@ -35,7 +35,7 @@ class Slider:
     def __post_init__(self):
         self.whole = all(isinstance(end, int) for end in (self.low, self.high, self.start))
         if self.step is None:
-            self.step = 1 if self.whole else (self.high - self.low) / 100
+            self.step = 1 if self.whole else _round_step(self.high - self.low)
 
     def choices(self, most: int) -> list[float]:
         """At most `most` values over the whole range, the start among them."""
@@ -46,6 +46,14 @@ class Slider:
         if self.whole:
             return [int(value) for value in values]
         return [float(value) for value in values.round(10)]
+
+
+def _round_step(span):
+    """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
+    wanted = np.log10(span / 100)
+    power = np.floor(wanted)
+    sizes = [10.0 ** (power + shift) * digit for shift in (0, 1) for digit in (1, 2, 5)]
+    return float(min(sizes, key=lambda size: abs(np.log10(size) - wanted)))
 
 
 class MovingFigure:
