@@ -122,6 +122,12 @@ def seen_ticks(axis, limits):
     return [(p, label.get_text()) for p, label in pairs if low - slack <= p <= high + slack]
 
 
+def test_the_figures_know_no_other_room_of_the_course():
+    for path in (ROOT / "attn_course" / "figures").glob("*.py"):
+        rooms = re.findall(r"(?:from|import) (attn_\w+(?:\.\w+)?)", path.read_text("utf-8"))
+        assert set(rooms) <= {"attn_course.figures"}, path.name
+
+
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
 def test_a_scene_has_the_limits_ticks_and_names_that_matplotlib_has(draw):
     figure, scene = both(draw)

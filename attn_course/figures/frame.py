@@ -49,10 +49,15 @@ def _share(values, low, high):
 
 def draw_axes(frame: Frame) -> str:
     """Grid, ticks, their labels, the names of the axes and the title."""
-    corner = [(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)]
-    title = words(frame.axes.title, frame.left, frame.top - 8, rcParams["axes.titlesize"])
-    spines = tag("path", class_="axis", d=polyline(corner))
-    return _x_axis(frame) + _y_axis(frame) + spines + title
+    foot = (frame.left, frame.bottom)
+    parts = [
+        _x_axis(frame),
+        _y_axis(frame),
+        _stroke("axis", (frame.left, frame.top), foot),
+        _stroke("axis", foot, (frame.right, frame.bottom)),
+        words(frame.axes.title, frame.left, frame.top - 8, rcParams["axes.titlesize"]),
+    ]
+    return "".join(parts)
 
 
 def _x_axis(frame):

@@ -130,8 +130,10 @@ def _bars(mark, frame):
     boxes = [_box(*sides) for sides in zip(left, right, foot, top, strict=True)]
     if len(mark.colours) == 1:
         return _area("".join(boxes), mark.colours[0], mark.alpha)
-    coloured = zip(boxes, mark.colours, strict=True)
-    return "".join(_area(box, colour, mark.alpha) for box, colour in coloured)
+    parts = []
+    for box, colour in zip(boxes, mark.colours, strict=True):
+        parts.append(_area(box, colour, mark.alpha))
+    return "".join(parts)
 
 
 def _box(left, right, foot, top):
@@ -175,14 +177,19 @@ def _cells(mark, frame):
 
 def _hatch(mark, frame):
     """Slanted lines through a cell."""
-    left, right = sorted(frame.x([mark.left, mark.left + mark.width]).tolist())
-    top, bottom = sorted(frame.y([mark.low, mark.low + mark.height]).tolist())
+    sides = frame.x([mark.left, mark.left + mark.width])
+    ends = frame.y([mark.low, mark.low + mark.height])
+    left = sides.min()
+    top = ends.min()
+    right = sides.max()
+    bottom = ends.max()
     strokes = []
     for share in (1 / 3, 2 / 3, 1):
         x = left + share * (right - left)
         y = top + share * (bottom - top)
-        strokes.append(polyline([(left, y), (x, top)]))
-        strokes.append(polyline([(x, bottom), (right, y)]))
+        upper = [(left, y), (x, top)]
+        lower = [(x, bottom), (right, y)]
+        strokes += [polyline(upper), polyline(lower)]
     return tag("path", class_="hatch", d="".join(strokes))
 
 
