@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_utils.course.explaining import Seen, Trials, resembles, same
+from attn_utils.course.explaining import Seen, Trials, resembles, round_up, same
 from attn_utils.course.verdict import NotYet
 
 
@@ -116,3 +116,26 @@ def test_what_a_judge_has_seen_for_itself_explains_too():
 def test_nan_is_wrong_and_is_told_as_a_fact():
     with pytest.raises(NotYet, match=r"^it is nan\.$"):
         Trials(slips).judge(np.nan, 1.0, "it is nan", 1.0)
+
+
+def test_a_fact_may_be_made_of_the_inputs_once_it_is_needed():
+    made = []
+
+    def fact(x):
+        made.append(x)
+        return f"at {x:g} it is off"
+
+    trials = Trials(slips)
+    trials.judge(1.0, 1.0, fact, 1.0)
+    assert not made
+    with pytest.raises(NotYet, match=r"^at 7 it is off\.$"):
+        trials.judge(0.5, 7.0, fact, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.14, "1.2"), (5.0, "5"), (1.0000001, "1.1"), (123.0, "130"), (0.0101, "0.011")],
+)
+def test_advice_is_rounded_up_and_therefore_enough(value, text):
+    assert round_up(value) == text
+    assert float(text) >= value

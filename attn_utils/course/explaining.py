@@ -13,6 +13,7 @@ A mistake is named only where it explains every trial made so far, the right one
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from functools import partial
 from typing import Any
 
@@ -79,6 +80,12 @@ def _near(found, wanted, relative, absolute):
         return bool((np.abs(found - wanted) <= limit).all())
 
 
+def round_up(value: float, digits: int = 2) -> str:
+    """A positive number in this many digits, never less than it is: advice that is followed must do."""
+    step = Decimal(10) ** (Decimal(value).adjusted() - digits + 1)
+    return f"{float((Decimal(value) / step).to_integral_value(ROUND_CEILING) * step):g}"
+
+
 def _array(value):
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
@@ -98,8 +105,12 @@ class Trial:
 
     found: Any
     right: Any
-    fact: str
+    fact: str | Callable[..., str]
     inputs: tuple
+
+    def told(self) -> str:
+        """The clause, made of the inputs where making it costs something."""
+        return self.fact if isinstance(self.fact, str) else self.fact(*self.inputs)
 
 
 class Trials:
@@ -124,17 +135,21 @@ class Trials:
     def __len__(self) -> int:
         return len(self._trials)
 
-    def add(self, found: Any, right: Any, fact: str, *inputs: Any) -> None:
-        """Keep one trial, and judge it later. fact: a clause without a full stop."""
+    def add(self, found: Any, right: Any, fact: str | Callable[..., str], *inputs: Any) -> None:
+        """Keep one trial, and judge it later.
+
+        right: what `found` should be; True where the judge has tested a property and `found` says
+        whether it holds. fact: a clause without a full stop, or a function of the inputs that makes it.
+        """
         self._trials.append(Trial(found, right, fact, inputs))
 
     def settle(self) -> None:
         """NotYet for the first wrong trial, with the mistake that explains all trials if one does."""
         for trial in self._trials:
             if not self._holds(trial):
-                raise NotYet(f"{self._explanation()}{trial.fact}.")
+                raise NotYet(f"{self._explanation()}{trial.told()}.")
 
-    def judge(self, found: Any, right: Any, fact: str, *inputs: Any) -> None:
+    def judge(self, found: Any, right: Any, fact: str | Callable[..., str], *inputs: Any) -> None:
         """Keep one trial and settle at once: for answers of which each tells a lot."""
         self.add(found, right, fact, *inputs)
         self.settle()
