@@ -17,6 +17,11 @@ def given(thing):
     return thing
 
 
+def is_given(thing):
+    """Whether there is an answer."""
+    return given(thing) is not None
+
+
 def call_each(function, rows):
     """[function(*row) for each row]."""
     given(function)

@@ -1,15 +1,32 @@
-"""Compare what a student's torch functions and layers gave with what they should give; knows no question."""
+"""Compare what a student's tensors hold with what they should hold. Knows no question."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
-from .drivers import as_array, as_leaf, gradients_of
-from .verdict import NotYet
+from attn_utils.course.drivers import as_leaf, gradients_of
+from attn_utils.course.explaining import Trials, same
+from attn_utils.course.verdict import NotYet
 
 TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
+DETACHED = (
+    "the numbers are right, but no gradient flows back: something on the way leaves the graph"
+)
 
 
-def only_tensors(result, name, count):
-    """The outputs of `run_function`, exactly `count` of them."""
+def tensor_trials(mistakes: Callable[..., Mapping[str, Any]] | None = None) -> Trials:
+    """Trials whose numbers may have passed through float32."""
+    return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
+
+
+def close(found: Any, wanted: Any) -> bool:
+    """Whether two answers of the same shape agree as closely as float32 allows."""
+    return same(found, wanted, TOLERANCE, TOLERANCE)
+
+
+def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
+    """The outputs of the driver `run_function`, exactly `count` of them."""
     outputs = result["outputs"]
     if outputs is None:
         missing = ": is a `return` missing?" if result["kinds"] == "NoneType" else "."
@@ -19,86 +36,71 @@ def only_tensors(result, name, count):
     return outputs
 
 
-def leaves_of(arrays):
+def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
     """{name: array} -> {name: tensor that collects gradients}."""
-    return {name: as_leaf(value) for name, value in arrays.items()}
+    return {name: as_leaf(values) for name, values in arrays.items()}
 
 
-def match(found, right, setting, known=dict):
-    """Pass if `found` is `right`; else name the first known mistake it equals, or how far off it is.
-
-    known: called only for a wrong answer; -> {sentence: array or tensor}. Where `found` is nan it may
-    stand for any number: one and the same mistake gives some people nan and others zero.
-    """
-    right = _array(right)
-    if _same(found, right):
-        return
-    for sentence, wrong in known().items():
-        wrong = _array(wrong)
-        if wrong.shape == found.shape and _same(np.where(np.isnan(found), wrong, found), wrong):
-            far = np.abs(np.nan_to_num(found) - right).max() if found.shape == right.shape else None
-            size = "" if far is None else f"; the largest difference is {far:.2g}"
-            raise NotYet(f"{sentence} ({setting}{size}).")
-    if found.shape != right.shape:
-        raise NotYet(f"the shape is {found.shape}, expected {right.shape} ({setting}).")
+def difference(found: np.ndarray, right: Any, setting: str) -> str:
+    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    if found.shape != tuple(right.shape):
+        return f"the shape is {found.shape}, expected {tuple(right.shape)} ({setting})"
     if np.isnan(found).any():
-        raise NotYet(f"the result contains nan, not a number ({setting}).")
-    raise NotYet(f"it is off by up to {np.abs(found - right).max():.2g} ({setting}).")
+        return f"the result contains nan, not a number ({setting})"
+    far = np.abs(found - np.asarray(right.detach())).max(initial=0)
+    return f"it is off by up to {far:.2g} ({setting})"
 
 
-def _array(value):
-    return value if isinstance(value, np.ndarray) else as_array(value)
+def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
+    """NotYet unless the gradients found are those of `right`, a tensor made of `leaves`.
 
-
-def _same(one, other):
-    shapes_agree = one.shape == other.shape and not np.isnan(one).all()
-    return shapes_agree and np.allclose(one, other, atol=TOLERANCE, equal_nan=True)
-
-
-def match_gradients(found, right, leaves, setting):
-    """Pass if the gradients found are those of `right`, a tensor made of `leaves`, {name: tensor}.
-
-    found: a list in the order of the leaves, or arrays by name, that of x among them.
+    found: a list of arrays in the order of the leaves, or {name: array}; None where none flow.
+    leaves: {name: tensor}.
     """
-    if found is None or (isinstance(found, dict) and "x" not in found):
-        raise NotYet(
-            "the numbers are right, but no gradient flows back: something on the way leaves the graph."
-        )
-    found = found if isinstance(found, dict) else dict(zip(leaves, found, strict=True))
-    for name, wanted in zip(leaves, gradients_of(right, list(leaves.values())), strict=True):
-        if name not in found or np.allclose(found[name], wanted, atol=TOLERANCE):
-            continue
-        if np.isnan(found[name]).any():
-            raise NotYet(
-                f"the output is right, but the gradient of {name} contains nan ({setting})."
-            )
-        far = np.abs(found[name] - wanted).max()
-        raise NotYet(
-            f"the output is right, but the gradient of {name} is off by {far:.2g} ({setting})."
-        )
+    if found is None:
+        raise NotYet(f"{DETACHED}.")
+    if not isinstance(found, Mapping):
+        found = dict(zip(leaves, found, strict=False))
+    wanted = gradients_of(right, list(leaves.values()))
+    for name, gradient in zip(leaves, wanted, strict=True):
+        if name not in found:
+            raise NotYet(f"{DETACHED} before it reaches {name}.")
+        if not close(found[name], gradient):
+            raise NotYet(_gradient_is_off(found[name], gradient, name, setting))
 
 
-def sound(result, parameters):
-    """The result of `run_layer`, unless the layer could not be run as the question says."""
+def _gradient_is_off(found, wanted, name, setting):
+    what = f"the output is right, but the gradient of {name}"
+    if found.shape != wanted.shape:
+        return f"{what} has shape {found.shape}, expected {wanted.shape} ({setting})."
+    if np.isnan(found).any():
+        return f"{what} contains nan ({setting})."
+    far = np.abs(found - wanted).max()
+    return f"{what} is off by {far:.2g} ({setting})."
+
+
+def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
+    """The result of the driver `run_layer`, unless the layer could not be run as the question says."""
     if result.get("kind") == "layer":
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:
         raise NotYet(f"an nn.Module is expected, but this is a {result['kind']}.")
-    if "returned" in result:
-        raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
     if "own" in result:
         raise NotYet(_why_not_loaded(result["own"], parameters))
+    if "returned" in result:
+        raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
     return result
 
 
 def _why_not_loaded(own, parameters):
-    shapes = {name: tuple(values.shape) for name, values in parameters.items()}
-    rule = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-    for name, shape in shapes.items():
-        if name not in own:
-            what = f"there is no parameter `{name}`"
-            break
-        if tuple(own[name]) != shape:
-            what = f"`{name}` has shape {tuple(own[name])}, not {shape}"
-            break
-    return f"{what}; at this size the parameters are named and shaped {rule}."
+    """Which parameter is missing or misshapen, and how all of them are to be named."""
+    wanted = {name: tuple(values.shape) for name, values in parameters.items()}
+    rule = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
+    missing = [name for name in wanted if name not in own]
+    if missing:
+        others = ", ".join(name for name in own if name not in wanted) or "nothing else"
+        what = f"there is no parameter `{missing[0]}` (there is {others})"
+    else:
+        name = next(name for name in wanted if tuple(own[name]) != wanted[name])
+        what = f"`{name}` has shape {tuple(own[name])}, not {wanted[name]}"
+    return f"{what}; so that weights can be copied in, the parameters are named and shaped {rule}."
