@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from multiprocessing import connection
 
-from attn_utils.course import derivation, register
+from attn_utils.course import register
 from attn_utils.grading import marking, sandbox, session
 
 TORCH_FROM = 6  # the first notebook that uses torch
@@ -57,7 +57,7 @@ def warm_up(modules):
         importlib.import_module(name)
     if "torch" in modules:
         sys.modules["torch"].set_num_threads(1)
-    derivation.evaluator(sys.modules["sympy"].Integer(1))({})
+    importlib.import_module("attn_utils.course.judge_derivation")
 
 
 def _serve(line, settings):

@@ -77,7 +77,7 @@ def warm_up(preload):
 def hush():
     """Have the course's machinery show and check nothing in a child: the judge does, outside."""
     course.check = course.hint = sys.modules["attn_utils.plots"].explore = child.Quiet()
-    derivation.compare = lambda *args, **kwargs: (True, "left to the judge")
+    derivation.look_at = lambda chain: None
 
 
 def spawn(fd, base, sandboxed, *, output_bytes, **limits):
