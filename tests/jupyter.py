@@ -100,5 +100,12 @@ class Jupyter:
         self.ask("PATCH", f"api/contents/{path}", {"path": new})
 
     def close(self):
+        """End the kernels, then the server; a server that still waits for one is not waited for."""
+        for session in self.ask("GET", "api/sessions"):
+            self.ask("DELETE", f"api/sessions/{session['id']}")
         self.process.terminate()
-        self.process.wait(SECONDS)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()

@@ -1,6 +1,6 @@
 """From one source, solutions/NN_name.py, the three files made of it; knows no question's content.
 
-Made are the executed solutions/NN_name.ipynb and the student pair notebooks/NN_name.{py,ipynb}. A cell
+Made are the executed solutions/NN_name.ipynb and notebooks/NN_name.{ipynb,py} for students. A cell
 says what it is in its marker: `answer="1.4"` (solution regions are cut for students), `check="1.4"`,
 `written="1.7"` (a reference answer, replaced by an empty one), `rubric="1.7"` and `only="solution"`
 (dropped for students). A question marked in two parts names the part: `answer="3.5 derive"`.
