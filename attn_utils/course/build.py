@@ -20,7 +20,7 @@ BANNER = '<!-- Made by "attn build" from solutions/{}.py. Instructors edit that 
 EMPTY = "*Your answer to {}: replace this line.*"
 MARKS = f"{','.join(ROLES)},tags,-all"  # what a cell's marker in a script shows of its metadata
 PAIRED = "ipynb,py:percent"  # a solution and its text, live: the text is the source
-ALONE = "ipynb"  # a student's notebook, whatever jupytext is told elsewhere: the notebook is the truth
+ALONE = "ipynb"  # a student's notebook is the truth, whatever jupytext is told elsewhere
 
 
 class BuildError(Exception):
