@@ -5,7 +5,7 @@ import pytest
 import sessions
 from sessions import SMALL, ask, needs_sandbox
 
-from attn_utils.course import chains
+from attn_utils.course import derivation
 from attn_utils.course.verdict import NotAttempted, NotYet
 from attn_utils.grading import magics
 from attn_utils.grading.session import Limits, Session, Zygote
@@ -30,7 +30,7 @@ def test_answers_are_called_with_data_and_return_data(submit):
 
 
 @needs_sandbox
-def test_a_derivation_arrives_as_a_tree_through_a_driver(submit):
+def test_a_derivation_arrives_as_strings_through_a_driver(submit):
     session = submit(
         """
         import sympy as sp
@@ -40,8 +40,8 @@ def test_a_derivation_arrives_as_a_tree_through_a_driver(submit):
         """
     )
     (chain,) = session.answers(["chain"], 5)
-    tree = ["Mul", ["Rational", "2"], ["Symbol", "x"]]
-    assert chain.via(chains.as_data)[-1] == ["=", "collect", tree]
+    tokens = ["Rational 2/1", "Symbol x", "Mul 2"]
+    assert chain.via(derivation.as_data)[-1] == ["=", "collect", tokens]
 
 
 @needs_sandbox

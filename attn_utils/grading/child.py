@@ -78,7 +78,7 @@ def prepare(preload):
         pyplot.subplots()
         pyplot.close("all")
     course.check = course.hint = plots.explore = Quiet()
-    derivation.compare = lambda *args, **kwargs: (True, "left to the judge")
+    derivation.look_at = lambda chain: None
 
 
 def serve(lines, *, output):

@@ -3,7 +3,6 @@
 import numpy as np
 
 from ...kernels import softmax
-from ..chains import judge_chain
 from ..frames import (
     error_of_average,
     factor_needed,
@@ -12,6 +11,7 @@ from ..frames import (
     unseen_settings,
     weights_of,
 )
+from ..judge_derivation import judge_chain
 from ..reading import array, matrix, number, vector
 from ..register import Part, Question
 from ..verdict import NotYet

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ...kernels import softmax
-from ..chains import judge_chain
 from ..frames import unseen_settings
+from ..judge_derivation import judge_chain
 from ..reading import number, truth, vector
 from ..register import Part, Question
 from ..verdict import NotYet

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from ...kernels import softmax
-from ..chains import judge_chain
 from ..frames import (
     error_of_average,
     frame,
@@ -15,6 +14,7 @@ from ..frames import (
     noisy_keys,
     weights_of,
 )
+from ..judge_derivation import is_linear, judge_chain
 from ..reading import number
 from ..register import Part, Question
 from ..verdict import NotAttempted, NotYet
@@ -63,8 +63,7 @@ def weight_given_length(rng, weight_of_a, log_odds):
     judge_chain(weight_of_a, start=weight, goal=drawn, name="`weight_of_a`", **common)
     odds = {"start": sp.log(w / (1 - w)), "goal": sp.log(drawn / (1 - drawn))}
     line = judge_chain(log_odds, **odds, name="`log_odds`", **common)
-    moving = sp.expand_mul(line).as_independent(epsilon, as_Add=True)[1]
-    if (moving / epsilon).has(epsilon):
+    if not is_linear(line, epsilon.name):
         raise NotYet(
             "the last line of `log_odds` is right, but epsilon is still inside a function: write "
             "it as a straight line, a number times epsilon plus what does not depend on it."
