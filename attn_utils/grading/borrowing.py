@@ -3,7 +3,7 @@
 import ast
 import contextlib
 
-from attn_utils.grading.child import python_source
+from attn_utils.grading.magics import python_source
 from attn_utils.grading.matching import is_check
 
 OURS, JUDGES = "attn_utils.", "attn_utils.course.questions."

@@ -134,10 +134,15 @@ def fork_alone():
 
 
 def lock_in(*, base, memory, seconds, disk):
-    """Shut this process in for good; sizes in bytes, `base` the address space it has already."""
+    """Shut this process in for good; sizes in bytes, `base` the address space it has already.
+
+    Without any `disk` it can write nowhere.
+    """
     _libc("unshare", NEW_MOUNT)
     uid = secrets.randbelow(1 << 28) + (1 << 30) if os.geteuid() == 0 else None
-    _libc("mount", "tmpfs", SCRATCH, "tmpfs", NOSUID_NODEV, f"mode=1777,size={disk},nr_inodes=1000")
+    if disk:
+        options = f"mode=1777,size={disk},nr_inodes=1000"
+        _libc("mount", "tmpfs", SCRATCH, "tmpfs", NOSUID_NODEV, options)
     limit(base=base, memory=memory, seconds=seconds, disk=disk)
     if uid is not None:  # RLIMIT_NPROC spares root; a uid of its own shares it with nobody
         os.setgroups([])
@@ -145,7 +150,8 @@ def lock_in(*, base, memory, seconds, disk):
         os.setresuid(uid, uid, uid)
     _libc("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
     _libc("prctl", SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    restrict_files({"/": 0b1100, "/dev": 0b110, SCRATCH: ~0})
+    own = {SCRATCH: ~0} if disk else {}
+    restrict_files({"/": 0b1100, "/dev": 0b110} | own)
     restrict_calls()
     os.chdir(SCRATCH)
 
@@ -168,23 +174,6 @@ def address_space():
     with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
         return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
     return 1 << 34
-
-
-@contextlib.contextmanager
-def at_most(memory):
-    """Keep this process from taking `memory` bytes more than it has, in what it runs here."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    hard = before[1] if before[1] != resource.RLIM_INFINITY else 1 << 62
-    resource.setrlimit(resource.RLIMIT_AS, (min(address_space() + memory, hard), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def restrict_files(rules):
