@@ -8,10 +8,10 @@ from course import ROOT
 from sessions import needs_sandbox
 from taken_over import ASKS
 
-from attn_utils.grading import batch, supervising
-from attn_utils.grading.session import MAX_CHILDREN, Limits
-from attn_utils.grading.submissions import File
-from attn_utils.grading.supervising import Bench, Lost, Settings
+from attn_course.grading import batch, supervising
+from attn_course.grading.session import MAX_CHILDREN, Limits
+from attn_course.grading.submissions import File
+from attn_course.grading.supervising import Bench, Lost, Settings
 
 NAME, FULL = "01_copying", 5.0
 SEED = 0xFEDCBA9876543210
@@ -49,7 +49,7 @@ REACHES_OUT = {
     "the processes": "return os.listdir('/proc')",
     "a file of its own": "return open('mine', 'w')",
     "a file in its folder": "return open('/scratch/mine', 'w')",
-    "a file in the course": f"return open({str(ROOT / 'attn_utils' / 'cli.py')!r}, 'a')",
+    "a file in the course": f"return open({str(ROOT / 'attn_course' / 'cli.py')!r}, 'a')",
     "a socket": "import socket; return socket.socket()",
     "a pair of sockets": "import socket; return socket.socketpair()",
     "another process": "return os.fork()",
