@@ -22,8 +22,7 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--no-first-run", "--remote-debugging-port=0", "--window-size=1366,768"),
-    # Nothing can be fetched but from a server of ours on this machine.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing is fetched from outside
 )
 
 
@@ -71,7 +70,10 @@ class Browser:
                 return found["result"]
 
     def open(self, path):
-        self.ask("Page.navigate", url=path.as_uri())
+        self.visit(path.as_uri())
+
+    def visit(self, address):
+        self.ask("Page.navigate", url=address)
         while self.run("document.readyState") != "complete":
             time.sleep(0.02)
 
@@ -81,19 +83,15 @@ class Browser:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def wait(self, line, seconds=30):
-        """The value of a JavaScript expression, once it is something."""
-        deadline = time.monotonic() + seconds
-        while not (found := self.run(line)):
-            assert time.monotonic() < deadline, f"never true: {line}"
-            time.sleep(0.02)
-        return found
+    def type(self, text):
+        self.ask("Input.insertText", text=text)
 
-    def press(self, key, **options):
-        """Press and release a key, as a keyboard would."""
-        code = {"code": key, "windowsVirtualKeyCode": KEYS[key]}
-        for kind in ("keyDown", "keyUp"):
-            self.ask("Input.dispatchKeyEvent", type=kind, key=key, **code, **options)
+    def press(self, key, code=None, control=False, shift=False):
+        """One stroke of a key, by its name and its number."""
+        modifiers = 2 * control + 8 * shift
+        stroke = {"key": key, "windowsVirtualKeyCode": code or KEYS[key], "modifiers": modifiers}
+        self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **stroke)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **stroke)
 
     def drag(self, start, end):
         """Drag the mouse from one point of the window to another."""
@@ -101,6 +99,14 @@ class Browser:
         for kind, (x, y), buttons in ways:
             options = {"button": "left", "buttons": buttons, "clickCount": 1}
             self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **options)
+
+    def wait(self, line, seconds=30):
+        """The value of a JavaScript expression, once it is something."""
+        deadline = time.monotonic() + seconds
+        while not (found := self.run(line)):
+            assert time.monotonic() < deadline, f"never true: {line}"
+            time.sleep(0.02)
+        return found
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

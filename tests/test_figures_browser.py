@@ -95,7 +95,7 @@ def test_the_query_comes_first_and_is_moved_by_the_arrow_keys(opened):
     assert text_of_tip(browser, 0).startswith("at 3.00, 1.00; weights key 0 0.47, key 1 0.47")
     for _ in range(10):
         browser.press("ArrowLeft")
-    browser.press("ArrowUp", modifiers=8)  # with Shift: a large step
+    browser.press("ArrowUp", shift=True)  # a large step
     x, y = 3 - 10 * 0.08, 1 + 0.4
     powers = np.exp(KEYS @ [x, y])
     weights = powers / powers.sum()

@@ -47,10 +47,8 @@ class Slider:
         nearest = np.abs(values - self.start).argmin()
         values[nearest] = self.start
         if self.whole:
-            values = values.astype(int)
-        else:
-            values = values.round(10)
-        return values.tolist()
+            return values.astype(int).tolist()
+        return values.round(10).tolist()
 
 
 def _round_step(span):
