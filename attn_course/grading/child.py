@@ -77,7 +77,8 @@ def prepare(preload):
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
-    attn_course.check = attn_course.hint = plots.explore = Quiet()
+    attn_course.check = attn_course.hint = Quiet()
+    plots.explore = plots.query_plane = Quiet()
     derivation.look_at = lambda chain: None
 
 
