@@ -6,7 +6,6 @@ import ast
 import collections
 import contextlib
 import functools
-import importlib
 import inspect
 import io
 import linecache
@@ -17,7 +16,7 @@ import types
 import warnings
 
 from attn_utils import course, plots
-from attn_utils.course import derivation
+from attn_utils.course import derivation, drivers
 from attn_utils.course.answers import Answer, describe
 from attn_utils.course.derivation import Derivation
 from attn_utils.course.verdict import NotAttempted, NotYet
@@ -191,11 +190,9 @@ def call(namespace, caught, name, args, kwargs):
 
 
 def drive(namespace, caught, name, driver, args, kwargs):
-    module, function = driver.split(":")
     answer = find(kept, caught, name)
     with as_defined(namespace):
-        result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
-    return result, answer.warned
+        return answer.via(DRIVERS[driver], *args, **kwargs), answer.warned
 
 
 def value(namespace, caught, name):
@@ -208,6 +205,9 @@ def find(namespace, caught, name):
     return Answer(namespace[name], caught)
 
 
+DRIVERS = {"as_data": derivation.as_data} | {
+    name: thing for name, thing in vars(drivers).items() if inspect.isfunction(thing)
+}
 ACTIONS = {"run": run_cell, "call": call, "drive": drive, "value": value}
 
 

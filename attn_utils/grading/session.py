@@ -294,8 +294,8 @@ class Answer:
         return self._ask("call", args, kwargs)
 
     def via(self, driver, *args, **kwargs):
-        """Have the child run `driver`, a function of the course, on the student's object."""
-        return self._ask("drive", f"{driver.__module__}:{driver.__qualname__}", args, kwargs)
+        """Have the child run `driver`, one of `course.drivers`, on the student's object."""
+        return self._ask("drive", driver.__name__, args, kwargs)
 
     def value(self):
         return self._ask("value")
