@@ -6,6 +6,7 @@ import time
 from attn_utils.grading import channel, marking
 
 ASKS = b"# taken over\n"
+HIDDEN = marking.HIDDEN
 prepare = marking.prepare
 
 

@@ -58,7 +58,10 @@ LENT = {
 }
 LIBRARIES = {
     "sacrebleu's score": (
-        ["from sacrebleu import BLEU", "def bleu(h, r):\n    return BLEU().corpus_score(h, r).score"],
+        [
+            "from sacrebleu import BLEU",
+            "def bleu(h, r):\n    return BLEU().corpus_score(h, r).score",
+        ],
         {"bleu": ["sacrebleu.BLEU"]},
     ),
     "sacrebleu whole": (
@@ -77,7 +80,11 @@ LIBRARIES = {
         {"paired_bootstrap": ["attn_utils.translation.scoring.bootstrap"]},
     ),
     "a tokenizer, for something else": (
-        ["from sacrebleu import BLEU", "tokenise = BLEU().tokenizer", "def bleu(h, r):\n    return 0"],
+        [
+            "from sacrebleu import BLEU",
+            "tokenise = BLEU().tokenizer",
+            "def bleu(h, r):\n    return 0",
+        ],
         {},
     ),
     "what is given": (

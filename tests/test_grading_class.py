@@ -15,9 +15,10 @@ import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
 
 from attn_utils import cli
-from attn_utils.grading import command, sandbox
+from attn_utils.grading import command
+from attn_utils.grading.sandbox import tiers
 
-MISSING = sandbox.missing_mechanisms()
+MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 NAME = "01_copying"
 FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a person reads

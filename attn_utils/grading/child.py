@@ -28,6 +28,18 @@ from attn_utils.grading.magics import FLAGS, python_source
 DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 
 
+# What a judge knows of the answers; below the package of the course.
+HIDDEN = (
+    "course/questions",
+    "course/__pycache__",
+    "course/explaining.py",
+    "course/frames.py",
+    "course/judge_derivation.py",
+    "course/layer_mistakes.py",
+    "course/tensors.py",
+)
+
+
 class OutOfTime(BaseException):
     """Raised in the student's code when its time is over; no `except Exception` holds it up."""
 
