@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 
-from attn_utils.grading.sandbox import libc, seccomp
+from attn_course.grading.sandbox import libc, seccomp
 
 NAMES = "unshare setns mount umount2 pivot_root open_tree move_mount mount_setattr".split()
 NUMBERS = {

@@ -3,7 +3,7 @@
 import os
 import time
 
-from attn_utils.grading import channel, marking
+from attn_course.grading import channel, marking
 
 ASKS = b"# taken over\n"
 HIDDEN = marking.HIDDEN

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import sympy as sp
 
-from attn_utils.course import check, derive, trees
-from attn_utils.course.answers import Answer
-from attn_utils.course.derivation import as_data
-from attn_utils.course.judge_derivation import from_data, judge_chain
-from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_course import check, derive, trees
+from attn_course.answers import Answer
+from attn_course.derivation import as_data
+from attn_course.judge_derivation import from_data, judge_chain
+from attn_course.verdict import NotAttempted, NotYet
 
 t = sp.Symbol("t", real=True)
 x = sp.Symbol("x", positive=True)

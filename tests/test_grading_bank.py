@@ -7,11 +7,11 @@ import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
 
-from attn_utils.grading.marking import WAITING
-from attn_utils.grading.sandbox import tiers
-from attn_utils.grading.session import Limits
-from attn_utils.grading.submissions import File
-from attn_utils.grading.supervising import Bench, Settings
+from attn_course.grading.marking import WAITING
+from attn_course.grading.sandbox import tiers
+from attn_course.grading.session import Limits
+from attn_course.grading.submissions import File
+from attn_course.grading.supervising import Bench, Settings
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from attn_utils.grading import batch, marking, session, supervising
-from attn_utils.grading.gradebook import Results
-from attn_utils.grading.submissions import File, Refused
+from attn_course.grading import batch, marking, session, supervising
+from attn_course.grading.gradebook import Results
+from attn_course.grading.submissions import File, Refused
 
 SETTINGS = supervising.Settings(1, session.Limits(total=1.0), ("01_copying",), "none")
 

@@ -5,9 +5,9 @@ import time
 import pytest
 from course import ROOT, WRITTEN
 
-from attn_utils.course import register
-from attn_utils.grading.borrowing import borrowed
-from attn_utils.grading.reading import Cell, read_submission
+from attn_course import register
+from attn_course.grading.borrowing import borrowed
+from attn_course.grading.reading import Cell, read_submission
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
 LENT = {
@@ -69,15 +69,15 @@ LIBRARIES = {
         {"bleu": ["sacrebleu.corpus_bleu"]},
     ),
     "the course's bootstrap": (
-        ["from attn_utils.translation import scoring", "paired_bootstrap = scoring.bootstrap"],
-        {"paired_bootstrap": ["attn_utils.translation.scoring.bootstrap"]},
+        ["from attn_course.translation import scoring", "paired_bootstrap = scoring.bootstrap"],
+        {"paired_bootstrap": ["attn_course.translation.scoring.bootstrap"]},
     ),
     "the course's bootstrap, called": (
         [
-            "from attn_utils.translation.scoring import bootstrap as b",
+            "from attn_course.translation.scoring import bootstrap as b",
             "def paired_bootstrap(*a):\n    return b(*a)",
         ],
-        {"paired_bootstrap": ["attn_utils.translation.scoring.bootstrap"]},
+        {"paired_bootstrap": ["attn_course.translation.scoring.bootstrap"]},
     ),
     "a tokenizer, for something else": (
         [
@@ -89,7 +89,7 @@ LIBRARIES = {
     ),
     "what is given": (
         [
-            "from attn_utils.translation import bleu_of_counts",
+            "from attn_course.translation import bleu_of_counts",
             "def paired_bootstrap(*a):\n    return bleu_of_counts(a)",
         ],
         {},

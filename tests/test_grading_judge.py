@@ -9,10 +9,10 @@ from course import ROOT
 from sessions import needs_sandbox
 from taken_over import ASKS
 
-from attn_utils.grading import supervising
-from attn_utils.grading.session import MAX_CHILDREN, Limits
-from attn_utils.grading.submissions import File
-from attn_utils.grading.supervising import Bench, Lost, Settings
+from attn_course.grading import supervising
+from attn_course.grading.session import MAX_CHILDREN, Limits
+from attn_course.grading.submissions import File
+from attn_course.grading.supervising import Bench, Lost, Settings
 
 NAME, FULL = "01_copying", 5.0
 SEED = 0xFEDCBA9876543210

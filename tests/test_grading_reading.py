@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from attn_utils.grading import reading
-from attn_utils.grading.reading import Unreadable, read_submission
+from attn_course.grading import reading
+from attn_course.grading.reading import Unreadable, read_submission
 
 
 def code(source, **extra):

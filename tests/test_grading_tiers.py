@@ -13,14 +13,14 @@ from course import ROOT
 from refusing import refuse
 from sessions import ask, still_fine
 
-from attn_utils.grading.sandbox import landlock, limits, tiers, visible
-from attn_utils.grading.session import Limits, Session
+from attn_course.grading.sandbox import landlock, limits, tiers, visible
+from attn_course.grading.session import Limits, Session
 
 pytestmark = pytest.mark.skipif(
     len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"
 )
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
-ATTN = [sys.executable, "-c", "import sys, attn_utils.cli as cli; sys.exit(cli.main())"]
+ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 
 
 def on_a_machine_like(machine, *arguments):

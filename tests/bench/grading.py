@@ -23,7 +23,7 @@ from classroom import classroom  # noqa: E402
 
 NAMES = ("01_copying", "02_average_of_two")
 NEEDED = ("ipywidgets", "jupytext", "matplotlib", "numpy", "sympy", "tqdm")
-ATTN = [sys.executable, "-c", "import sys, attn_utils.cli as c; sys.exit(c.main())"]
+ATTN = [sys.executable, "-c", "import sys, attn_course.cli as c; sys.exit(c.main())"]
 # The grader is its command and its fork servers, two processes each; below are submission and judge.
 LEVELS = (3, 99)
 CONFIG = """c = get_config()
