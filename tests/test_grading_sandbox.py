@@ -380,7 +380,7 @@ def imported():
     found = []
     for name in [*names, "questions.copying", "questions.transformer_attention"]:
         try:
-            found.append(importlib.import_module(".".join(["attn_utils", "course", name])).__doc__)
+            found.append(importlib.import_module(".".join(["attn_course", name])).__doc__)
         except (ImportError, OSError):
             continue
     return [text for text in found if text]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from attn_course.grading.magics import python_source
 from attn_course.grading.matching import is_check
 
-OURS = "attn_utils."
+OURS = ("attn_utils.", "attn_course.")
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # Answers that a library has ready under another name than the one that is asked for.
 LENDERS = {

@@ -15,7 +15,8 @@ import sys
 import types
 import warnings
 
-from attn_course import course, derivation, drivers, plots
+import attn_course
+from attn_course import derivation, drivers, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading import channel
@@ -29,13 +30,13 @@ DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 
 # What a judge knows of the answers; below the package of the course.
 HIDDEN = (
-    "course/questions",
-    "course/__pycache__",
-    "course/explaining.py",
-    "course/frames.py",
-    "course/judge_derivation.py",
-    "course/layer_mistakes.py",
-    "course/tensors.py",
+    "questions",
+    "__pycache__",
+    "explaining.py",
+    "frames.py",
+    "judge_derivation.py",
+    "layer_mistakes.py",
+    "tensors.py",
 )
 
 
@@ -87,7 +88,7 @@ def prepare(preload):
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
-    course.check = course.hint = plots.explore = Quiet()
+    attn_course.check = attn_course.hint = plots.explore = Quiet()
     derivation.look_at = lambda chain: None
 
 

@@ -5,7 +5,9 @@ import sys
 import sysconfig
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2]
+import attn_utils
+
+COURSE = Path(__file__).resolve().parents[2]
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 
@@ -14,14 +16,15 @@ def readable_paths():
     installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     python.append(sysconfig.get_config_var("LIBDIR") or "")
-    candidates = {*SYSTEM, *python, *installed, str(PACKAGE)}
+    ours = [str(COURSE), str(Path(attn_utils.__file__).resolve().parent)]
+    candidates = {*SYSTEM, *python, *installed, *ours}
     paths = sorted(path for path in candidates if os.path.isdir(path))
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
 
 def hidden_paths(names):
     """Return the paths of these folders and files of the course, as far as they exist."""
-    paths = [str(PACKAGE / name) for name in names]
+    paths = [str(COURSE / name) for name in names]
     return [path for path in paths if os.path.lexists(path)]
 
 
