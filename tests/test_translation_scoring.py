@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from attn_utils.translation import scoring
 from attn_utils.translation.batches import collate
 from attn_utils.translation.config import Config
-from attn_utils.translation.model import build
+from attn_utils.translation.models import build
 from attn_utils.translation.scenes import draw
 from attn_utils.translation.vocabulary import BOS, EOS
 
