@@ -2,7 +2,8 @@
 
 from attn_utils.knowledge import findings
 from attn_utils.knowledge.examples import MASK, PAD, Alphabet
-from attn_utils.knowledge.lab import PRESETS, Lab
+from attn_utils.knowledge.lab import Lab
+from attn_utils.knowledge.presets import PRESETS, Preset
 from attn_utils.knowledge.training import train
 from attn_utils.knowledge.world import CITIES, GROUPS, World
 
@@ -14,6 +15,7 @@ __all__ = [
     "PRESETS",
     "Alphabet",
     "Lab",
+    "Preset",
     "World",
     "findings",
     "train",

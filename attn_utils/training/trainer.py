@@ -30,8 +30,9 @@ class Stopped(KeyboardInterrupt):
 class Step(NamedTuple):
     """One update, a function of its number alone, so that a resumed run sees the same.
 
-    batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the step takes off the
-    budget. seed: of dropout. shared: False where this process only keeps the others company.
+    batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the
+    step takes off the budget. seed: of dropout. shared: False where this process only keeps the others
+    company.
     """
 
     batch: Any
@@ -158,7 +159,7 @@ class Training:
             return
         totals = torch.stack([total for total, _ in self._waiting])
         sizes = [size for _, size in self._waiting]
-        for total, size in zip(totals.tolist(), sizes, strict=True):
+        for total, size in zip(totals.cpu().tolist(), sizes, strict=True):
             self._losses.append(total / size)
         self._waiting.clear()
 

@@ -24,7 +24,7 @@ class Hypothesis(NamedTuple):
 
 def _trim(tokens: torch.Tensor, weights: torch.Tensor) -> Decoded:
     """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
-    rows = tokens.tolist()
+    rows = tokens.cpu().tolist()
     weights = weights.cpu()
     lengths = [len(row) - row.count(PAD) for row in rows]
     return Decoded(
@@ -174,7 +174,7 @@ def n_best(
     rows, values = beams.ranked(length_penalty)
     flat = rows.flatten()
     decoded = _trim(beams.tokens[flat], beams.weights[flat])
-    found = list(zip(decoded.tokens, decoded.weights, values.flatten().tolist(), strict=True))
+    found = list(zip(decoded.tokens, decoded.weights, values.flatten().cpu().tolist(), strict=True))
     every = [Hypothesis(*fields) for fields in found if fields[2] > -torch.inf]
     width = len(every) // len(source)
     return [every[start : start + width] for start in range(0, len(every), width)]

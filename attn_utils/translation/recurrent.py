@@ -58,12 +58,23 @@ class RecurrentTranslator(nn.Module):
     def encode(self, source: torch.Tensor, lengths: torch.Tensor) -> Memory:
         """source (B, S), lengths (B,) on the CPU -> Memory. Packed, so no state has read padding."""
         x = self.dropout(self.embed(source))  # (B, S, E)
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.encoder(packed)
-        states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
+        states, last = self._read(x, lengths)
         ends = last.transpose(0, 1).flatten(1)  # (B, D)
         start = self.bridge(ends).tanh()[None]  # (1, B, D)
         return Memory(self.memory_norm(self.dropout(states)), source != PAD, start)
+
+    def _read(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x (B, S, E) -> states (B, S, D), last states (2, B, D / 2).
+
+        Sorted here, on the CPU: torch would ask the device for the order, and wait.
+        """
+        lengths, order = lengths.sort(descending=True)
+        back = order.argsort().to(x.device, non_blocking=True)
+        order = order.to(x.device, non_blocking=True)
+        packed = pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True)
+        states, last = self.encoder(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
+        return states.index_select(0, back), last.index_select(1, back)
 
     def decode(
         self, inputs: torch.Tensor, memory: Memory, state: torch.Tensor | None = None

@@ -180,7 +180,7 @@ class Trainer:
         return run
 
     def _epoch(self, bar: Bar) -> None:
-        """Every batch of the epoch that is still to come, or as many as the budget allows; then a judgement."""
+        """Every batch of the epoch that is still to come and that the budget allows; then a judgement."""
         self.training.run(self._plan(), bar, keep=self._keep)
         self._evaluate(bar)
         self._save()
