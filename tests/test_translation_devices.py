@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 import torch
-from devices import FAR, FarDevice, FarTensor, move_far
+from far_device import FAR, FarDevice, FarTensor, move_far
 
 from attn_utils.layers import SLOTS
 from attn_utils.training import devices
