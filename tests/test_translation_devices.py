@@ -7,20 +7,20 @@ import pytest
 import torch
 from far_device import FAR, FarDevice, FarTensor, move_far
 
+from attn_course.training import devices
+from attn_course.training import trainer as trainer_module
+from attn_course.training.devices import Precision, short_floats
+from attn_course.training.progress import Bar
+from attn_course.training.trainer import prefetched
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import PRESETS, Config, for_gpu, transformer
+from attn_course.translation.corpora import embedded
+from attn_course.translation.decoding import beam, greedy
+from attn_course.translation.models import build
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+from attn_course.translation.vocabulary import Vocabulary
 from attn_utils.layers import SLOTS
-from attn_utils.training import devices
-from attn_utils.training import trainer as trainer_module
-from attn_utils.training.devices import Precision, short_floats
-from attn_utils.training.progress import Bar
-from attn_utils.training.trainer import prefetched
-from attn_utils.translation.batches import collate, pad_source
-from attn_utils.translation.config import PRESETS, Config, for_gpu, transformer
-from attn_utils.translation.corpora import embedded
-from attn_utils.translation.decoding import beam, greedy
-from attn_utils.translation.models import build
-from attn_utils.translation.runs import Run
-from attn_utils.translation.training import Trainer
-from attn_utils.translation.vocabulary import Vocabulary
 
 PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
 CORPUS = embedded(num_train=200, num_val=2, num_test=3)
@@ -128,7 +128,7 @@ def test_short_numbers_are_those_the_gpu_has(monkeypatch):
 
 @pytest.mark.parametrize("name", ["dot", "transformer"])
 def test_scaled_gradients_of_half_numbers_lower_the_loss(name, monkeypatch):
-    monkeypatch.setattr("attn_utils.training.trainer.short_floats", lambda device: torch.float16)
+    monkeypatch.setattr("attn_course.training.trainer.short_floats", lambda device: torch.float16)
     config = replace(KINDS[name], dropout=0.0, rate=1e-2)
     trainer = Trainer(CORPUS, config, device="cpu", progress=False)
     assert trainer.training.precision.scaler is not None

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attn_course.refusals import BadOption
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import Config, transformer
+from attn_course.translation.decoding import beam, greedy, n_best
+from attn_course.translation.models import build
+from attn_course.translation.vocabulary import BOS, EOS, PAD
 from attn_utils import attend
 from attn_utils.layers import SLOTS
-from attn_utils.refusals import BadOption
-from attn_utils.translation.batches import collate, pad_source
-from attn_utils.translation.config import Config, transformer
-from attn_utils.translation.decoding import beam, greedy, n_best
-from attn_utils.translation.models import build
-from attn_utils.translation.vocabulary import BOS, EOS, PAD
 
 PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
 

@@ -1,7 +1,0 @@
-"""One trainer for every model of the course: steps, devices, files, progress. Knows no model and no text."""
-
-from attn_utils.training.devices import Precision, best_device
-from attn_utils.training.files import write_json
-from attn_utils.training.trainer import Step, Stopped, Training
-
-__all__ = ["Precision", "Step", "Stopped", "Training", "best_device", "write_json"]
