@@ -78,9 +78,7 @@ def rotate(x: Array, positions: Any, base: float = 10_000.0) -> Array:
 
     x: (..., T, d) queries or keys, d even; positions: integers (T,), or what broadcasts to (..., T).
     Features 2i and 2i + 1 turn by position * base ** (-2i / d), so the dot product of a turned query
-    and a turned key depends on their positions through the difference alone.
-
-    Returns an array of the shape and float type of x.
+    and a turned key depends on their positions through the difference alone. Shape and float type stay.
 
     >>> rotate(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1]).round(2)
     array([[1.  , 0.  ],
@@ -177,6 +175,7 @@ def _at_least_single(x):
 
 
 def _softmax_torch(scores, axis):
+    """Weights of the shape of scores, with finite gradients for rows that are all -inf."""
     closed = (scores == -math.inf).all(axis, keepdim=True)
     weights = scores.masked_fill(closed, 0).softmax(axis)
     return weights.masked_fill(closed, 0)

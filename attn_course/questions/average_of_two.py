@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from attn_course.chains import judge_chain
 from attn_course.frames import (
     error_of_average,
     factor_needed,
@@ -11,6 +10,7 @@ from attn_course.frames import (
     unseen_settings,
     weights_of,
 )
+from attn_course.judge_derivation import judge_chain
 from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet

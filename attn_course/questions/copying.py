@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from attn_course.chains import judge_chain
 from attn_course.frames import unseen_settings
+from attn_course.judge_derivation import judge_chain
 from attn_course.reading import number, truth, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
