@@ -68,12 +68,13 @@ class Answer:
         return self.via(lambda thing: thing)
 
 
-def in_any_order(rng, answer, settings):
-    """What `answer(*setting)` gives for each of the settings, in their order, asked in a random one."""
-    found = [None] * len(settings)
+def asked(rng, answer, settings):
+    """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
+    settings = list(settings)
+    found = {}
     for k in rng.permutation(len(settings)):
         found[k] = answer(*settings[k])
-    return found
+    return [(setting, found[k]) for k, setting in enumerate(settings)]
 
 
 def _call(thing, *args, **kwargs):
