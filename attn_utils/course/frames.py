@@ -1,10 +1,11 @@
-"""Random keys and the weights a query gives them, for the judges of 01-05; knows no question."""
+"""Random keys and the weights a query gives them, for the judges of 01-05. Knows no question."""
 
 from statistics import NormalDist
 
 import numpy as np
 
-from ..kernels import softmax
+from attn_utils.course.verdict import NotYet
+from attn_utils.kernels import softmax
 
 SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
 
@@ -43,6 +44,14 @@ def weights_of(keys, query):
     slack = 64 * np.finfo(float).eps * np.linalg.norm(unit) * longest * np.sqrt(len(query))
     with np.errstate(over="ignore"):
         return softmax(np.where(gaps >= -slack, 0.0, gaps * size))
+
+
+def judge_finite_scores(keys, query, name="this query"):
+    """NotYet where a score is beyond what a computer holds: attention would return nan."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = keys @ query
+    if not np.isfinite(scores).all():
+        raise NotYet(f"the scores of {name} overflow, and attention would return nan: shorten it.")
 
 
 def leftover(height, n, leaders=1):

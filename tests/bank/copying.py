@@ -257,7 +257,7 @@ WRONG = {
         ),
         "signs, enormous": (
             lambda keys, j: np.sign(keys[j]) * 1.7e308,
-            "so the weight on key j",
+            "overflow, and attention would return nan",
         ),
         "zero": (lambda keys, j: 0 * keys[j], "query is zero"),
         "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),

@@ -10,6 +10,7 @@ from attn_utils.course.frames import (
     factor_needed,
     frame,
     frames,
+    judge_finite_scores,
     leftover,
     unseen_settings,
     weights_of,
@@ -102,6 +103,7 @@ def judge_averages(rng, query_of, settings):
     for (keys, a, b), answer in asked(rng, query_of, settings):
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
+        judge_finite_scores(keys, query)
         error = error_of_average(weights_of(keys, query), a, b)
         trials.judge(error <= LIMIT, True, _average_fact, keys, a, b, query)
         judged.append(((keys, a, b), query, error))
@@ -143,8 +145,7 @@ def _average_mistakes(keys, a, b, query):
 
 
 def _scores(keys, query):
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.round(keys @ query, 9) + 0.0  # no -0
+    return np.round(keys @ query, 9) + 0.0  # no -0
 
 
 def _average_fact(keys, a, b, query):

@@ -5,7 +5,7 @@ import numpy as np
 from attn_utils.course.answers import asked
 from attn_utils.course.chains import judge_chain
 from attn_utils.course.explaining import Seen, Trials, round_up, same
-from attn_utils.course.frames import leftover, unseen_settings, weights_of
+from attn_utils.course.frames import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_utils.course.reading import number, truth, vector
 from attn_utils.course.register import Part, Question
 from attn_utils.course.verdict import NotYet
@@ -206,6 +206,7 @@ def query_copies(rng, copy_query):
     for (keys, j), answer in asked(rng, copy_query, _independent_keys(rng)):
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n}, j = {j}")
+        judge_finite_scores(keys, query)
         weight = weights_of(keys, query)[j]
         trials.judge(weight >= COPIED, True, _query_fact, keys, j, query)
         lowest = min(lowest, weight)
@@ -258,8 +259,7 @@ def _query_fact(keys, j, query):
             f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: multiply the query "
             f"by at least {round_up(factor)}"
         )
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = keys @ query
+    scores = keys @ query
     best = int(scores.argmax())
     lengths = np.linalg.norm(keys, axis=1)
     return (

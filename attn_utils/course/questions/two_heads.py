@@ -9,6 +9,7 @@ from attn_utils.course.frames import (
     error_of_average,
     factor_needed,
     frames,
+    judge_finite_scores,
     keys_of_lengths,
     noise_for,
     spread_lengths,
@@ -54,8 +55,12 @@ def _pair(answer, means):
     if not isinstance(answer, list | tuple | np.ndarray) or len(answer) != 2:
         raise NotYet("two queries are expected, one for each head: return q1, q2.")
     d = means.shape[1]
-    first, second = answer
-    return np.array([vector(first, d, "q1"), vector(second, d, "q2")])
+    pair = []
+    for name, query in zip(("q1", "q2"), answer, strict=True):
+        query = vector(query, d, name)
+        judge_finite_scores(means, query, name)
+        pair.append(query)
+    return np.array(pair)
 
 
 def _heads(keys, pair):
