@@ -11,6 +11,7 @@ from attn_utils.course.verdict import NotYet
 
 
 def _mean_mistakes(values):
+    """values: (n,)."""
     return {
         "you returned their sum": values.sum(),
         "you returned the median": np.median(values),
@@ -19,11 +20,15 @@ def _mean_mistakes(values):
 
 def mean_of(rng, mean):
     """0.1: any function that returns the mean of a list of numbers."""
-    lists = [(rng.normal(3, 2, size),) for size in (5, 40, 2, 1)]
+    settings = []
+    for size in (5, 40, 2, 1):
+        values = rng.normal(3, 2, size)
+        settings.append((values,))
+
     trials = Trials(_mean_mistakes)
-    for (values,), answer in asked(rng, mean, lists):
+    for (values,), answer in asked(rng, mean, settings):
         found = number(answer, "mean(values)")
-        shown = np.round(values[:5], 2).tolist()
+        shown = values[:5].round(2).tolist()
         fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
         trials.add(found, values.mean(), fact, values)
     trials.settle()
