@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 from course import JUDGED, answers_in, bank
 
-from attn_utils.course.answers import Answer, listening
-from attn_utils.course.checking import judge
-from attn_utils.course.derivation import Derivation
+from attn_course.answers import Answer, listening
+from attn_course.checking import judge
+from attn_course.derivation import Derivation
 
 EXPECTED = {"RIGHT": "correct", "WRONG": "not yet"}
 
