@@ -145,3 +145,9 @@ def test_the_first_lines_of_a_notebook_add_up():
         assert int(count) == len(questions), name
         assert float(points) == sum(question.points for question in questions), name
         assert int(minutes) >= sum(question.minutes for question in questions), name
+
+
+def test_an_answer_that_may_draw_is_not_called_unsteady():
+    verdict = check("7.2", lambda T, D, t: np.random.default_rng().normal(size=(2, T, D)).tolist())
+    assert verdict.status == "not yet"
+    assert "two different answers" not in verdict.message

@@ -3,7 +3,6 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.frames import (
     error_of_average,
@@ -15,6 +14,7 @@ from attn_course.frames import (
     unseen_settings,
     weights_of,
 )
+from attn_course.judge_derivation import judge_chain
 from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials
 from attn_course.frames import frame
+from attn_course.judge_derivation import judge_chain, occurrences
 from attn_course.reading import array, matrix, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -272,7 +272,7 @@ def errors_are_exact(rng, error_2, error_1):
         end = judge_chain(
             chain, start=start, goal=start, symbols=(beta,), steps=1, name=f"`{name}`"
         )
-        if end.count(sp.exp) > 2:
+        if occurrences(end, "exp") > 2:
             raise NotYet(
                 f"every step of `{name}` holds, but its last line can still be simplified."
             )

@@ -6,7 +6,6 @@ from statistics import NormalDist
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Trials
 from attn_course.frames import (
     error_of_average,
@@ -18,6 +17,7 @@ from attn_course.frames import (
     spread_lengths,
     weights_of,
 )
+from attn_course.judge_derivation import is_linear, judge_chain
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.reading import number
 from attn_course.register import Part, Question
@@ -71,8 +71,7 @@ def weight_given_length(rng, weight_of_a, log_odds):
     judge_chain(weight_of_a, start=weight, goal=drawn, name="`weight_of_a`", **common)
     odds = {"start": sp.log(w / (1 - w)), "goal": sp.log(drawn / (1 - drawn))}
     line = judge_chain(log_odds, **odds, name="`log_odds`", **common)
-    moving = sp.expand_mul(line).as_independent(epsilon, as_Add=True)[1]
-    if (moving / epsilon).has(epsilon):
+    if not is_linear(line, epsilon.name):
         raise NotYet(
             "the last line of `log_odds` is right, but epsilon is still inside a function: write "
             "it as a straight line, a number times epsilon plus what does not depend on it."

@@ -3,8 +3,8 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Trials
+from attn_course.judge_derivation import judge_chain
 from attn_course.reading import number
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -42,7 +42,7 @@ def sum_of_two(rng, chain):
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)
     end = judge_chain(chain, start=start, goal=start, symbols=(x,), where={x: (0, "9/10")}, steps=2)
-    if isinstance(end, sp.Add):
+    if end[0] == "Add":
         raise NotYet("the last line is still a sum; make it one fraction.")
     return "the chain starts at the sum, every step holds, and it ends in one fraction."
 
