@@ -4,7 +4,8 @@ import numpy as np
 
 from attn_course.answers import asked
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.frames import (
+from attn_course.judge_derivation import judge_chain
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
     frame,
@@ -14,9 +15,8 @@ from attn_course.frames import (
     unseen_settings,
     weights_of,
 )
-from attn_course.judge_derivation import judge_chain
-from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, number, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 

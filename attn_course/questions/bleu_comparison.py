@@ -6,8 +6,8 @@ from itertools import chain
 import numpy as np
 
 from attn_course.drivers import call_with_seeds
-from attn_course.reading import number, vector
 from attn_course.register import Part, Question
+from attn_course.values import number, vector
 from attn_course.verdict import NotYet
 
 ORDERS = (1, 2, 3, 4)

@@ -4,10 +4,10 @@ import numpy as np
 
 from attn_course.answers import asked
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.frames import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.judge_derivation import judge_chain
-from attn_course.reading import number, truth, vector
+from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
+from attn_course.values import number, truth, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 

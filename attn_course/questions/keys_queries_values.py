@@ -4,10 +4,10 @@ import numpy as np
 
 from attn_course.answers import asked
 from attn_course.explaining import Seen, Trials
-from attn_course.frames import frame
 from attn_course.judge_derivation import judge_chain, occurrences
-from attn_course.reading import array, matrix, vector
+from attn_course.random_keys import frame
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend
 

@@ -7,7 +7,9 @@ import numpy as np
 
 from attn_course.answers import asked
 from attn_course.explaining import Trials
-from attn_course.frames import (
+from attn_course.judge_derivation import is_linear, judge_chain
+from attn_course.questions.average_of_two import judge_averages
+from attn_course.random_keys import (
     error_of_average,
     frame,
     frames,
@@ -17,10 +19,8 @@ from attn_course.frames import (
     spread_lengths,
     weights_of,
 )
-from attn_course.judge_derivation import is_linear, judge_chain
-from attn_course.questions.average_of_two import judge_averages
-from attn_course.reading import number
 from attn_course.register import Part, Question
+from attn_course.values import number
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 

@@ -5,8 +5,8 @@ from math import comb
 import numpy as np
 
 from attn_course.drivers import call_each, call_with_seeds
-from attn_course.reading import matrix
 from attn_course.register import Part, Question
+from attn_course.values import matrix
 from attn_course.verdict import NotYet
 
 MASK, PAD = "▒", "·"  # as in attn_course.knowledge

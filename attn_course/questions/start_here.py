@@ -5,8 +5,8 @@ import numpy as np
 from attn_course.answers import asked
 from attn_course.explaining import Trials
 from attn_course.judge_derivation import judge_chain
-from attn_course.reading import number
 from attn_course.register import Part, Question
+from attn_course.values import number
 from attn_course.verdict import NotYet
 
 

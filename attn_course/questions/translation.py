@@ -3,9 +3,9 @@
 import numpy as np
 
 from attn_course.drivers import call_with_links, gradients_of, run_search, run_slot
-from attn_course.reading import array, matrix, number
 from attn_course.register import Part, Question
 from attn_course.tensors import leaves_of
+from attn_course.values import array, matrix, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 

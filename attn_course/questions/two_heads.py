@@ -6,7 +6,8 @@ import numpy as np
 
 from attn_course.answers import asked
 from attn_course.explaining import Seen, Trials, round_up
-from attn_course.frames import (
+from attn_course.judge_derivation import judge_chain, occurrences
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
     frames,
@@ -16,9 +17,8 @@ from attn_course.frames import (
     spread_lengths,
     weights_of,
 )
-from attn_course.judge_derivation import judge_chain, occurrences
-from attn_course.reading import array, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, vector
 from attn_course.verdict import NotYet
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
