@@ -34,7 +34,8 @@ class Slider:
     step: float | None = None
 
     def __post_init__(self):
-        self.whole = all(isinstance(end, int) for end in (self.low, self.high, self.start))
+        given = (self.low, self.high, self.start)
+        self.whole = all(isinstance(number, int) for number in given)
         if self.step is None:
             self.step = 1 if self.whole else _round_step(self.high - self.low)
 
@@ -53,10 +54,12 @@ class Slider:
 
 def _round_step(span):
     """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
-    wanted = np.log10(span / 100)
-    power = np.floor(wanted)
-    sizes = [10.0 ** (power + shift) * digit for shift in (0, 1) for digit in (1, 2, 5)]
-    return float(min(sizes, key=lambda size: abs(np.log10(size) - wanted)))
+    wanted = span / 100
+    power = 10.0 ** np.floor(np.log10(wanted))
+    round_numbers = power * np.array([1, 2, 5, 10])
+    ratios = np.abs(np.log(round_numbers / wanted))
+    best = ratios.argmin()
+    return float(round_numbers[best])
 
 
 class MovingFigure:
