@@ -267,6 +267,7 @@ def arrows(
 
 
 def _name(ax, xlabel, ylabel, title):
+    """Set the names of the axes and the title; returns the Axes."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     if title:
         ax.set_title(title, loc="left")

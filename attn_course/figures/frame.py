@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 from matplotlib import rcParams
+from numpy.typing import ArrayLike
 
 from attn_course.figures.marks import scale_colours
 from attn_course.figures.markup import polyline, tag, width_of, words
@@ -33,12 +34,12 @@ class Frame:
         self.x_limits = axes.get_xlim()
         self.y_limits = axes.get_ylim()
 
-    def x(self, values):
+    def x(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the left; a number or (n,)."""
         share = _share(values, *self.x_limits)
         return self.left + self.width * share
 
-    def y(self, values):
+    def y(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the top; a number or (n,)."""
         share = _share(values, *self.y_limits)
         return self.bottom - self.height * share

@@ -91,6 +91,7 @@ class MovingFigure:
         return self._picture_frame(values)
 
     def _scene_frame(self, values):
+        """The figure as SVG; refused where `draw` uses more than the scene has."""
         before = plt.get_fignums()
         with drawing_on(Scene(self.layout)) as scene:
             self.draw(**values)
@@ -102,6 +103,7 @@ class MovingFigure:
         return to_svg(scene, describe_scene(scene))
 
     def _picture_frame(self, values):
+        """The figure as matplotlib's picture."""
         self.draw(**values)
         figure = plt.gcf()
         picture = showing.photograph(figure)
@@ -171,6 +173,7 @@ def packed(draw: Callable[..., object], **sliders: tuple) -> str:
 
 
 def _sliders(given):
+    """The sliders of `explore`, from {name: (low, high, start, step)}."""
     return [Slider(name, *ends) for name, ends in given.items()]
 
 
@@ -196,6 +199,7 @@ def _widget(figure):
 
 
 def _control(ipywidgets, slider):
+    """The widget of a slider, wide enough for its values."""
     kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
     return kind(
         value=slider.start,

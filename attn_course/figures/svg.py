@@ -106,16 +106,16 @@ def _stroke(path, mark, alpha=1.0):
 
 def _path(x, y):
     """A path through the points; what is not a number leaves a gap."""
-    across = np.clip(x, -_FAR, _FAR)
-    down = np.clip(y, -_FAR, _FAR)
-    known = np.isfinite(across) & np.isfinite(down)
+    points = np.stack([x, y], axis=1)  # (n, 2)
+    points = points.clip(-_FAR, _FAR)
+    known = np.isfinite(points).all(1)
     gaps = np.flatnonzero(~known)
-    pieces = []
-    for piece in np.split(np.c_[across, down], gaps):
-        points = piece[np.isfinite(piece).all(1)]
-        if len(points):
-            pieces.append(polyline(points.tolist()))
-    return "".join(pieces)
+    path = ""
+    for piece in np.split(points, gaps):
+        seen = piece[np.isfinite(piece).all(1)]
+        if len(seen):
+            path += polyline(seen.tolist())
+    return path
 
 
 def _rule(mark, frame):
@@ -165,10 +165,12 @@ def _bars(mark, frame):
 
 
 def _box(left, right, foot, top):
+    """The outline of a bar."""
     return f"M{left:.1f} {foot:.1f}V{top:.1f}H{right:.1f}V{foot:.1f}Z"
 
 
 def _points(mark, frame):
+    """Dots of one size."""
     return _dots(frame.x(mark.x), frame.y(mark.y), mark.diameter, mark)
 
 
@@ -266,6 +268,7 @@ def _word(mark, frame):
 
 
 def _opacity(alpha):
+    """Written only where something shines through."""
     return f"{alpha:g}" if alpha < 1 else None
 
 
