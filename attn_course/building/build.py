@@ -16,8 +16,8 @@ from attn_course.building.cells import (
     solution_notebook,
     student_notebook,
 )
-from attn_course.building.markers import BuildError, solution_lines
 from attn_course.building.sealing import attach, execute, stored_outputs
+from attn_course.markers import BuildError, solution_lines
 
 
 def root_of_project() -> Path:

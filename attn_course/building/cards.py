@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from attn_course import register
-from attn_course.building.markers import BuildError
+from attn_course.markers import BuildError
 from attn_course.register import Question
 
 # A question's heading is "### 1.4" in a source. What follows it is written here, whatever stood there.

@@ -13,7 +13,7 @@ from typing import Any
 
 from attn_course import register
 from attn_course.building import cards
-from attn_course.building.markers import EMPTY, BuildError, cut_solutions
+from attn_course.markers import EMPTY, BuildError, cut_solutions
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ROLES = ("answer", "check", "written", "rubric", "only")
@@ -56,7 +56,9 @@ def solution_notebook(source: Path) -> Any:
 def student_notebook(solution: Any) -> Any:
     """The same notebook for students: answers cut, rubrics dropped, nothing executed, not paired."""
     notebook = copy_of(solution)
-    notebook.cells = [cell for cell in notebook.cells if not {"rubric", "only"} & set(cell.metadata)]
+    notebook.cells = [
+        cell for cell in notebook.cells if not {"rubric", "only"} & set(cell.metadata)
+    ]
     for cell in notebook.cells:
         if "written" in cell.metadata:
             cell.source = EMPTY.format(cell.metadata["written"])

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attn_course.building.markers import BuildError
+from attn_course.markers import BuildError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SECONDS = 600  # that one cell may take
