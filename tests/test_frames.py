@@ -63,17 +63,34 @@ def test_noise_moves_a_score_by_a_thousandth_whatever_the_query(rng):
     assert frames.noise_for(np.array([1e12])) == 0
 
 
-def test_only_the_named_key_varies_along_its_mean(rng):
+def test_keys_have_the_lengths_they_are_given_and_a_little_noise(rng):
     means = frames.frame(rng, 4, 6)
-    keys = frames.keys_of_random_length(rng, means, 2, 20_000, 1e-6)
-    lengths = np.einsum("bnd,nd->bn", keys, means)
-    assert lengths.mean(0) == pytest.approx(np.ones(4), abs=0.02)
-    assert lengths.var(0) == pytest.approx([1e-6, 1e-6, 0.5, 1e-6], rel=0.06)
+    lengths = np.ones((20_000, 4))
+    lengths[:, 2] = frames.spread_lengths(20_000, 1, variance=0.5)[:, 0]
+    keys = frames.keys_of_lengths(rng, means, lengths, 1e-6)
+    found = np.einsum("bnd,nd->bn", keys, means)
+    assert found.mean(0) == pytest.approx(np.ones(4), abs=0.02)
+    assert found.var(0) == pytest.approx([1e-6, 1e-6, 0.5, 1e-6], rel=0.06)
 
 
-def test_every_key_varies_when_asked(rng):
-    means = frames.frame(rng, 3, 3)
-    keys = frames.keys_of_random_length(rng, means, slice(None), 20_000, 0.0, variance=0.25)
-    lengths = np.einsum("bnd,nd->bn", keys, means)
-    assert lengths.var(0) == pytest.approx([0.25] * 3, rel=0.06)
-    assert abs(np.corrcoef(lengths.T)[0, 1]) < 0.05
+def test_spread_lengths_are_normal_and_those_of_two_keys_independent():
+    lengths = frames.spread_lengths(20_000, 3, variance=0.25)
+    assert lengths.mean(0) == pytest.approx(np.ones(3), abs=1e-9)
+    assert lengths.var(0) == pytest.approx([0.25] * 3, rel=0.01)
+    assert np.mean(lengths < 0) == pytest.approx(0.02275, abs=1e-4)
+    assert np.abs(np.corrcoef(lengths.T) - np.eye(3)).max() < 0.05
+
+
+def test_spread_lengths_are_the_same_at_every_call():
+    assert np.array_equal(frames.spread_lengths(50, 4, 0.5), frames.spread_lengths(50, 4, 0.5))
+
+
+def test_what_is_left_beside_the_leaders_is_measured_at_any_height():
+    assert frames.leftover(np.log(9), 10) == pytest.approx(0.5)
+    assert frames.leftover(np.log(4), 10, leaders=2) == pytest.approx(0.5)
+    assert frames.leftover(1.7e308, 10) == 0
+    assert frames.leftover(-1.7e308, 10) == 1
+
+
+def test_factor_needed_refuses_an_error_that_is_nan():
+    assert frames.factor_needed(lambda c: np.nan, 0.5) is None

@@ -6,12 +6,14 @@ from functools import cache
 
 import numpy as np
 import pytest
-from course import JUDGED, WRITTEN, answers_in, bank
+from course import JUDGED, ROOT, WRITTEN, answers_in, bank
 
 from attn_utils.course import check, hint, register
 from attn_utils.course.answers import Answer, listening
+from attn_utils.course.build import solution_lines
 from attn_utils.course.checking import judge
 
+QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
 
 
@@ -111,12 +113,8 @@ def test_different_mistakes_get_different_fragments(question):
     assert not repeated - generic
 
 
-@pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
-def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
-    from course import ROOT
-
-    from attn_utils.course.build import solution_lines
-
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
+def test_every_question_has_hints_that_come_one_at_a_time_and_hold_no_solution_line(question):
     secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
     assert len(question.hints) >= 2
     shown = [hint(question.id).lines for _ in range(len(question.hints) + 1)]
@@ -134,19 +132,13 @@ def test_every_notebook_has_the_points_planned_for_it():
 def test_the_first_lines_of_a_notebook_add_up():
     for name in WRITTEN:
         questions = register.questions_of(name)
-        text = (register_source(name)).read_text("utf-8")
+        text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
         minutes, count, points = re.search(
             r"\*(\d+) min, (\d+) questions?, (\S+) points", text
         ).groups()
         assert int(count) == len(questions), name
         assert float(points) == sum(question.points for question in questions), name
         assert int(minutes) >= sum(question.minutes for question in questions), name
-
-
-def register_source(name):
-    from course import ROOT
-
-    return ROOT / "solutions" / f"{name}.py"
 
 
 def test_an_answer_that_may_draw_is_not_called_unsteady():

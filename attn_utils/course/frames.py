@@ -1,8 +1,11 @@
-"""Random keys and the weights a query gives them, for the judges of 01-05; knows no question."""
+"""Random keys and the weights a query gives them, for the judges of 01-05. Knows no question."""
+
+from statistics import NormalDist
 
 import numpy as np
 
-from ..kernels import softmax
+from attn_utils.course.verdict import NotYet
+from attn_utils.kernels import softmax
 
 SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
 
@@ -43,6 +46,21 @@ def weights_of(keys, query):
         return softmax(np.where(gaps >= -slack, 0.0, gaps * size))
 
 
+def judge_finite_scores(keys, query, name="this query"):
+    """NotYet where a score is beyond what a computer holds: attention would return nan."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = keys @ query
+    if not np.isfinite(scores).all():
+        raise NotYet(f"the scores of {name} overflow, and attention would return nan: shorten it.")
+
+
+def leftover(height, n, leaders=1):
+    """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
+    scores = np.zeros(n)
+    scores[:leaders] = height
+    return softmax(scores)[leaders:].sum()
+
+
 def error_of_average(weights, a, b):
     """L1 distance (...) of weights (..., n) from one half on a and b each.
 
@@ -59,7 +77,7 @@ def factor_needed(error_at, limit, largest=1e6):
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
     """
     low, high = 1.0, largest
-    if error_at(high) > limit:
+    if not error_at(high) <= limit:
         return None
     for _ in range(40):
         middle = np.sqrt(low * high)
@@ -84,14 +102,25 @@ def noisy_keys(rng, means, num_samples, noise):
     return means + np.sqrt(noise) * rng.normal(size=(num_samples, *means.shape))
 
 
-def keys_of_random_length(rng, means, a, num_samples, noise, *, variance=0.5):
-    """Draws as in `noisy_keys`, in which key a has variance `variance` along its mean as well.
+def keys_of_lengths(rng, means, lengths, noise):
+    """Draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
 
-    a: an index, or several, or slice(None) for every key. Returns (num_samples, n, d).
+    noise: the variance that every coordinate has besides.
     """
-    lengths = np.ones((num_samples, len(means), 1))
-    lengths[:, a] += np.sqrt(variance) * rng.normal(size=lengths[:, a].shape)
-    return lengths * means + noisy_keys(rng, np.zeros_like(means), num_samples, noise)
+    lying = noisy_keys(rng, np.zeros_like(means), len(lengths), noise)
+    return lengths[..., None] * means + lying
+
+
+def spread_lengths(num_draws, num_keys, variance):
+    """Lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
+
+    Each key has them in an order of its own, the same at every call: how often something happens, and
+    with it a verdict, does not depend on luck.
+    """
+    law = NormalDist(1, variance**0.5)
+    column = [law.inv_cdf((k + 0.5) / num_draws) for k in range(num_draws)]
+    shuffle = np.random.default_rng(num_keys).permutation
+    return np.transpose([shuffle(column) for _ in range(num_keys)])
 
 
 def unseen_settings(rng):

@@ -416,5 +416,10 @@ QUESTIONS = (
         minutes=12,
         parts=(Part("written", 4),),
         covers=("003 3",),
+        hints=(
+            "A claim needs three numbers beside each other: the gain, its interval, the spread over seeds.",
+            "Does every pair of seeds, and does the other corpus, say the same?",
+            "For the lengths: how many numbers does each slot have to hold a long sentence in?",
+        ),
     ),
 )

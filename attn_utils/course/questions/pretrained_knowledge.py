@@ -366,6 +366,11 @@ QUESTIONS = (
         minutes=6,
         parts=(Part("written", 2),),
         covers=("004 3.a",),
+        hints=(
+            "Which of the two texts, of pretraining or of fine-tuning, says where a person of the test "
+            "was born?",
+            "For the control, look for a row in which one and the same model does well and badly.",
+        ),
     ),
     Question(
         id="8.4",
@@ -373,6 +378,10 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.b",),
+        hints=(
+            "Put yourself in the place of someone who reads one answer and has nothing to compare it with.",
+            "One concern is about that reader, one about whom a wrong answer is about. Find one of each.",
+        ),
     ),
     Question(
         id="8.5",
@@ -380,5 +389,9 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.c",),
+        hints=(
+            "The model must put some city behind every name. What of the name can it go by?",
+            "The figure sets its answers beside the cities of other people. Which people are these?",
+        ),
     ),
 )

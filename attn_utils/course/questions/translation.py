@@ -492,6 +492,11 @@ QUESTIONS = (
         minutes=10,
         parts=(Part("written", 3),),
         covers=("003 2",),
+        hints=(
+            "Follow the darkest cell from row to row: where does it step by one, where does it jump?",
+            "Where do two rows share a column? Say which English words these are.",
+            "For (d): what is a weight trained to be good for, and what do the states it reads hold?",
+        ),
     ),
     Question(
         id="9.4",
