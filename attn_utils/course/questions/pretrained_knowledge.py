@@ -216,10 +216,12 @@ def _judge_place(draws, rng):
 
 def prepares_and_scores(rng, finetuning_pair, score):
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
-    for block in rng.permutation((32, 48, 64)).tolist():
-        letters = rng.permutation(LETTERS)
-        question = "".join(letters[:20])
-        answer = "".join(letters[20 : 20 + block // 8])
+    shortest = int(rng.integers(16, 22))
+    for k, block in enumerate(rng.permutation((32, 48, 64)).tolist()):
+        letters = _document(rng, len(LETTERS))
+        asked = shortest + k
+        question = letters[:asked]
+        answer = letters[asked : asked + block // 8]
         _judge_pair(finetuning_pair(question, answer, block), question, answer, block)
     trials = Trials(_wrong_shares)
     for n in rng.permutation((20, int(rng.integers(40, 60)))).tolist():
