@@ -3,10 +3,10 @@
 import pytest
 import sympy as sp
 
-from attn_utils.course import check, derive
-from attn_utils.course.answers import Answer
-from attn_utils.course.chains import as_data, from_data, judge_chain
-from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_course import check, derive
+from attn_course.answers import Answer
+from attn_course.chains import as_data, from_data, judge_chain
+from attn_course.verdict import NotAttempted, NotYet
 
 t = sp.Symbol("t", real=True)
 x = sp.Symbol("x", positive=True)

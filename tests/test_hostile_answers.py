@@ -13,9 +13,9 @@ import pytest
 import sympy as sp
 from course import JUDGED, answers_in
 
-from attn_utils.course import derive
-from attn_utils.course.answers import Answer, listening
-from attn_utils.course.checking import judge
+from attn_course import derive
+from attn_course.answers import Answer, listening
+from attn_course.checking import judge
 
 HUGE = 1.7e308
 TINY = 5e-324

@@ -8,7 +8,7 @@ from bank.average_of_two import both, by_cases
 from bank.copying import dual, margin
 from bank.two_heads import one_each, scaled
 
-from attn_utils.course import check
+from attn_course import check
 
 ENOUGH = re.compile(r"multiply (?:the query|both queries) by at least ([0-9.e+]*[0-9])")
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from course import JUDGED, ROOT, WRITTEN, answers_in, bank
 
-from attn_utils.course import check, hint, register
-from attn_utils.course.answers import Answer, listening
-from attn_utils.course.build import solution_lines
-from attn_utils.course.checking import judge
+from attn_course import check, hint, register
+from attn_course.answers import Answer, listening
+from attn_course.building.build import solution_lines
+from attn_course.checking import judge
 
 QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]

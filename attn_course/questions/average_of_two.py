@@ -1,0 +1,343 @@
+"""Questions 2.1-2.5, when attention averages two values. Judges measure, they hold no answer."""
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.frames import (
+    error_of_average,
+    factor_needed,
+    frame,
+    frames,
+    judge_finite_scores,
+    leftover,
+    unseen_settings,
+    weights_of,
+)
+from attn_course.reading import array, matrix, number, vector
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+from attn_utils.kernels import softmax
+
+LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
+
+
+def projection_separates(rng, projection):
+    """2.1: M A = A and M B = 0, where the two subspaces fill the space and where they do not."""
+    settings = [
+        _two_subspaces(rng, *sizes) for sizes in ((5, 2, 2), (6, 1, 4), (6, 2, 4), (8, 3, 2))
+    ]
+    trials = Trials(_projection_mistakes, absolute=1e-6)
+    for (A, B), answer in asked(rng, projection, settings):
+        M = _read_projection(answer, A)
+        with np.errstate(over="ignore", invalid="ignore"):
+            images = (M @ A, M @ B)
+        trials.judge(images, (A, 0 * B), _projection_fact, A, B, *images)
+    return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
+
+
+def _two_subspaces(rng, d, m, p):
+    """A (d, m) and B (d, p), whose columns are orthonormal together."""
+    basis = frame(rng, m + p, d).T
+    return basis[:, :m], basis[:, m:]
+
+
+def _read_projection(answer, A):
+    """The matrix (d, d); other shapes that A suggests are told what they are."""
+    d, m = A.shape
+    known = {
+        (m, m): f"it must act on vectors of length {d}: the product is turned round",
+        (m, d): "it returns the coordinates of v_a along the columns of A, not v_a itself; one "
+        "product more is needed",
+        (d, m): f"it takes {m} coordinates to a vector, but it is given a vector of length {d}",
+    }
+    found = array(answer, "the matrix")
+    if found.shape in known:
+        raise NotYet(f"{known[found.shape]} (shape {found.shape}, expected {(d, d)}).")
+    return matrix(found, (d, d), "the matrix")
+
+
+def _projection_mistakes(A, B, onto_a, onto_b):
+    """A, B: the columns; onto_a, onto_b: what M made of them."""
+
+    def near(found, wanted):
+        return same(found, wanted, absolute=1e-6)
+
+    first = np.outer(A[:, 0], A[:, 0])
+    factor = np.vdot(A, onto_a) / np.vdot(A, A)
+    return {
+        "v_a comes back, but so does v_b: M B equals B where it must be zero": (A, B),
+        "v_a comes back, but v_b comes back with its sign turned: M B equals -B": (A, -B),
+        "this keeps v_b and removes v_a: the roles of A and B are exchanged": (0 * A, B),
+        "everything is sent to zero, v_a as well as v_b": (0 * A, 0 * B),
+        "v_b vanishes, but of span(A) only the first column comes back": (first @ A, 0 * B),
+        "v_a comes back, but v_b does not vanish": Seen(near(onto_a, A)),
+        "v_a is sent to zero, and it is v_b that moves the result": Seen(near(onto_a, 0 * A)),
+        "right subspace, wrong size": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
+    }
+
+
+def _projection_fact(A, B, onto_a, onto_b):
+    """A, onto_a: (d, m); B, onto_b: (d, p)."""
+    factor = np.vdot(A, onto_a) / np.vdot(A, A)
+    off = np.abs(onto_a - A).max()
+    lengths = np.linalg.norm(onto_b, axis=0).round(9)
+    return (
+        f"M A differs from A by up to {off:.2g} (along A it is {factor:.3g} times A), "
+        f"and the columns of M B have lengths up to {lengths.max():.2g}"
+    )
+
+
+def query_averages(rng, average_query):
+    """2.2: decided on the weights, which is the worst case over all values of length one."""
+    queries = judge_averages(rng, average_query, frames(rng))
+    worst = max(error for _, _, error in queries)
+    return f"over 18 sets of keys, at most {worst / 2:.2%} of the weight was left elsewhere."
+
+
+def judge_averages(rng, query_of, settings):
+    """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
+    trials = Trials(_average_mistakes)
+    judged = []
+    for (keys, a, b), answer in asked(rng, query_of, settings):
+        n, d = keys.shape
+        query = vector(answer, d, f"the query for n = {n} keys")
+        judge_finite_scores(keys, query)
+        error = error_of_average(weights_of(keys, query), a, b)
+        trials.judge(error <= LIMIT, True, _average_fact, keys, a, b, query)
+        judged.append(((keys, a, b), query, error))
+    return judged
+
+
+def _factor(keys, a, b, query):
+    """How many times as long the query must be, or None if it is not a matter of length."""
+
+    def error_at(factor):
+        return error_of_average(weights_of(keys, factor * query), a, b)
+
+    return factor_needed(error_at, LIMIT)
+
+
+def _average_mistakes(keys, a, b, query):
+    """keys: (n, d); query: (d,)."""
+    weights = weights_of(keys, query)
+    scores = _scores(keys, query)
+    others = np.delete(scores, [a, b])
+    high = others.max(initial=-np.inf)
+    low = others.min(initial=np.inf)
+    top = max(scores[a], scores[b])
+    bottom = min(scores[a], scores[b])
+    one_wins = max(weights[a], weights[b]) > 0.5
+    usual = len(others) > 0 and abs(bottom - np.median(others)) < 1e-6
+    return {
+        "every key scores the same": Seen(np.ptp(weights) < 1e-9),
+        "right direction, but the margin is too small": Seen(_factor(keys, a, b, query)),
+        "the query points away from both keys": Seen(
+            top < low + 1e-9 and weights[a] < 1 / len(keys)
+        ),
+        "only one of the two keys is looked at": Seen(usual and one_wins),
+        "one of the two keys is pushed down, below all the others": Seen(bottom < low and one_wins),
+        "a third key ties with them": Seen(abs(high - bottom) < 1e-6),
+        "a third key comes between": Seen(high > bottom),
+        "the two are not tied": Seen(abs(top - bottom) > 1e-9),
+    }
+
+
+def _scores(keys, query):
+    return np.round(keys @ query, 9) + 0.0  # no -0
+
+
+def _average_fact(keys, a, b, query):
+    weights = weights_of(keys, query)
+    scores = _scores(keys, query)
+    rest = np.delete(weights, [a, b]).sum()
+    factor = _factor(keys, a, b, query)
+    advice = f", multiply the query by at least {round_up(factor)}" if factor else ""
+    others = np.delete(scores, [a, b])
+    third = f", the highest other score is {others.max():.3g}" if len(others) else ""
+    gap = scores[a] - scores[b]
+    return (
+        f"leftover {rest:.0%} at n = {len(keys)}{advice}; the scores of a and b are "
+        f"{scores[a]:.3g} and {scores[b]:.3g}, a gap of {gap:.3g}, their weights "
+        f"{weights[a]:.3g} and {weights[b]:.3g}{third}"
+    )
+
+
+def tied_weight(rng, two_tied):
+    """2.3: one chain from the softmax of the scores to a function of t and n alone."""
+    import sympy as sp
+
+    t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
+    n, i = sp.symbols("n i", integer=True, positive=True)
+    rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+    weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
+    judge_chain(
+        two_tied,
+        start=weight,
+        goal=weight.subs({s_a: t, s_b: t, s_i: 0}).doit(),
+        symbols=(t, s_a, s_b, s_i, n, i),
+        where={s_a: (t, t), s_b: (t, t), s_i: (0, 0), n: (2, 60)},
+        only=(t, n),
+        steps=2,
+    )
+    return "the chain holds from the definition to a function of t and n."
+
+
+def weight_is_closed_form(rng, average_weight):
+    """2.4: equal to the measured weight, also where exp(t) has no finite value."""
+    ordinary = [(1.0, 10), (0.0, 5), (-3.0, 7), (2.5, 2), (25.0, 200)]
+    ordinary += [(float(rng.uniform(-3, 25)), int(rng.integers(3, 200))) for _ in range(15)]
+    extreme = [(1000.0, 50), (-1000.0, 50), (1e6, 3), (1000.0, 2), (-1000.0, 2)]
+    trials = Trials(_weight_mistakes, absolute=1e-14)
+    for settings in (ordinary, extreme):
+        for (t, n), answer in asked(rng, _naming_the_call(average_weight), settings):
+            found = number(answer, _call(t, n))
+            right = _tied_weights(t, n)[0]
+            fact = f"{_call(t, n)} is {found:.4g}, the measured weight {right:.4g}"
+            trials.add(found, right, fact, t, n)
+        trials.settle()
+    for t, n in extreme:
+        average_weight(t, n)
+        for warning in average_weight.warned:
+            raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
+    return f"equal to the measured weight in {len(trials)} settings, t from -1000 to 1e6."
+
+
+def _call(t, n):
+    return f"average_weight({t:.4g}, {n})"
+
+
+def _naming_the_call(average_weight):
+    """The answer, which says where it was called if it stops: at an overflow, most often."""
+
+    def named(t, n):
+        try:
+            return average_weight(t, n)
+        except NotYet as error:
+            message = str(error).replace("your code", f"{_call(t, n)}: your code", 1)
+            raise NotYet(message) from None
+
+    return named
+
+
+def _tied_weights(t, n):
+    """Measured: the weights of two keys that score t and n - 2 that score 0."""
+    scores = np.zeros(n)
+    scores[:2] = t
+    return softmax(scores)
+
+
+def _weight_mistakes(t, n):
+    top = np.exp(t)
+    weight = _tied_weights(t, n)[0]
+    return {
+        "that is the score, not the weight": t,
+        "keys a and b are counted twice below the line": top / (2 * top + n),
+        "one key is counted twice below the line": top / (2 * top + n - 1),
+        "that is only the limit for large t": 0.5,
+        "that is the weight of one winner; here two keys share": 1 - leftover(t, n),
+        "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
+        "that is the weight of both keys together": 2 * weight,
+        "that is the weight left for all the others": 1 - 2 * weight,
+        "the exponential has moved below the line": 0.5 / top,
+    }
+
+
+def sharpness_is_smallest(rng, average_sharpness):
+    """2.5: at the height returned exactly epsilon is left elsewhere, scaled or not."""
+    sizes = [(10, 64, 0.01), (3, 4, 0.05), (1000, 1024, 0.001), (16, 16, 0.2), (5, 9, 1e-6)]
+    sizes += unseen_settings(rng)
+    settings = [(*size, scaled) for size in sizes for scaled in (False, True)]
+    trials = Trials(_sharpness_mistakes, relative=1e-4)
+    for (n, d, epsilon, scaled), answer in asked(rng, average_sharpness, settings):
+        t = number(answer, "t")
+        height = t / np.sqrt(d) if scaled else t
+        left = leftover(height, n, leaders=2)
+        word = "large enough, but not the smallest" if left < epsilon else "too small"
+        fact = (
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} your t = {t:.4g} "
+            f"leaves {left:.3g} elsewhere, {word}"
+        )
+        trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
+    trials.settle()
+    return f"exactly epsilon is left elsewhere in {len(trials)} settings."
+
+
+def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
+    def leaves(height, n, leaders=2):
+        return Seen(same(leftover(height, n, leaders), epsilon, relative=1e-3))
+
+    return {
+        "the division by sqrt(d) is not made up for": leaves(t, n),
+        "it makes up for d where only sqrt(d) divides": leaves(t / d if scaled else t, n),
+        "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / np.sqrt(d), n),
+        "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
+        "keys a and b are counted among the others": leaves(height, n + 2),
+        "one of the two keys is counted among the others as well": leaves(height, n + 1),
+        "a factor of two is lost, there are two keys at the top": leaves(height - np.log(2), n),
+        "a factor of two too many, though there are two keys": leaves(height + np.log(2), n),
+    }
+
+
+QUESTIONS = (
+    Question(
+        id="2.1",
+        title="Take a sum apart",
+        minutes=8,
+        parts=(Part("code", 1, ("projection",), projection_separates),),
+        covers=("002 b.i",),
+        hints=(
+            "The two vectors are arbitrary, so one of them may be zero. What must M do to A, what to B?",
+            "How long is the shadow of v_a + v_b on one column of A? What does v_b add to it?",
+            "First find the coordinates of v_a along the columns of A; then build v_a from them.",
+        ),
+    ),
+    Question(
+        id="2.2",
+        title="A query that averages",
+        minutes=8,
+        parts=(Part("code", 2, ("average_query",), query_averages),),
+        covers=("000 b", "001 b", "002 b.ii", "004 b"),
+        hints=(
+            "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
+            "Two things must hold at once: a tie between two keys, and a margin over the rest.",
+            "With orthonormal keys you can read off the score of k_i for any sum of multiples of keys.",
+        ),
+    ),
+    Question(
+        id="2.3",
+        title="The weight, from its definition",
+        minutes=8,
+        parts=(Part("derive", 2, ("two_tied",), tied_weight),),
+        covers=("000 b", "002 b.ii", "003 1.2"),
+        hints=(
+            "Put the three kinds of score in first: two of them are t, the rest 0.",
+            "A sum of equal terms is a product. How many terms are there?",
+            "Dividing above and below by the same exponential leaves one exponential.",
+        ),
+    ),
+    Question(
+        id="2.4",
+        title="The weight, for any t",
+        minutes=5,
+        parts=(Part("code", 1, ("average_weight",), weight_is_closed_form),),
+        covers=("002 b.ii", "003 1.2"),
+        hints=(
+            "Your chain in 2.3 ends in a formula; which of its equal forms has an exponential that shrinks?",
+            "A double holds e^700 but not e^710. Above that, does it matter which number it is?",
+        ),
+    ),
+    Question(
+        id="2.5",
+        title="How high the tie must be",
+        minutes=8,
+        parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
+        covers=("003 1.2",),
+        hints=(
+            "Write the weight left elsewhere as a fraction with one exponential in it.",
+            "Set it equal to epsilon and solve for that exponential before you take the logarithm.",
+            "If the scores are divided by sqrt(d), what must the undivided score be?",
+        ),
+    ),
+)

@@ -1,0 +1,417 @@
+"""Questions 1.1-1.7, when attention copies one value. Judges measure, they hold no answer."""
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.frames import judge_finite_scores, leftover, unseen_settings, weights_of
+from attn_course.reading import number, truth, vector
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+from attn_utils.kernels import softmax
+
+COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
+
+
+def weights_are_softmax(rng, attention_weights):
+    """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
+    settings = [
+        (*_scored_keys(rng, *sizes), scale)
+        for sizes in ((7, 5, 2.0), (4, 3, 1.0), (1, 2, 1.0), (6, 4, 1e4), (5, 8, 1e4))
+        for scale in (rng.uniform(0.2, 0.5), 1.0)
+    ]
+    trials = Trials(_softmax_mistakes, absolute=1e-6)
+    for (query, keys, scale), answer in asked(rng, attention_weights, settings):
+        n, d = keys.shape
+        found = vector(answer, n, f"the result for {n} keys")
+        scores = keys @ query
+        _judge_distribution(found, scores)
+        right = softmax(scale * scores)
+        trials.judge(found, right, _log_ratios, scores, scale, d, found)
+    _judge_quiet(attention_weights, settings)
+    query, keys, _ = settings[0]
+    plain = vector(attention_weights(query, keys), len(keys), "the result without `scale`")
+    if not same(plain, softmax(keys @ query)):
+        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+    return "a distribution at every size up to 10,000, and each log-ratio is the score difference."
+
+
+def _scored_keys(rng, n, d, size):
+    """A query (d,) and keys (n, d) whose largest score has this size."""
+    query = rng.normal(size=d)
+    keys = rng.normal(size=(n, d))
+    largest = np.abs(keys @ query).max()
+    return query, keys * size / largest
+
+
+def _judge_distribution(found, scores):
+    if not found.min() >= 0:
+        raise NotYet(f"a weight is negative ({found.min():.3g}); a distribution has none.")
+    total = found.sum()
+    if not abs(total - 1) <= 1e-6:
+        size = np.abs(scores).max()
+        raise NotYet(f"the weights sum to {total:.4g} at scores of size {size:g}, not to 1.")
+
+
+def _softmax_mistakes(scores, scale, d, found):
+    n = len(scores)
+    wrong_scores = {
+        "the argument `scale` is ignored": scores,
+        "the scores are divided by `scale` where they should be multiplied": scores / scale,
+        "there is a 1/sqrt(d) that the question does not ask for": scale * scores / np.sqrt(d),
+        "the signs are turned round: the smallest score wins": -scale * scores,
+    }
+    return {
+        "every key gets the same weight, whatever its score": np.full(n, 1 / n),
+        "one key gets all the weight, a hard maximum that no score reaches": (
+            np.eye(n)[scores.argmax()]
+        ),
+        **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
+    }
+
+
+def _log_ratios(scores, scale, d, found):
+    """The pair of scores whose weights are most wrong against each other."""
+    top = scores.argmax()
+    gaps = scale * (scores[top] - scores)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.log(found[top]) - np.log(found)
+    off = np.abs(ratios - gaps)
+    worst = np.where(found > 0, off, 0).argmax()  # zeros may be rounded
+    return (
+        f"at scale = {scale:.3g} two scaled scores differ by {gaps[worst]:.3g}, but the log-ratio "
+        f"of their weights is {ratios[worst]:.3g}"
+    )
+
+
+def _judge_quiet(attention_weights, settings):
+    for query, keys, scale in settings:
+        attention_weights(query, keys, scale)
+        for warning in attention_weights.warned:
+            size = np.abs(keys @ query).max()
+            raise NotYet(
+                f"the numbers are right, but at scores of size {size:g} it warns: {warning}."
+            )
+
+
+def weight_between(rng, at_least, at_most):
+    """1.2: two chains from the definition, one to each end of what the gap allows."""
+    import sympy as sp
+
+    s, gap, R = sp.symbols("s gap R", positive=True)
+    n = sp.Symbol("n", integer=True, positive=True)
+    weight = sp.exp(s) / (sp.exp(s) + R)
+    ends = (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))
+    for chain, end, name in ((at_least, ends[1], "at_least"), (at_most, ends[0], "at_most")):
+        judge_chain(
+            chain,
+            start=weight,
+            goal=weight.subs(R, end),
+            symbols=(s, gap, R, n),
+            where={R: ends},
+            only=(gap, n),
+            steps=2,
+            name=f"`{name}`",
+        )
+    return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
+
+
+def tells_copying(rng, copies):
+    """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
+    answers = asked(rng, copies, _copy_cases(rng))
+    said = [(case, truth(answer, "copies(scores, j)")) for case, answer in answers]
+    margin = _margin_behind(said)
+    trials = Trials(_copy_mistakes)
+    for (scores, j), yes in said:
+        weight = softmax(scores)[j]
+        shown = scores.tolist()
+        if len(scores) > 6:
+            shown = f"one {scores[j]:g} among {len(scores) - 1:,} zeros"
+        fact = f"for scores {shown} and j = {j} the weight is {weight:.4g}, and you said {yes}"
+        trials.add(yes, weight > 0.99, fact, scores, j, margin)
+    trials.settle()
+    return f"right on {len(trials)} score vectors, from two keys to a hundred thousand."
+
+
+def _copy_cases(rng):
+    """(scores, j), every weight on j below .51 or above .9999; no lead decides whatever n is."""
+    told = [
+        ([1000.0, 990.0, 990.0], 0),
+        ([0.02, 0.0001, 0.0001], 0),
+        ([-200.0, -100.0, -200.0], 1),
+        ([300.0, 100.0, 100.0], 0),
+        ([-0.1, 0.1, -0.1], 1),
+        ([40.0, 40.0, 0.0], 1),
+        ([5.0, 1.0, 30.0], 0),
+        ([0.0, 0.0, 0.0, 25.0], 3),
+        ([0.0, 12.0], 1),
+    ]
+    cases = [(np.array(scores), j) for scores, j in told]
+    for n, leads in (
+        (2, (9.25, 9.5)),
+        (2001, (4, 6)),
+        (2001, (17, 18)),
+        (100_001, (9.6, 9.95)),
+    ):
+        cases.append(_one_leads(rng, np.zeros(n), leads))
+    for leads in ((12, 20), (-9, -1)) * 3:
+        scores = rng.normal(scale=20, size=rng.integers(2, 6))
+        cases.append(_one_leads(rng, scores.round(1), leads))
+    return cases
+
+
+def _one_leads(rng, scores, leads):
+    """These scores and an index j, whose score now leads all others by a number drawn from `leads`."""
+    j = int(rng.integers(len(scores)))
+    lead = round(rng.uniform(*leads), 2)
+    scores[j] = np.delete(scores, j).max() + lead
+    return scores, j
+
+
+def _lead(scores, j):
+    rivals = np.delete(scores, j)
+    return scores[j] - rivals.max()
+
+
+def _margin_behind(said):
+    """A lead above which all answers are yes and below which all are no; nan if there is none."""
+    yes = [_lead(*case) for case, answer in said if answer]
+    no = [_lead(*case) for case, answer in said if not answer]
+    least = min(yes, default=np.inf)
+    most = max(no, default=-np.inf)
+    return (least + most) / 2 if least > most else np.nan
+
+
+def _copy_mistakes(scores, j, margin):
+    rival = np.delete(scores, j).max()
+    powers = np.exp(scores)  # overflows, as theirs does
+    return {
+        "it says yes every time": True,
+        "it says no every time": False,
+        "it says yes to whichever score is largest": scores.argmax() == j,
+        "it compares scores by their ratio": scores[j] > 5 * rival > 0,
+        "it only asks that the other scores be negative": rival < 0 < scores[j],
+        "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
+        "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
+        "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
+        "it asks for a margin but not how many rivals there are": _lead(scores, j) > margin,
+    }
+
+
+def query_copies(rng, copy_query):
+    """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
+    trials = Trials(_query_mistakes)
+    lowest = 1.0
+    for (keys, j), answer in asked(rng, copy_query, _independent_keys(rng)):
+        n, d = keys.shape
+        query = vector(answer, d, f"the query for n = {n}, j = {j}")
+        judge_finite_scores(keys, query)
+        weight = weights_of(keys, query)[j]
+        trials.judge(weight >= COPIED, True, _query_fact, keys, j, query)
+        lowest = min(lowest, weight)
+    return f"the smallest weight on key j over {len(trials)} sets of keys was {lowest:.4f}."
+
+
+def _independent_keys(rng):
+    """Yield (keys, j): generic keys first, then keys that lean on each other, keys of very unequal
+    length, and keys one of which is key j four times over, and more."""
+    for n, d in ((4, 6), (8, 12), (5, 5), (2, 3), (1, 4)):
+        generic = rng.normal(size=(n, d))
+        lengths = rng.permutation(np.geomspace(0.5, 8, n))
+        j = int(rng.integers(n))
+        hidden = generic.copy()
+        hidden[(j + 1) % n] += 4 * generic[j]
+        yield generic, j
+        yield generic + 4 * rng.normal(size=d), j
+        yield generic * lengths[:, None], j
+        yield hidden, j
+
+
+def _margin(keys, j, query):
+    """By how much key j leads the best other one at any size of the query; infinite if it is alone."""
+    size = np.abs(query).max()
+    if size == 0:
+        return 0.0
+    scores = keys @ (query / size)
+    rival = np.delete(scores, j).max(initial=-np.inf)
+    with np.errstate(over="ignore"):
+        return (scores[j] - rival) * size
+
+
+def _query_mistakes(keys, j, query):
+    unit = query / max(np.abs(query).max(), 1e-300)
+    cosine = keys[j] @ unit / np.linalg.norm(keys[j]) / max(np.linalg.norm(unit), 1e-300)
+    return {
+        "the query is zero, so every key gets the same weight": Seen(not query.any()),
+        "right direction, but too short": Seen(_margin(keys, j, query) > 0),
+        "the query points along key j; alignment alone does not decide": Seen(cosine > 0.999999),
+    }
+
+
+def _query_fact(keys, j, query):
+    n = len(keys)
+    weight = weights_of(keys, query)[j]
+    margin = _margin(keys, j, query)
+    if margin > 0:
+        factor = np.log(99 * (n - 1)) / max(margin, 1e-300)
+        return (
+            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: multiply the query "
+            f"by at least {round_up(factor)}"
+        )
+    scores = keys @ query
+    best = int(scores.argmax())
+    lengths = np.linalg.norm(keys, axis=1)
+    return (
+        f"key {best}, of length {lengths[best]:.2g}, scores {scores[best]:.3g}, key j = {j}, of "
+        f"length {lengths[j]:.2g}, {scores[j]:.3g}, so the weight on key j is {weight:.2g}"
+    )
+
+
+def bound_is_tight(rng, copy_error_bound):
+    """1.5: never below a distance that attention really reaches, never above the largest one."""
+    settings = [(1.0, 2, 1.0), (2.0, 10, 2.5), (5.0, 100, 0.5), (0.0, 4, 1.0)]
+    for _ in range(20):
+        gap = float(rng.uniform(0, 12))
+        n = int(rng.integers(2, 500))
+        diameter = float(rng.uniform(0.1, 9))
+        settings.append((gap, n, diameter))
+    trials = Trials(_bound_mistakes)
+    for (gap, n, diameter), answer in asked(rng, copy_error_bound, settings):
+        said = number(answer, "the bound")
+        reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
+        word = "too small to be a bound" if said < reached else "true here but not tight"
+        fact = (
+            f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} the output can be "
+            f"{reached:.4g} away, and your bound is {said:.4g}, {word}"
+        )
+        trials.add(said, reached, fact, gap, n, diameter)
+    trials.settle()
+    return f"equal to the largest distance that attention reaches, in {len(trials)} settings."
+
+
+def _bound_mistakes(gap, n, diameter):
+    left = leftover(gap, n)
+    return {
+        "the diameter is missing": left,
+        "this counts one rival, whatever n is": leftover(gap, 2) * diameter,
+        "this is the weight on v_j; the distance comes from the rest": (1 - left) * diameter,
+        "true but not tight (the denominator is more than e^gap)": (
+            (n - 1) * np.exp(-gap) * diameter
+        ),
+    }
+
+
+def sharpness_is_smallest(rng, copy_sharpness):
+    """1.6: the multiple c leaves epsilon elsewhere, and a slightly smaller one leaves more."""
+    settings = [(10, 64, 0.01), (3, 4, 0.05), (2, 2, 0.1), (1000, 1024, 0.001), (16, 16, 0.2)]
+    settings += unseen_settings(rng)
+    trials = Trials(_sharpness_mistakes, relative=1e-4)
+    for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
+        c = number(answer, "c")
+        left = leftover(c / np.sqrt(d), n)
+        word = "large enough, but not the smallest" if left < epsilon else "too small"
+        fact = (
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} your c = {c:.4g} leaves {left:.3g} "
+            f"elsewhere, {word}"
+        )
+        trials.add(left, epsilon, fact, n, d, epsilon, c)
+    trials.settle()
+    return f"the weight left elsewhere is epsilon in {len(trials)} settings."
+
+
+def _sharpness_mistakes(n, d, epsilon, c):
+    def leaves(score, n):
+        return Seen(same(leftover(score, n), epsilon, relative=1e-3))
+
+    score = c / np.sqrt(d)
+    return {
+        "the division by sqrt(d) is not made up for": leaves(c, n),
+        "it makes up for d where only sqrt(d) divides": leaves(c / d, n),
+        "this counts one rival, whatever n is": leaves(score, 2),
+        "key j is counted among its own rivals": leaves(score, n + 1),
+    }
+
+
+QUESTIONS = (
+    Question(
+        id="1.1",
+        title="Weights from scores",
+        minutes=6,
+        parts=(Part("code", 1, ("attention_weights",), weights_are_softmax),),
+        covers=("002 a.i",),
+        hints=(
+            "Which two properties make a list of numbers a distribution? Which function is positive?",
+            "Add the same number to every score: what happens to the weights?",
+            "You may therefore choose the largest score to be whatever suits the computer.",
+        ),
+    ),
+    Question(
+        id="1.2",
+        title="What the gap decides",
+        minutes=8,
+        parts=(Part("derive", 1, ("at_least", "at_most"), weight_between),),
+        covers=("002 a.ii",),
+        hints=(
+            "Divide numerator and denominator by the same thing, so that only R remains unknown.",
+            "The weight falls when R grows. How large can R be? How small?",
+            'An inequality step is written (">=", expression, reason).',
+        ),
+    ),
+    Question(
+        id="1.3",
+        title="Does it copy?",
+        minutes=5,
+        parts=(Part("code", 0.5, ("copies",), tells_copying),),
+        covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
+        hints=(
+            "The word 'larger' can mean a ratio, a sign or a difference. Which one does exp see?",
+            "Two thousand small weights are not small together.",
+        ),
+    ),
+    Question(
+        id="1.4",
+        title="A query that copies",
+        minutes=10,
+        parts=(Part("code", 0.5, ("copy_query",), query_copies),),
+        covers=("000 a", "001 a", "003 1.1"),
+        hints=(
+            "The query has d numbers; the keys ask n things of it. Which n scores would you like?",
+            "Choosing the scores first leaves a linear system for the query.",
+            "`numpy.linalg.lstsq` solves such a system also when there are fewer keys than numbers.",
+        ),
+    ),
+    Question(
+        id="1.5",
+        title="How far from the copy",
+        minutes=8,
+        parts=(Part("code", 1, ("copy_error_bound",), bound_is_tight),),
+        covers=("002 a.iii",),
+        hints=(
+            "Write the output as v_j plus a correction. Which weights multiply the correction?",
+            "When is the correction largest: how do the rivals score, and where do their values lie?",
+        ),
+    ),
+    Question(
+        id="1.6",
+        title="How sharp is sharp enough",
+        minutes=6,
+        parts=(Part("code", 1, ("copy_sharpness",), sharpness_is_smallest),),
+        covers=("003 1.1",),
+        hints=(
+            "With orthonormal keys, what are the n scores of the query c * k_j after the division?",
+            "Set the weight left elsewhere equal to epsilon and solve for the score first.",
+        ),
+    ),
+    Question(
+        id="1.7",
+        title="In your own words",
+        minutes=5,
+        parts=(Part("written", 1),),
+        covers=("000 a", "001 a", "002 a.iv", "004 a"),
+        hints=(
+            "Your code in 1.3 says yes or no. Put into words what it compares with what.",
+            "Does the condition name the values at all? Look at 1.5 for what they decide, and what not.",
+        ),
+    ),
+)

@@ -1,0 +1,388 @@
+"""Questions 5.1-5.5, self-attention with and without projections. Judges read the outputs alone."""
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Seen, Trials
+from attn_course.frames import frame
+from attn_course.reading import array, matrix, vector
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+from attn_utils.kernels import attend
+
+NAMES = ("u_a", "u_b", "u_c", "u_d")
+CLOSE = 1e-2  # how far from its target an output may be, in units of the length of the u's
+MATRICES = "KQV"
+
+
+def _tokens(u_a, u_b, u_c, u_d, added=None):
+    """The three inputs (3, d), with u_c or u_d added to the second."""
+    extra = {None: 0, "c": u_c, "d": u_d}
+    return np.array([u_d + u_b, u_a + extra[added], u_c + u_b])
+
+
+def _contexts(tokens, K, Q, V):
+    """Self-attention of tokens (n, d) under three projections: context (n, d), weights (n, n).
+
+    Where the scores overflow the context is nan, which is near nothing.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return attend(tokens @ Q.T, tokens @ K.T, tokens @ V.T, scale=1.0)
+
+
+def _in_words(u, vector):
+    """A vector by its coefficients on the u's (4, d), as "1.00 u_b - 0.50 u_c"."""
+    shares = u @ vector / np.sum(u * u, axis=1)
+    words = []
+    for name, share in zip(NAMES, shares, strict=True):
+        if not abs(share) < 0.005:
+            words.append(f"{'-' if share < 0 else '+'} {abs(share):.2f} {name}")
+    return " ".join(words).removeprefix("+ ") or "zero"
+
+
+def _row(weights):
+    return "(" + ", ".join(f"{weight:.2f}" for weight in weights) + ")"
+
+
+def limit_is_reached(rng, limit_of_c2):
+    """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
+    settings = []
+    for size, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
+        u = size * frame(rng, 4, d)
+        settings += [(*u, added) for added in (None, "d", "c")]
+    trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
+    for (*u, added), answer in asked(rng, limit_of_c2, settings):
+        size = np.linalg.norm(u[0])
+        said = vector(answer, len(u[0]), "c_2")
+        tokens = _tokens(*u, added)
+        context, weights = attend(tokens, tokens, tokens, scale=1.0)
+        fact = (
+            f"you said {_in_words(np.array(u), said)} (added = {added!r}, length {size:g}), but the "
+            f"weights of x_2 are {_row(weights[1])}"
+        )
+        trials.add(said / size, context[1] / size, fact, *u, added)
+    trials.settle()
+    return "within 1% of what attention returns, in three spaces, for each of the three inputs."
+
+
+def _limit_mistakes(u_a, u_b, u_c, u_d, added):
+    """In units of the length of the u's, as the answers are."""
+    u = np.array([u_a, u_b, u_c, u_d]) / np.linalg.norm(u_a)
+    tokens = _tokens(*u, added)
+    first, second, third = tokens
+    mixed = (first + second) / 2
+    return {
+        "u_b is at least 0.63 lengths away from every mixture of the inputs": u[1],
+        "x_2 scores higher with itself than with x_1, so it does not look there": first,
+        "x_2 scores higher with itself than with x_3, so it does not look there": third,
+        "with u_d added x_2 still scores higher with itself than with x_1, so it does not look there": (
+            first if added == "d" else None
+        ),
+        "with u_c added x_2 still scores higher with itself than with x_3, so it does not look there": (
+            third if added == "c" else None
+        ),
+        "what was added to x_2 has changed its value too, not only its scores": u[0],
+        "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": (
+            mixed if added else None
+        ),
+        "the weights are far from equal": tokens.mean(0),
+        "weights sum to one: tokens are averaged, not added up": tokens.sum(0),
+    }
+
+
+def _read_triple(answer, d):
+    """Three (d, d) matrices out of what came back."""
+    if answer is None:
+        array(answer, "the answer")
+    if not isinstance(answer, list | tuple | np.ndarray) or len(answer) != 3:
+        raise NotYet("three matrices are expected: return K, Q, V.")
+    for name, part in zip(MATRICES, answer, strict=True):
+        if array(part, name).shape in ((d,), (d, 1), (1, d)):
+            raise NotYet(
+                f"{name} is a vector; `x * y` multiplies entry by entry, np.outer(x, y) does not."
+            )
+    return [matrix(part, (d, d), name) for name, part in zip(MATRICES, answer, strict=True)]
+
+
+def _judge_finite(context):
+    if not np.isfinite(context).all():
+        raise NotYet("the scores are too large for a computer: give the matrices a smaller scale.")
+
+
+def triple_is_right(rng, projections):
+    """5.3: c_2 is u_b and c_1 is u_b - u_c, to 1%; how the triple does it is not looked at."""
+    settings = [size * frame(rng, 4, d) for size, d in ((10, 7), (10, 4), (20, 7), (20, 4))]
+    trials = Trials(_triple_mistakes)
+    worst = 0.0
+    for u, answer in asked(rng, projections, settings):
+        triple = _read_triple(answer, u.shape[1])
+        context, weights = _contexts(_tokens(*u), *triple)
+        _judge_finite(context)
+        error = _miss(u, triple)
+        fact = (
+            f"c_1 is {_in_words(u, context[0])}, c_2 is {_in_words(u, context[1])}; the weights of "
+            f"query 1 are {_row(weights[0])}, of query 2 {_row(weights[1])}"
+        )
+        trials.judge(error <= CLOSE, True, fact, u, triple)
+        worst = max(worst, error)
+    return f"both outputs are where they should be, to {_upto(worst)} of the length of the u's."
+
+
+def _upto(error):
+    return "rounding" if error < 1e-12 else f"{error:.1e}"
+
+
+def _miss(u, triple):
+    """The larger distance of c_1 and c_2 from their targets, in units of the length of the u's."""
+    _, u_b, u_c, _ = u
+    context, _ = _contexts(_tokens(*u), *triple)
+    off_1 = np.linalg.norm(context[0] - (u_b - u_c))
+    off_2 = np.linalg.norm(context[1] - u_b)
+    return max(off_1, off_2) / np.linalg.norm(u_b)
+
+
+def _triple_mistakes(u, triple):
+    """u: (4, d); triple: three (d, d) matrices."""
+    context, weights = _contexts(_tokens(*u), *triple)
+    size = np.linalg.norm(u[0])
+
+    def near(output, *shares):
+        off = np.linalg.norm(output - np.array(shares) @ u)
+        return Seen(off <= CLOSE * size)
+
+    def works(other):
+        return _miss(u, other) <= CLOSE
+
+    c_1, c_2, _ = context
+    exchanged = near(c_1, 0, 1, 0, 0).fits and near(c_2, 0, 1, -1, 0).fits
+    return {
+        **_repairs(triple, size, works),
+        "all scores are equal, so every token gets 1/3": Seen(np.allclose(weights, 1 / 3)),
+        "the two outputs are exchanged": Seen(exchanged),
+        "query 2 scores x_1 and x_3 alike (both hold u_b), and c_2 is their middle": (
+            near(c_2, 0, 1, -0.5, 0)
+        ),
+        "token 2 looks at x_1, but V lets u_d through with u_b": near(c_2, 0, 1, 0, 1),
+        "token 2 looks at itself, and V sends u_a to zero": near(c_2, 0, 0, 0, 0),
+        "c_1 has lost its u_c: V keeps nothing of x_3 but u_b": near(c_1, 0, 1, 0, 0),
+        "the sign of u_c in c_1 is turned round": near(c_1, 0, 1, 1, 0),
+    }
+
+
+def _repairs(triple, size, works):
+    """{sentence: whether this simple repair makes the triple right}, the simplest first.
+
+    size: the length of the u's. works: whether another triple would be right.
+    """
+    K, Q, V = triple
+    repairs = {
+        "right directions, but the scores differ by too little: their gap must grow with the "
+        "length of the u's, and 400 times Q is enough here": (K, 400 * Q, V),
+        "V is |v|^2 times too large, for (u v^T) v = u |v|^2": (K, Q, V / size**2),
+        "V is |v| times too large; |v|^2 is the length times itself": (K, Q, V / size),
+        "V hands over half of what it should": (K, Q, 2 * V),
+        "right directions, but neither V nor the gap of the scores has the right size": (
+            (K, 400 * Q, V / size**2)
+        ),
+    }
+    table = {}
+    readings = _orders_that_work(triple, works)[:1] + _transposes_that_work(triple, works)[:1]
+    if readings:
+        table[f"it works {' or '.join(readings)}"] = Seen(True)
+    for sentence, repaired in repairs.items():
+        table[sentence] = Seen(works(repaired))
+    return table
+
+
+def _orders_that_work(triple, works):
+    """In which other orders the three matrices would be right, as clauses."""
+    clauses = []
+    for names in ("QKV", "KVQ", "VQK", "QVK", "VKQ"):
+        given = dict(zip(names, triple, strict=True))
+        if works([given[name] for name in MATRICES]):
+            order = ", ".join(names)
+            clauses.append(f"if read as ({order}), where (K, Q, V) is asked for")
+    return clauses
+
+
+def _transposes_that_work(triple, works):
+    """Which of the three matrices would be right if transposed, as clauses."""
+    clauses = []
+    for turned in ("K", "Q", "V", "KQ", "KV", "QV", "KQV"):
+        given = zip(MATRICES, triple, strict=True)
+        if works([part.T if name in turned else part for name, part in given]):
+            names = " and ".join(turned)
+            clauses.append(f"after transposing {names} (k = Kx, so a matrix meets a column x)")
+    return clauses
+
+
+def errors_are_exact(rng, error_2, error_1):
+    """5.4: two chains from the length of the difference to a form that can be read off."""
+    import sympy as sp
+
+    beta = sp.Symbol("beta", positive=True)
+    E = sp.exp(beta**2)
+    near, far = E / (E + 2), 1 / (E + 2)
+    starts = (
+        beta * sp.sqrt((near + far - 1) ** 2 + far**2),
+        beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
+    )
+    for chain, start, name in zip((error_2, error_1), starts, ("error_2", "error_1"), strict=True):
+        end = judge_chain(
+            chain, start=start, goal=start, symbols=(beta,), steps=1, name=f"`{name}`"
+        )
+        if end.count(sp.exp) > 2:
+            raise NotYet(
+                f"every step of `{name}` holds, but its last line can still be simplified."
+            )
+    return "both chains hold, from the length of the difference to its closed form."
+
+
+def routing_works(rng, routing_projections):
+    """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
+    settings = []
+    for size, d, m in ((10, 9, 3), (10, 5, 2), (20, 4, 1)):
+        basis = frame(rng, 3 + m, d)
+        settings.append((*size * basis[:3], basis[3:].T))
+    trials = Trials(_routing_mistakes)
+    worst = 0.0
+    for (*addresses, content), answer in asked(rng, routing_projections, settings):
+        d, m = content.shape
+        triple = _read_triple(answer, d)
+        size = np.linalg.norm(addresses[0])
+        for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
+            carried = scale * rng.normal(size=(2, m)) @ content.T
+            context, weights = _contexts(_carriers(addresses, carried), *triple)
+            _judge_finite(context)
+            error = _lost(addresses, carried, triple)
+            fact = _routing_fact(context, carried, weights, scale / size)
+            trials.judge(error <= CLOSE, True, fact, addresses, carried, triple)
+            worst = max(worst, error)
+    return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
+
+
+def _carriers(addresses, carried):
+    """x_1 = u_d + y, x_2 = u_a, x_3 = u_c + z, from (u_a, u_c, u_d) and (y, z)."""
+    u_a, u_c, u_d = addresses
+    y, z = carried
+    return np.array([u_d + y, u_a, u_c + z])
+
+
+def _lost(addresses, carried, triple):
+    """The larger distance of c_2 from y and of c_1 from z, in units of the longest vector."""
+    context, _ = _contexts(_carriers(addresses, carried), *triple)
+    vectors = np.vstack([addresses, carried])
+    longest = np.linalg.norm(vectors, axis=1).max()
+    off = np.linalg.norm(context[[1, 0]] - carried, axis=1)
+    return off.max() / longest
+
+
+def _routing_fact(context, carried, weights, relative):
+    off_2, off_1 = np.linalg.norm(context[[1, 0]] - carried, axis=1)
+    return (
+        f"with contents {relative:.3g} times as long as the u's c_2 is {off_2:.3g} away from what "
+        f"x_1 carries, c_1 {off_1:.3g} from x_3's; the weights of query 1 are {_row(weights[0])}, "
+        f"of query 2 {_row(weights[1])}"
+    )
+
+
+def _routing_mistakes(addresses, carried, triple):
+    """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
+    context, weights = _contexts(_carriers(addresses, carried), *triple)
+    _, empty = _contexts(_carriers(addresses, 0 * carried), *triple)
+
+    def works(other):
+        return _lost(addresses, carried, other) <= CLOSE
+
+    c_1, c_2, _ = context
+    y, z = carried
+    routed = min(weights[0, 2], weights[1, 0]) > 0.99
+    routed_when_empty = min(empty[0, 2], empty[1, 0]) > 0.99
+    swapped = np.linalg.norm(c_2 - z) + np.linalg.norm(c_1 - y) < 1e-6
+    let_through = np.linalg.norm(np.array(addresses[1:]) @ triple[2].T) > 1e-6
+    size = np.linalg.norm(addresses[0])
+    return {
+        **_repairs(triple, size, works),
+        "all scores are equal, so every output is the same mixture": Seen(
+            np.allclose(weights, 1 / 3)
+        ),
+        "token 2 looks at itself, so c_2 cannot depend on what x_1 carries": Seen(
+            weights[1, 1] > 0.99
+        ),
+        "the two contents are exchanged": Seen(swapped),
+        "token 1 looks at itself and returns its own content, not that of x_3": (
+            Seen(weights[0, 0] > 0.99)
+        ),
+        "the tokens look where they should, but V lets u_c or u_d through": Seen(
+            routed and let_through
+        ),
+        "the tokens look where they should, but V does not hand over all of a content": Seen(
+            routed
+        ),
+        "without contents the tokens look where they should, but contents leak into the scores": (
+            Seen(routed_when_empty)
+        ),
+    }
+
+
+QUESTIONS = (
+    Question(
+        id="5.1",
+        title="Three tokens, no projections",
+        minutes=8,
+        parts=(Part("code", 2, ("limit_of_c2",), limit_is_reached),),
+        covers=("000 e.i", "001 e.i", "004 e.i"),
+        hints=(
+            "Write down the three scores of x_2. Which inner products of the u's are not zero?",
+            "The scores are multiples of the squared length, which is large: what does softmax do?",
+            "Adding a vector to x_2 changes its query, its key and its value at once.",
+        ),
+    ),
+    Question(
+        id="5.2",
+        title="Why not u_b",
+        minutes=7,
+        parts=(Part("written", 2),),
+        covers=("000 e.i", "001 e.i", "004 e.i"),
+        hints=(
+            "There are two separate obstacles: where x_2 looks, and what looking can return.",
+            "Whatever the weights, the output is a mixture. Which coefficients of u_b, u_c and u_d "
+            "does a mixture of x_1, x_2 and x_3 have?",
+        ),
+    ),
+    Question(
+        id="5.3",
+        title="Three matrices",
+        minutes=15,
+        parts=(Part("code", 3, ("projections",), triple_is_right),),
+        covers=("000 e.ii", "001 e.ii"),
+        hints=(
+            "(x y^T) z = x (y . z): an outer product asks how much of y there is, and answers with x.",
+            "Choose V first, so that two of the values are exactly the two outputs wanted.",
+            "Then decide which token each query should find, and what only that token's key has.",
+            "Divide by the squared length where an outer product would otherwise blow a vector up.",
+        ),
+    ),
+    Question(
+        id="5.4",
+        title="How exact",
+        minutes=8,
+        parts=(Part("derive", 1, ("error_2", "error_1"), errors_are_exact),),
+        covers=("000 e.ii",),
+        hints=(
+            "Put each bracket under the root over the common denominator first.",
+            "The large terms cancel in every bracket. What is left is a small whole number.",
+        ),
+    ),
+    Question(
+        id="5.5",
+        title="Contents nobody knows",
+        minutes=7,
+        parts=(Part("code", 1, ("routing_projections",), routing_works),),
+        hints=(
+            "Scores must not depend on the contents: which part of a token may K and Q look at?",
+            "V must keep every content and drop every address: 2.1 built such a matrix.",
+        ),
+    ),
+)

@@ -1,0 +1,345 @@
+"""Questions 3.1-3.5, one query and noisy keys. Judges measure, they hold no answer."""
+
+import math
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Trials
+from attn_course.frames import (
+    error_of_average,
+    frame,
+    frames,
+    keys_of_lengths,
+    noise_for,
+    noisy_keys,
+    spread_lengths,
+    weights_of,
+)
+from attn_course.questions.average_of_two import judge_averages
+from attn_course.reading import number
+from attn_course.register import Part, Question
+from attn_course.verdict import NotAttempted, NotYet
+from attn_utils.kernels import softmax
+
+NUM_DRAWS = 4_000
+ROBUST = 0.04  # L1 error of the weights that noise may leave in 95% of the draws
+LETTERS = tuple("ABCDEF")
+
+
+def query_is_robust(rng, robust_query):
+    """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
+    worst = 0.0
+    for (means, a, b), query, _ in judge_averages(rng, robust_query, frames(rng)):
+        keys = noisy_keys(rng, means, 200, noise_for(query))
+        errors = error_of_average(weights_of(keys, query), a, b)
+        error = np.quantile(errors, 0.95)
+        if not error <= ROBUST:
+            raise NotYet(
+                f"right on the means, but noise that moves a score by 0.001 changes the weights by "
+                f"{error:.2g} in total (n = {len(means)})."
+            )
+        worst = max(worst, error)
+    return (
+        f"over 18 sets of means, 95% of noisy draws had their weights within {worst:.3f} in total."
+    )
+
+
+def _symbols():
+    import sympy as sp
+
+    t = sp.Symbol("t", positive=True)
+    epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+    n, i = sp.symbols("n i", integer=True, positive=True)
+    return t, n, epsilon, q_a, q_b, q_i, w, i
+
+
+def weight_given_length(rng, weight_of_a, log_odds):
+    """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
+    import sympy as sp
+
+    t, n, epsilon, q_a, q_b, q_i, w, i = symbols = _symbols()
+    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
+    weight = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+    drawn = weight.subs({q_a: t, q_b: t, q_i: 0}).doit()
+    pinned = {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (drawn, drawn)}
+    common = {"symbols": symbols, "where": pinned, "only": (t, n, epsilon), "steps": 2}
+    judge_chain(weight_of_a, start=weight, goal=drawn, name="`weight_of_a`", **common)
+    odds = {"start": sp.log(w / (1 - w)), "goal": sp.log(drawn / (1 - drawn))}
+    line = judge_chain(log_odds, **odds, name="`log_odds`", **common)
+    moving = sp.expand_mul(line).as_independent(epsilon, as_Add=True)[1]
+    if (moving / epsilon).has(epsilon):
+        raise NotYet(
+            "the last line of `log_odds` is right, but epsilon is still inside a function: write "
+            "it as a straight line, a number times epsilon plus what does not depend on it."
+        )
+    return "both chains hold, and the log-odds are a straight line in the length of the key."
+
+
+def cdf_is_exact(rng, weight_cdf):
+    """3.3: within 0.005 of the chance found by following the weight as the key grows."""
+    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.4, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
+    settings += [(0.7, 0.5, 3), (0.2, 20.0, 1000), (0.6, 1000.0, 50)]
+    for _ in range(8):
+        w = float(rng.uniform(0.02, 0.98))
+        t = float(rng.uniform(0.3, 12))
+        settings.append((w, t, int(rng.integers(2, 60))))
+    trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
+    for (w, t, n), answer in asked(rng, weight_cdf, settings):
+        call = f"weight_cdf({w:.3g}, {t:.3g}, {n})"
+        found = number(answer, call)
+        right = _chance(w, t, n)
+        fact = f"{call} is {found:.4g}, the measured chance {right:.4g}"
+        if not 0 <= found <= 1:
+            raise NotYet(f"a probability lies between 0 and 1, but {fact}.")
+        trials.add(found, right, fact, w, t, n)
+    trials.settle()
+    return f"right to 0.005 in {len(trials)} settings, t up to 1000 and up to 1000 keys."
+
+
+def _chance(w, t, n, variance=0.5):
+    """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
+    scores = np.zeros(n)
+    scores[1] = t
+    shortest = -200.0
+    longest = 200.0
+    for _ in range(60):
+        length = (shortest + longest) / 2
+        scores[0] = t * length
+        if softmax(scores)[0] < w:
+            shortest = length
+        else:
+            longest = length
+    return math.erfc((1 - longest) / math.sqrt(2 * variance)) / 2
+
+
+def _chance_mistakes(w, t, n):
+    return {
+        "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
+        "only k_a is random; this treats k_b as random too": _chance(w, t, n, variance=1),
+        "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
+        "one half is a variance; its root is taken twice": _chance(w, t, n, variance=0.5**0.5),
+        "the other keys are left out": _chance(w, t, 2),
+        "this is w itself": w,
+    }
+
+
+def behaviour_is_seen(rng, behaviour, robust_query):
+    """3.4: the letter that describes draws made with the student's own query of 3.1."""
+    chosen = behaviour.value()
+    if isinstance(chosen, str):
+        chosen = chosen.strip().upper()
+    if not isinstance(chosen, str) or chosen not in LETTERS:
+        raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
+
+    settings = list(frames(rng, sizes=((8, 12), (5, 7), (3, 4)), repeats=1))
+    (means, a, b), query, _ = _settled(rng, robust_query, settings)[0]
+    lengths = np.ones((NUM_DRAWS, len(means)))
+    lengths[:, a] = spread_lengths(NUM_DRAWS, 1, variance=0.5)[:, 0]
+    keys = keys_of_lengths(rng, means, lengths, noise_for(query))
+    weights = weights_of(keys, query)
+
+    shares = _shares(weights, a, b)
+    fact = (
+        f"over {NUM_DRAWS:,} draws with your own query the output was near v_a in "
+        f"{shares['near v_a']:.0%}, near v_b in {shares['near v_b']:.0%}, near the average in "
+        f"{shares['average']:.0%}."
+    )
+    if chosen not in _fitting(shares):
+        reasons = _why_not_seen(means, a, b, query, weights)
+        raise NotYet(f"{reasons[chosen]}; {fact}")
+    return fact
+
+
+def _settled(rng, robust_query, settings):
+    try:
+        return judge_averages(rng, robust_query, settings)
+    except NotAttempted:
+        raise NotYet("answer 3.1 first: the behaviour is that of your own query.") from None
+    except NotYet as error:
+        raise NotYet(f"settle 3.1 first, the behaviour is that of its query: {error}") from None
+
+
+def _shares(weights, a, b):
+    """In which share of the draws the output is near something. weights: (draws, n)."""
+    near_middle = np.abs(weights[:, a] - 0.5) < 0.1
+    near_average = error_of_average(weights, a, b) < 0.1
+    return {
+        "near v_a": np.mean(weights[:, a] > 0.9),
+        "near v_b": np.mean(weights[:, b] > 0.9),
+        "average": near_average.mean(),
+        "middle": near_middle.mean(),
+    }
+
+
+def _fitting(shares):
+    """The descriptions that fit the draws; two of them where the draws lie between two."""
+    ends = shares["near v_a"] + shares["near v_b"]
+    fits = {
+        "A": shares["average"] > 0.85,
+        "B": ends > 0.7 * shares["middle"],
+        "C": shares["average"] < 0.95 and ends < 1.5 * shares["middle"],
+    }
+    return [letter for letter, fit in fits.items() if fit]
+
+
+def _why_not_seen(means, a, b, query, weights):
+    """{letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
+
+    def weight(length):
+        keys = means.copy()
+        keys[a] *= length
+        return weights_of(keys, query)[a]
+
+    together = weights[:, a] + weights[:, b]
+    rest = max(0.0, 1 - together.min())
+    return {
+        "A": f"a key half as long as its mean gets weight {weight(0.5):.2g}, not one half",
+        "B": f"nothing jumps, a key half as long as its mean still gets {weight(0.5):.2g}",
+        "C": "the draws are not spread like this",
+        "D": f"the values other than v_a and v_b never had more than {rest:.2%} together",
+        "E": f"a key of length 2 gets weight {weight(2):.4f}, one of length 4 gets {weight(4):.4f}, "
+        "and no weight passes 1",
+        "F": "k_a is shorter than its mean in half of the draws",
+    }
+
+
+def two_scores(rng, score_a, score_b):
+    """3.5: both scores, for keys that are random multiples of their means."""
+    import sympy as sp
+
+    c, d = sp.symbols("c d", positive=True)
+    names = "q_a q_b lambda_a lambda_b p_a p_b"
+    q_a, q_b, lambda_a, lambda_b, p_a, p_b = rest = sp.symbols(names, real=True)
+    heights = {q_a: (c, c), q_b: (c, c)}
+    for chain, length, product, height, name in (
+        (score_a, lambda_a, p_a, q_a, "`score_a`"),
+        (score_b, lambda_b, p_b, q_b, "`score_b`"),
+    ):
+        judge_chain(
+            chain,
+            start=product / sp.sqrt(d),
+            goal=(length * height / sp.sqrt(d)).subs(height, c),
+            symbols=(c, d, *rest),
+            where=heights | {product: (length * height, length * height)},
+            only=(c, d, length),
+            steps=1,
+            name=name,
+        )
+    return "both scores follow from the definition; each sees the length of its own key alone."
+
+
+def variance_of_gap(rng, noisy_gap_variance):
+    """3.5: the variance of the difference of the two scores, in the length of both keys."""
+    settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
+    for _ in range(3):
+        beta = float(rng.uniform(0.01, 2))
+        c = float(rng.uniform(1, 90))
+        settings.append((beta, c, int(rng.integers(3, 99))))
+    trials = Trials(_variance_mistakes)
+    for (beta, c, d), answer in asked(rng, noisy_gap_variance, settings):
+        call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
+        found = number(answer, call)
+        right = _gap_variance(rng, beta, c, d)
+        fact = f"{call} is {found:.4g}, the measured variance {right:.4g}"
+        trials.add(found, right, fact, beta, c, d, right)
+    trials.settle()
+    return f"equal to the measured variance in {len(trials)} settings."
+
+
+def _gap_variance(rng, beta, c, d):
+    """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
+    mean_a, mean_b = frame(rng, 2, d)
+    query = c * (mean_a + mean_b)
+    lengths = 1 + math.sqrt(beta) * np.array([-1, 1])
+    scores_a = lengths * (mean_a @ query) / math.sqrt(d)
+    scores_b = lengths * (mean_b @ query) / math.sqrt(d)
+    return np.var(scores_a[:, None] - scores_b)
+
+
+def _variance_mistakes(beta, c, d, right):
+    return {
+        "the division by sqrt(d) is missing": right * d,
+        "the root of d is squared in a variance": right * math.sqrt(d),
+        "both keys are random, not one": right / 2,
+        "both keys are random with variance beta each, their sum is not doubled again": right * 2,
+        "beta is already a variance": right * beta,
+        "beta is a variance and not to be rooted": right / math.sqrt(beta),
+        "the mean of a length drops out of a variance": right * (1 + beta) / beta,
+        "a factor multiplies a variance by its square": right / c,
+        "that is the standard deviation": math.sqrt(right),
+        "that is the mean of the gap; asked is its variance": 0.0,
+        "that is the variance if the query were made of the drawn keys, which it cannot see": (
+            right * (4 + 2 * beta)
+        ),
+    }
+
+
+QUESTIONS = (
+    Question(
+        id="3.1",
+        title="A query that sees only the means",
+        minutes=8,
+        parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
+        covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
+        hints=(
+            "If the noise were exactly zero, which question of 02 would this be?",
+            "A score is linear in its key: by how much does noise of variance nu move it?",
+            "For the written part: compare the noise in a score with the margin, and in the tie with 1.",
+        ),
+    ),
+    Question(
+        id="3.2",
+        title="The weight, given the length",
+        minutes=8,
+        parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
+        covers=("000 c.ii", "001 c.ii", "002 c.ii"),
+        hints=(
+            "Put the scores on the means in first. Which of them does the length of k_a multiply?",
+            "w / (1 - w) is the weight of a against the weight of everything else together.",
+            "The logarithm of a product is a sum; epsilon should end up outside every function.",
+        ),
+    ),
+    Question(
+        id="3.3",
+        title="The law of the weight",
+        minutes=8,
+        parts=(Part("code", 1, ("weight_cdf",), cdf_is_exact),),
+        covers=("000 c.ii", "002 c.ii", "004 c.ii"),
+        hints=(
+            "The weight grows with the length, so 'weight at most w' means 'length at most ...'.",
+            "A straight line in a normal variable is normal: which mean, which variance?",
+            "The normal distribution function is (1 + erf(x / sqrt(2))) / 2. Beware of exp(1000).",
+        ),
+    ),
+    Question(
+        id="3.4",
+        title="What the output does",
+        minutes=8,
+        parts=(
+            Part("code", 1, ("behaviour", "robust_query"), behaviour_is_seen),
+            Part("written", 1),
+        ),
+        covers=("000 c.ii", "001 c.ii", "002 c.ii", "004 c.ii"),
+        hints=(
+            "Take your own query from 3.1. What does it score on k_a when k_a is half as long?",
+            "The score of k_b does not move. How large is the gap, compared with 1?",
+        ),
+    ),
+    Question(
+        id="3.5",
+        title="Every key of random length",
+        minutes=10,
+        parts=(
+            Part("derive", 1, ("score_a", "score_b"), two_scores),
+            Part("code", 1, ("noisy_gap_variance",), variance_of_gap),
+        ),
+        covers=("003 1.3",),
+        hints=(
+            "A key is its length times its mean; what does the query score on the mean?",
+            "The gap is a multiple of a difference of two independent variables.",
+            "What does a constant factor do to a variance?",
+        ),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Questions 0.1-0.3: one worked example of each kind, worth no points. Knows no other notebook."""
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Trials
+from attn_course.reading import number
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+
+
+def _mean_mistakes(values):
+    return {
+        "you returned their sum": values.sum(),
+        "you returned the median": np.median(values),
+    }
+
+
+def mean_of(rng, mean):
+    """0.1: any function that returns the mean of a list of numbers."""
+    lists = [(rng.normal(3, 2, size),) for size in (5, 40, 2, 1)]
+    trials = Trials(_mean_mistakes)
+    for (values,), answer in asked(rng, mean, lists):
+        found = number(answer, "mean(values)")
+        shown = np.round(values[:5], 2).tolist()
+        fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
+        trials.add(found, values.mean(), fact, values)
+    trials.settle()
+    return "it agrees on lists of 1 to 40 numbers."
+
+
+def sum_of_two(rng, chain):
+    """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
+    import sympy as sp
+
+    x = sp.Symbol("x", positive=True)
+    start = 1 / (1 + x) + 1 / (1 - x)
+    end = judge_chain(chain, start=start, goal=start, symbols=(x,), where={x: (0, "9/10")}, steps=2)
+    if isinstance(end, sp.Add):
+        raise NotYet("the last line is still a sum; make it one fraction.")
+    return "the chain starts at the sum, every step holds, and it ends in one fraction."
+
+
+QUESTIONS = (
+    Question(
+        id="0.1",
+        title="A function",
+        minutes=2,
+        parts=(Part("code", 0, ("mean",), mean_of),),
+        hints=(
+            "What do you divide the total by?",
+            "`len(values)` is how many there are.",
+        ),
+    ),
+    Question(
+        id="0.2",
+        title="A derivation",
+        minutes=4,
+        parts=(Part("derive", 0, ("one_fraction",), sum_of_two),),
+        hints=(
+            "Bring both fractions to the same denominator first.",
+            "The product of the two denominators will do; then multiply it out.",
+        ),
+    ),
+    Question(
+        id="0.3",
+        title="An answer in words",
+        minutes=2,
+        parts=(Part("written", 0),),
+        hints=(
+            "A query twice as long: what happens to every score, and to the difference of two of them?",
+            "Which function of those differences are the weights? Where does it go?",
+        ),
+    ),
+)

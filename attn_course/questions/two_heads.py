@@ -1,0 +1,309 @@
+"""Questions 4.1-4.5, two heads whose outputs are averaged. Judges simulate the student's queries."""
+
+import numpy as np
+
+from attn_course.answers import asked
+from attn_course.chains import judge_chain
+from attn_course.explaining import Seen, Trials, round_up
+from attn_course.frames import (
+    error_of_average,
+    factor_needed,
+    frames,
+    judge_finite_scores,
+    keys_of_lengths,
+    noise_for,
+    spread_lengths,
+    weights_of,
+)
+from attn_course.reading import array, vector
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+
+LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
+NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
+ENOUGH = 0.85  # share of draws that must be near: failures only fall like 1/t
+DRAWS = 4000
+
+
+def heads_average(rng, two_head_queries):
+    """4.1: on the means themselves the averaged weights are one half on a and b each."""
+    worst = _judge_on_means(rng, two_head_queries)
+    return f"over 18 sets of means, at most {worst / 2:.2%} of the weight was left elsewhere."
+
+
+def _judge_on_means(rng, queries_of, scaled=False):
+    """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
+    answers = asked(rng, queries_of, frames(rng))
+    pairs = [_pair(answer, means) for (means, _, _), answer in answers]
+    lengths = [np.linalg.norm(pair) for pair in pairs]
+    constant = scaled and np.ptp(lengths) <= 1e-6 * max(lengths)
+    trials = Trials(_mean_mistakes)
+    worst = 0.0
+    for ((means, a, b), _), pair in zip(answers, pairs, strict=True):
+        if scaled:
+            pair = pair / np.sqrt(means.shape[1])
+        error = _error(means, pair, a, b)
+        trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
+        worst = max(worst, error)
+    return worst
+
+
+def _pair(answer, means):
+    """The two queries (2, d) an answer gives for these means (n, d)."""
+    if answer is None:
+        array(answer, "the answer")
+    if not isinstance(answer, list | tuple | np.ndarray) or len(answer) != 2:
+        raise NotYet("two queries are expected, one for each head: return q1, q2.")
+    d = means.shape[1]
+    pair = []
+    for name, query in zip(("q1", "q2"), answer, strict=True):
+        query = vector(query, d, name)
+        judge_finite_scores(means, query, name)
+        pair.append(query)
+    return np.array(pair)
+
+
+def _heads(keys, pair):
+    """The weights of both heads, (2, ..., n)."""
+    return np.array([weights_of(keys, query) for query in pair])
+
+
+def _error(keys, pair, a, b):
+    """The L1 error (...) of the averaged weights over keys (..., n, d)."""
+    averaged = _heads(keys, pair).mean(0)
+    return error_of_average(averaged, a, b)
+
+
+def _factor(means, a, b, pair):
+    """How many times as long both queries must be, or None if it is not a matter of length."""
+
+    def error_at(factor):
+        return _error(means, factor * pair, a, b)
+
+    return factor_needed(error_at, LIMIT)
+
+
+def _mean_mistakes(means, a, b, pair, constant):
+    """constant: whether the queries are as long in every space, though scores are divided by sqrt(d)."""
+    factor = _factor(means, a, b, pair)
+    on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
+    ties = np.abs(on - 0.5).max(1) < 0.05
+    away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
+    return {
+        "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
+        "every space": Seen(factor and constant),
+        "right directions, but too short": Seen(factor),
+        "both heads turn away from a and b": Seen(away.all()),
+        "one head turns away from the value that is missing": Seen(away.any()),
+        "both heads have the same target, so the other value never enters": (
+            Seen(on.mean(0).max() > 0.95)
+        ),
+        "one head averages and the other copies, which gives three quarters and a quarter": (
+            Seen(ties.any() and on.max() > 0.95)
+        ),
+        "one head averages, but the other one spreads its weight over everything": Seen(ties.any()),
+        "one head does its part, but the other spreads its weight over everything": (
+            Seen(on.sum(1).min() < 0.95)
+        ),
+        "the two heads do not make up for each other": Seen(True),
+    }
+
+
+def _mean_fact(means, a, b, pair, constant):
+    on = _heads(means, pair)[:, [a, b]]
+    left = 1 - on.mean(0).sum()
+    factor = _factor(means, a, b, pair)
+    if factor:
+        n, d = means.shape
+        return (
+            f"{round_up(100 * left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, where "
+            f"1% is allowed; multiply both queries by at least {round_up(factor)}"
+        )
+    (a1, b1), (a2, b2) = on
+    return (
+        f"head 1 gives v_a {a1:.2f}, v_b {b1:.2f} and head 2 gives v_a {a2:.2f}, v_b {b2:.2f} "
+        f"(n = {len(means)})"
+    )
+
+
+def heads_survive(rng, two_head_queries):
+    """4.2: near the average in most draws in which only the length of k_a varies (and is positive)."""
+    _judge_on_means(rng, two_head_queries)
+    settings = frames(rng, sizes=((10, 14), (4, 6)), repeats=1)
+    shares = []
+    for (means, a, b), answer in asked(rng, two_head_queries, settings):
+        pair = _pair(answer, means)
+        lengths = np.ones((DRAWS, len(means)))
+        lengths[:, a] = spread_lengths(DRAWS, 1, variance=0.5)[:, 0]
+        keys = keys_of_lengths(rng, means, lengths, noise_for(*pair))
+        keys = keys[keys[:, a] @ means[a] > 0]
+        share = _share_near(keys, pair, a, b)
+        if not share >= ENOUGH:
+            raise NotYet(_why_not_robust(keys, pair, a, b))
+        shares.append(share)
+    many, few = shares
+    return (
+        f"the output was near the average in {few:.1%} of the draws with 4 keys and in "
+        f"{many:.1%} with 10."
+    )
+
+
+def _share_near(keys, pair, a, b):
+    """In which share of the draws the averaged weights are near one half each."""
+    return (_error(keys, pair, a, b) < NEAR).mean()
+
+
+def _why_not_robust(keys, pair, a, b):
+    """What keeps the output from the average. keys: (draws, n, d); pair: (2, d)."""
+    share = _share_near(keys, pair, a, b)
+    larger = _share_near(keys, 10 * pair, a, b)
+    setting = f"with {keys.shape[1]} keys, over {len(keys):,} draws,"
+    if larger >= ENOUGH:
+        return (
+            f"right idea, but {setting} only {share:.0%} were near the average. Failures fall like "
+            f"one over the length of the queries: ten times as long gives {larger:.0%}."
+        )
+    on_a = _heads(keys, pair)[:, :, a]  # (head, draws)
+    if _parallel(*pair):
+        low = (on_a.mean(0) < 0.1).mean()
+        high = (on_a.mean(0) > 0.9).mean()
+        return (
+            f"both heads got the same query, so both follow the same noise: {setting} the weight on "
+            f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
+        )
+    spread = on_a.std(1)
+    return (
+        f"right on the means, but {setting} only {share:.0%} were near the average. Head "
+        f"{spread.argmax() + 1} is the restless one: its weight on v_a has standard deviation "
+        f"{spread.max():.2f}."
+    )
+
+
+def _parallel(first, second):
+    """Whether two queries are the same up to their length."""
+    first = first / np.linalg.norm(first)
+    second = second / np.linalg.norm(second)
+    return first @ second > 1 - 1e-9
+
+
+def scaled_heads_survive(rng, scaled_two_head_queries):
+    """4.4: scores divided by sqrt(d), and every key has a random length of variance one quarter.
+
+    The size of the queries is judged on the means alone. Whether the directions survive the noise is
+    asked at the student's size and at ten times that, as failures fall with the size.
+    """
+    _judge_on_means(rng, scaled_two_head_queries, scaled=True)
+    settings = frames(rng, sizes=((20, 24), (4, 6)), repeats=1)
+    told = []
+    for (means, a, b), answer in asked(rng, scaled_two_head_queries, settings):
+        n, d = means.shape
+        pair = _pair(answer, means) / np.sqrt(d)
+        lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
+        lengths = lengths[(lengths[:, [a, b]] > 0).all(1)]
+        keys = keys_of_lengths(rng, means, lengths, 0)
+        own = _share_near(keys, pair, a, b)
+        larger = _share_near(keys, 10 * pair, a, b)
+        if not max(own, larger) >= ENOUGH:
+            raise NotYet(_why_not_routed(keys, lengths, pair, a, b))
+        told.append(f"{own:.0%} with {n} keys ({larger:.0%})")
+    return (
+        f"near the average in {', '.join(told)} of the draws; in brackets for queries ten times as "
+        "long."
+    )
+
+
+def _why_not_routed(keys, lengths, pair, a, b):
+    """keys: (draws, n, d); lengths: (draws, n); pair: (2, d)."""
+    n = keys.shape[1]
+    share = _share_near(keys, pair, a, b)
+    fact = f"with {n} keys only {share:.0%} of {len(keys):,} draws were near the average"
+    weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
+    strayed = np.delete(weights, [a, b], axis=1).sum(1) > NEAR
+    flipped = (np.delete(lengths, [a, b], axis=1) < 0).any(1)
+    if strayed.any() and flipped[strayed].mean() > 0.9:
+        return (
+            f"{fact}: in {(strayed & flipped).mean():.0%} a key other than a and b had changed its "
+            "sign, and a query that pushes such a key down lifts it up then."
+        )
+    if _parallel(*pair):
+        return f"both heads got the same query, a tie that two random lengths break: {fact}."
+    return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
+
+
+def variance_falls(rng, ratio):
+    """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
+    import sympy as sp
+
+    n = sp.Symbol("n", integer=True, positive=True)
+    beta = sp.Symbol("beta", positive=True)
+    P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
+    one_head = sp.Rational(1, 4) * 2
+    two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1)
+    start = two_heads / one_head
+    end = judge_chain(ratio, start=start, goal=start, symbols=(n, beta), steps=2, name="`ratio`")
+    if end.count(sp.erf) + end.count(sp.erfc) > 2:
+        raise NotYet("every step holds, but the last line can still be simplified.")
+    value = float(end.subs({n: 2, beta: sp.Rational(1, 2)}))
+    return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
+
+
+QUESTIONS = (
+    Question(
+        id="4.1",
+        title="Two queries",
+        minutes=6,
+        parts=(Part("code", 1, ("two_head_queries",), heads_average),),
+        covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
+        hints=(
+            "The output is an average already. What is the least each head has to do?",
+            "Averaging the outputs of two heads averages their weights: which two lists of weights "
+            "have the average you want?",
+            "More than one pair is right here. The next question is choosier.",
+        ),
+    ),
+    Question(
+        id="4.2",
+        title="Two queries that survive",
+        minutes=8,
+        parts=(Part("code", 1, ("two_head_queries",), heads_survive),),
+        covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
+        hints=(
+            "In which of your heads does the score of k_a matter, and how close is its rival?",
+            "A tie is decided by the smallest change of a score. A clear lead is not.",
+            "If the idea is right, failures fall only like one over the length of the queries.",
+        ),
+    ),
+    Question(
+        id="4.3",
+        title="What the output looks like",
+        minutes=6,
+        parts=(Part("written", 1),),
+        covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
+        hints=(
+            "Take one head at a time: which of the two ever notices the length of $k_a$?",
+            "What does that head do when the length is near 1, when it is near 0, and when it is below 0?",
+        ),
+    ),
+    Question(
+        id="4.4",
+        title="Every key of random length",
+        minutes=8,
+        parts=(Part("code", 1, ("scaled_two_head_queries",), scaled_heads_survive),),
+        covers=("003 1.4",),
+        hints=(
+            "The lengths are not an argument. Which vectors may the queries be made of?",
+            "A score is divided by sqrt(d): how long must a query be for the score to stay the same?",
+            "Other keys may change their sign. Does any of your scores depend on them?",
+        ),
+    ),
+    Question(
+        id="4.5",
+        title="How far the variance falls",
+        minutes=8,
+        parts=(Part("derive", 1, ("ratio",), variance_falls),),
+        hints=(
+            "P (1 - P)^2 + (1 - P) P^2 has a common factor.",
+            "Write P and 1 - P with erf and multiply: a sum times a difference.",
+        ),
+    ),
+)
