@@ -1,29 +1,18 @@
-"""Chains of symbolic steps, each one checked against the one before; knows nothing of questions.
+"""Chains of symbolic steps: read, compared line by line, shown. Knows no question and no expected value.
 
 A step is `(expression, reason)`; with a relation other than "=" in front it is an inequality,
-`("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`. Steps are first compared
-at random points in high precision, which finds a point where a wrong step fails; then SymPy tries to
-prove those that agree.
+`("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
 """
 
-import functools
-import random
 from dataclasses import dataclass, field
 
-POINTS = 40  # random points per step
-DIGITS = 30  # significant digits at each point
-MOST = 1_000  # terms of a sum that is written out
-HUGE = 10_000  # binary digits that the argument of a function may have before its point
-_FUNCTIONS = "exp sin cos tan sinh cosh tanh coth sech erf erfc gamma factorial binomial".split()
-_COMPARE = {
-    "=": lambda gap, size: abs(gap) <= size,
-    "<=": lambda gap, size: gap <= size,
-    ">=": lambda gap, size: gap >= -size,
-    "<": lambda gap, size: gap < -size,
-    ">": lambda gap, size: gap > size,
-}
+from attn_course import trees
+from attn_course.relations import is_limit, latex_of, limit_of, read_relation
+from attn_course.trees import Unreadable
+from attn_course.verdict import NotAttempted, NotYet
+
 _ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
-_LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
+_REASON = 300  # letters of a reason that travel
 
 
 @dataclass(frozen=True)
@@ -37,20 +26,14 @@ class Step:
 
 @dataclass
 class Derivation:
-    """A checked chain: `fault` is a sentence on the first step that does not follow, or None."""
+    """A compared chain: `fault` is a sentence on the line `at` that does not follow, or None."""
 
     steps: list[Step]
     where: dict = field(default_factory=dict)
     fault: str | None = None
-    proved: int = 0
-
-    def __post_init__(self):
-        for k in range(1, len(self.steps)):
-            holds, detail = compare(self.steps[k - 1].expression, self.steps[k], self.where)
-            if not holds:
-                self.fault = f"step {k} does not follow from the line before: {detail}."
-                return
-            self.proved += detail == "proved"
+    at: int | None = None
+    found: list[str] = field(default_factory=list)  # how each step was found to hold
+    readable: bool = True
 
     @property
     def start(self):
@@ -60,46 +43,45 @@ class Derivation:
     def end(self):
         return self.steps[-1].expression
 
-    def summary(self):
+    def summary(self) -> str:
         """One sentence on the whole chain."""
         if self.fault:
             return self.fault
-        count = len(self.steps) - 1
-        if count < 1:
+        if len(self.steps) < 2:
             return "the chain has no steps yet."
-        sampled = count - self.proved
-        parts = [f"{self.proved} proved by SymPy"] if self.proved else []
-        parts += [f"{sampled} agreed at {POINTS} random points to {DIGITS} digits"] * bool(sampled)
+        ways = {way: self.found.count(way) for way in self.found}
+        parts = [f"{count} {way}" for way, count in ways.items()]
         return f"every step holds ({', '.join(parts)})."
 
     def __repr__(self):
-        lines = [f"  {step.relation:>2} {step.expression}   [{step.reason}]" for step in self.steps]
-        first = ["   " + line.lstrip(" =") for line in lines[:1]]
-        return "\n".join([*first, *lines[1:], self.summary()])
-
-    def _repr_markdown_(self):
-        import sympy as sp
-
         lines = []
         for k, step in enumerate(self.steps):
-            relation = "" if k == 0 else _relation_latex(step.relation)
-            reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
-            lines.append(rf"{relation} &\;{sp.latex(step.expression)} && \text{{{reason}}}")
-        if not lines:
+            mark = "✘" if k == self.at else " "
+            relation = step.relation if k else ""
+            lines.append(f"{mark} {relation:>2} {step.expression}   [{step.reason}]")
+        return "\n".join([*lines, self.summary()])
+
+    def _repr_markdown_(self):
+        if not self.steps:
             return self.summary()
-        body = " \\\\\n".join(lines)
+        body = " \\\\\n".join(self._latex_line(k) for k in range(len(self.steps)))
         return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary()}"
 
+    def _latex_line(self, k):
+        import sympy as sp
 
-def _relation_latex(relation):
-    if "->" not in relation:
-        return _LATEX[relation]
-    name, _, target = (part.strip() for part in relation.partition("->"))
-    return rf"\xrightarrow{{{name}\to {target.replace('oo', chr(92) + 'infty')}}}"
+        step = self.steps[k]
+        relation = latex_of(step.relation) if k else ""
+        shown = sp.latex(step.expression)
+        reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
+        if k == self.at:
+            shown = rf"\boxed{{{shown}}}"
+            reason = rf"{reason} \quad \times\ \text{{does not follow}}"
+        return rf"{relation} &\;{shown} && \text{{{reason}}}"
 
 
-def derive(*steps, where=None):
-    """Check a chain of steps and return it, ready to be shown.
+def derive(*steps, where=None) -> Derivation:
+    """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
     where: symbol -> (low, high), the range a symbol is drawn from; the ends may use other symbols.
@@ -110,204 +92,127 @@ def derive(*steps, where=None):
             chain.append(_read(step))
         except Exception as error:
             fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
-            return Derivation(chain[:1], dict(where or {}), fault)
-    return Derivation(chain, dict(where or {}))
+            return Derivation(chain, dict(where or {}), fault, readable=False)
+    made = Derivation(chain, dict(where or {}))
+    look_at(made)
+    return made
 
 
 def _read(step):
     import sympy as sp
 
     if not isinstance(step, tuple | list) or len(step) not in (2, 3):
-        raise ValueError("write it as (expression, reason) or (relation, expression, reason)")
+        raise Unreadable("write it as (expression, reason) or (relation, expression, reason)")
     relation, expression, reason = step if len(step) == 3 else ("=", *step)
-    relation = str(relation).strip()
-    if relation not in _COMPARE and "->" not in relation:
-        raise ValueError(f'"{relation}" is not a relation; use =, <=, >=, <, > or "t -> oo"')
-    expression = sp.sympify(expression)
-    if not isinstance(expression, sp.Expr):
-        raise ValueError(f"{expression} is not an expression of numbers and symbols")
-    return Step(expression, str(reason), relation)
-
-
-def compare(before, step, where=None, prove=True):
-    """Does `step` follow from `before`? (True, "proved" or "sampled") or (False, why not)."""
-    if "->" in step.relation:
-        return _compare_limit(before, step, where or {}, prove)
-    left_of, right_of = evaluator(before), evaluator(step.expression)
-    draw = sampler(before.free_symbols | step.expression.free_symbols, where or {})
-    for _ in range(POINTS):
-        point = draw()
-        left, right = left_of(point), right_of(point)
-        if left is None or right is None:
-            return False, f"at {_show(point)} one side has no finite real value"
-        size = 10.0 ** (3 - DIGITS) * max(1, abs(left), abs(right))
-        if not _COMPARE[step.relation](left - right, size):
-            return (
-                False,
-                f"at {_show(point)} it says {_short(left)} {step.relation} {_short(right)}",
-            )
-    return True, "proved" if prove and _prove(before, step) else "sampled"
-
-
-def _prove(before, step):
-    """Whether SymPy shows the difference to be zero, or of the right sign, without sampling."""
-    import sympy as sp
-
-    gap = sp.simplify(sp.expand(before - step.expression))
-    if step.relation == "=":
-        return gap == 0 or sp.expand(sp.numer(sp.together(gap))) == 0
-    sign = gap.is_nonpositive if "<" in step.relation else gap.is_nonnegative
-    return bool(sign) and step.relation in ("<=", ">=")
-
-
-def _compare_limit(before, step, where, prove):
-    import sympy as sp
-
-    name, _, target = (part.strip() for part in step.relation.partition("->"))
-    symbol = next((s for s in before.free_symbols if s.name == name), None)
-    if symbol is None:
-        return False, f"{name} does not occur in it"
-    target = sp.sympify(target)
-    others = {s: ends for s, ends in where.items() if s != symbol}
-    draw = sampler((before.free_symbols | step.expression.free_symbols) - {symbol}, others)
-    left_of, right_of = evaluator(before), evaluator(step.expression)
-    for _ in range(5):
-        point = draw()
-        end = right_of(point)
-        near = [left_of({**point, symbol: _approach(target, k)}) for k in (1, 2, 3, 4)]
-        if end is None or None in near or not _closes_in([abs(x - end) for x in near], abs(end)):
-            return False, f"near {name} = {target} at {_show(point)} it is {_short(near[-1])}"
-    return True, "proved" if prove and _limit_is(before, symbol, target, step) else "sampled"
-
-
-def _closes_in(gaps, size):
-    return gaps[-1] <= gaps[0] and gaps[-1] < 1e-2 * max(1, size)
-
-
-def _limit_is(before, symbol, target, step):
-    import sympy as sp
-
+    if isinstance(expression, str):
+        raise Unreadable("the expression stands in quotation marks; write it without them")
     try:
-        return sp.simplify(sp.limit(before, symbol, target) - step.expression) == 0
-    except NotImplementedError:  # SymPy's word for a limit it cannot find
-        return False
+        found = sp.sympify(expression, strict=True)
+    except sp.SympifyError:
+        raise Unreadable(f"a {type(expression).__name__} is not an expression") from None
+    if not isinstance(found, sp.Expr):
+        raise Unreadable("it is not an expression of numbers and symbols")
+    trees.read(trees.write(found))
+    return Step(found, str(reason), read_relation(relation))
 
 
-def _approach(target, k):
-    import mpmath
+def look_at(chain: Derivation) -> None:
+    """Compare line by line and note in the chain what was found, down to the first fault."""
+    from attn_course.compare_lines import HOLDS, compare
+    from attn_course.limits import compare_limit
+
+    lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
+    try:
+        domain = domain_of(_all_symbols(chain), chain.where)
+    except Unreadable as error:
+        chain.fault = f"`where` cannot be read: {error}."
+        return
+    for k, step in enumerate(chain.steps[1:], 1):
+        if is_limit(step.relation):
+            outcome = compare_limit(lines[k - 1], *limit_of(step.relation), lines[k], domain)
+        else:
+            outcome = compare(lines[k - 1], step.relation, lines[k], domain)
+        if outcome.state != HOLDS:
+            chain.fault = outcome.sentence(f"step {k}")
+            chain.at = k
+            return
+        chain.found.append(outcome.detail)
+
+
+def _all_symbols(chain):
+    """Every symbol of the chain, in the order in which they appear."""
+    found = {}
+    for step in chain.steps:
+        for symbol in sorted(step.expression.atoms(_symbol_class()), key=str):
+            found.setdefault(symbol.name, symbol)
+    return list(found.values())
+
+
+def _symbol_class():
     import sympy as sp
 
-    if target.is_infinite:
-        return mpmath.mpf(10) ** k * (1 if target == sp.oo else -1)
-    return mpmath.mpf(float(target)) + mpmath.mpf(10) ** (-2 * k)
+    return sp.Symbol
 
 
-def sampler(symbols, where):
-    """A function that draws points: symbol -> number, each inside its range, integers whole."""
-    import mpmath
+def domain_of(symbols, where):
+    """The Domain in which SymPy's assumptions and `where` put the symbols."""
+    from attn_course.compare_lines import Domain
+
+    ranges = {symbol.name: _assumed(symbol) for symbol in symbols}
+    pins = {}
+    for symbol, ends in where.items():
+        low, high = (_end(end) for end in ends)
+        for name in {n for end in (low, high) if end for n in trees.symbols(end)} - set(ranges):
+            ranges[name] = _assumed_in(ends, name)
+        if low == high and low is not None:
+            pins[symbol.name] = low
+        ranges[symbol.name] = _narrowed(_assumed(symbol), low, high)
+    return Domain(ranges, pins)
+
+
+def _end(end):
+    """One end of a range as a tree; None where there is no end."""
     import sympy as sp
 
-    rng = random.Random(0)
-    ends = {s: tuple(map(sp.sympify, pair)) for s, pair in where.items()}
-    wanted = set(symbols) | {s for pair in ends.values() for end in pair for s in end.free_symbols}
-    order = sorted(wanted - set(ends), key=str) + [s for s in ends if s in wanted]
-    ranges = [(s, *map(evaluator, ends.get(s) or map(sp.sympify, _range(s)))) for s in order]
-
-    def draw():
-        point = {}
-        for symbol, low_of, high_of in ranges:
-            low, high = low_of(point), high_of(point)
-            if symbol.is_integer:
-                point[symbol] = mpmath.mpf(rng.randint(int(mpmath.ceil(low)), int(high)))
-            else:
-                with mpmath.workdps(DIGITS + 10):
-                    point[symbol] = low + (high - low) * rng.randint(1, 10**6 - 1) / 10**6
-        return point
-
-    return draw
+    if isinstance(end, str):
+        return trees.decimal(end) if "/" not in end else trees.read([f"Rational {end}"])
+    found = sp.sympify(end, strict=True)
+    return None if found in (sp.oo, -sp.oo) else trees.read(trees.write(found))
 
 
-def _range(symbol):
-    """Where a symbol is drawn from when nothing is declared: its assumptions decide."""
-    if symbol.is_integer:
-        return (2, 9)
-    if symbol.is_positive:
-        return ("1/10", 4)
-    return (-3, 3)
+def _assumed_in(ends, name):
+    found = [s for end in ends for s in getattr(end, "free_symbols", ()) if s.name == name]
+    return _assumed(found[0])
 
 
-@functools.lru_cache(maxsize=128)  # a class hands in the same few expressions again and again
-def evaluator(expression):
-    """A function from a point to the value in high precision, None where it is not finite and real."""
-    import mpmath
+def _assumed(symbol):
+    """Where a symbol lies when nothing is declared: its assumptions decide."""
+    from attn_course.compare_lines import Range
 
-    symbols, compiled = sorted(expression.free_symbols, key=str), _compiler(expression)
-
-    def value(point):
-        with mpmath.workdps(DIGITS + 10):
-            found = mpmath.mpmathify(compiled(point)(*(point[s] for s in symbols)))
-            real = mpmath.isfinite(found) and abs(found.imag) < mpmath.mpf(10) ** (5 - DIGITS)
-            return found.real if real else None
-
-    def guarded(point):
-        try:
-            return value(point)
-        except (ArithmeticError, TypeError, ValueError, NameError):
-            return None
-
-    return guarded
+    if symbol.is_integer and symbol.is_positive:
+        return Range(trees.rational(2), whole=True, positive=True)
+    low = trees.ZERO if symbol.is_nonnegative else None
+    high = trees.ZERO if symbol.is_nonpositive else None
+    return Range(low, high, bool(symbol.is_integer), bool(symbol.is_positive))
 
 
-def _compiler(expression):
-    """A function from a point to the expression as a function of its symbols, sorted by name.
+def _narrowed(assumed, low, high):
+    from attn_course.compare_lines import Range
 
-    The integers of the point are put into sums, products and integrals, which are then worked out.
-    """
-    import sympy as sp
-
-    symbols = sorted(expression.free_symbols, key=str)
-    compound = expression.has(sp.Sum, sp.Product, sp.Integral, sp.Limit, sp.Derivative)
-    counted = [s for s in symbols if compound and s.is_integer]
-
-    @functools.cache
-    def compiled(*counts):
-        exact = expression.subs(dict(zip(counted, map(sp.Integer, counts), strict=True)))
-        limits = [end for s in exact.atoms(sp.Sum, sp.Product) for end in sum(s.limits, ())]
-        if any(end.is_Integer and abs(end) > MOST for end in limits):
-            raise OverflowError
-        return sp.lambdify(symbols, *_within_reason(exact.doit() if compound else exact))
-
-    return lambda point: compiled(*(int(point[s]) for s in counted))
+    low = assumed.low if low is None else low
+    high = assumed.high if high is None else high
+    return Range(low, high, assumed.whole, assumed.positive)
 
 
-def _within_reason(expression):
-    """`expression` and the modules to run it with, where no argument is so large that it takes hours.
-
-    The sine of 2^n needs n digits of pi; and x ** y is such a function of y.
-    """
-    import mpmath
-    import sympy as sp
-
-    def bounded(function, first=0):
-        def run(*args):
-            if max(map(mpmath.mag, args[first:])) > HUGE:
-                raise OverflowError
-            return function(*args)
-
-        return run
-
-    functions = {name: bounded(getattr(mpmath, name)) for name in _FUNCTIONS}
-    power = sp.Function("bounded_power")
-    functions[power.__name__] = bounded(mpmath.power, first=1)
-    powers = expression.replace(lambda e: e.is_Pow, lambda e: power(*e.args))
-    return powers, [functions, "mpmath"]
-
-
-def _short(value):
-    return "no number" if value is None else f"{float(value):.6g}"
-
-
-def _show(point):
-    return ", ".join(
-        f"{s} = {_short(v)}" for s, v in sorted(point.items(), key=lambda x: x[0].name)
-    )
+def as_data(chain) -> list:
+    """The lines of a Derivation as `[[relation, reason, tokens], ...]`: lists of strings."""
+    if chain is None or chain is ...:
+        raise NotAttempted
+    if not isinstance(chain, Derivation):
+        kind = type(chain).__name__
+        raise NotYet(f"a chain made with derive(...) is expected, but this is a {kind}.")
+    if not chain.readable:
+        raise NotYet(chain.fault)
+    return [
+        [step.relation, step.reason[:_REASON], trees.write(step.expression)] for step in chain.steps
+    ]

@@ -22,8 +22,11 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--no-first-run", "--remote-debugging-port=0", "--window-size=1366,768"),
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing can be fetched
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing is fetched from outside
 )
+
+
+KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
 class Browser:
@@ -67,7 +70,10 @@ class Browser:
                 return found["result"]
 
     def open(self, path):
-        self.ask("Page.navigate", url=path.as_uri())
+        self.visit(path.as_uri())
+
+    def visit(self, address):
+        self.ask("Page.navigate", url=address)
         while self.run("document.readyState") != "complete":
             time.sleep(0.02)
 
@@ -76,6 +82,31 @@ class Browser:
         found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def type(self, text):
+        self.ask("Input.insertText", text=text)
+
+    def press(self, key, code=None, control=False, shift=False):
+        """One stroke of a key, by its name and its number."""
+        modifiers = 2 * control + 8 * shift
+        stroke = {"key": key, "windowsVirtualKeyCode": code or KEYS[key], "modifiers": modifiers}
+        self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **stroke)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **stroke)
+
+    def drag(self, start, end):
+        """Drag the mouse from one point of the window to another."""
+        ways = (("mousePressed", start, 1), ("mouseMoved", end, 1), ("mouseReleased", end, 0))
+        for kind, (x, y), buttons in ways:
+            options = {"button": "left", "buttons": buttons, "clickCount": 1}
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **options)
+
+    def wait(self, line, seconds=30):
+        """The value of a JavaScript expression, once it is something."""
+        deadline = time.monotonic() + seconds
+        while not (found := self.run(line)):
+            assert time.monotonic() < deadline, f"never true: {line}"
+            time.sleep(0.02)
+        return found
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from course import JUDGED, ROOT, WRITTEN, answers_in, bank
+from seeds import draw_pairs, surprises
 
 from attn_course import check, hint, register
 from attn_course.answers import Answer, listening
@@ -97,6 +98,11 @@ def test_known_mistakes_are_refused_with_their_own_sentence(question, entry):
     assert verdict.status == "not yet", verdict
     assert fragment in verdict.message, verdict
     assert "could not read" not in verdict.message, verdict
+
+
+@pytest.mark.parametrize(("question", "part", "seed"), draw_pairs(12, np.random.default_rng(2)))
+def test_no_verdict_depends_on_the_seed(question, part, seed):
+    assert not list(surprises(question, part, seed))
 
 
 @pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.frames import (
+from attn_course.judge_derivation import judge_chain
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
     frame,
@@ -15,8 +15,8 @@ from attn_course.frames import (
     unseen_settings,
     weights_of,
 )
-from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, number, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -25,22 +25,26 @@ LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left
 
 def projection_separates(rng, projection):
     """2.1: M A = A and M B = 0, where the two subspaces fill the space and where they do not."""
-    settings = [
-        _two_subspaces(rng, *sizes) for sizes in ((5, 2, 2), (6, 1, 4), (6, 2, 4), (8, 3, 2))
-    ]
+    settings = []
+    for d, m, p in (
+        (5, 2, 2),
+        (6, 1, 4),
+        (6, 2, 4),
+        (8, 3, 2),
+    ):
+        columns = frame(rng, m + p, d).T
+        settings.append((columns[:, :m], columns[:, m:]))
+
     trials = Trials(_projection_mistakes, absolute=1e-6)
     for (A, B), answer in asked(rng, projection, settings):
         M = _read_projection(answer, A)
         with np.errstate(over="ignore", invalid="ignore"):
-            images = (M @ A, M @ B)
-        trials.judge(images, (A, 0 * B), _projection_fact, A, B, *images)
+            onto_a = M @ A
+            onto_b = M @ B
+        found = (onto_a, onto_b)
+        right = (A, 0 * B)
+        trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
     return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
-
-
-def _two_subspaces(rng, d, m, p):
-    """A (d, m) and B (d, p), whose columns are orthonormal together."""
-    basis = frame(rng, m + p, d).T
-    return basis[:, :m], basis[:, m:]
 
 
 def _read_projection(answer, A):
@@ -62,6 +66,7 @@ def _projection_mistakes(A, B, onto_a, onto_b):
     """A, B: the columns; onto_a, onto_b: what M made of them."""
 
     def near(found, wanted):
+        """Up to the tolerance of this question."""
         return same(found, wanted, absolute=1e-6)
 
     first = np.outer(A[:, 0], A[:, 0])
@@ -91,9 +96,10 @@ def _projection_fact(A, B, onto_a, onto_b):
 
 def query_averages(rng, average_query):
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    queries = judge_averages(rng, average_query, frames(rng))
-    worst = max(error for _, _, error in queries)
-    return f"over 18 sets of keys, at most {worst / 2:.2%} of the weight was left elsewhere."
+    judged = judge_averages(rng, average_query, frames(rng))
+    worst = max(error for _, _, error in judged)
+    left = worst / 2
+    return f"over {len(judged)} sets of keys, at most {left:.2%} of the weight was left elsewhere."
 
 
 def judge_averages(rng, query_of, settings):
@@ -122,21 +128,21 @@ def _factor(keys, a, b, query):
 def _average_mistakes(keys, a, b, query):
     """keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
+    one_wins = max(weights[a], weights[b]) > 0.5
+
     scores = _scores(keys, query)
+    top = max(scores[a], scores[b])
+    bottom = min(scores[a], scores[b])
     others = np.delete(scores, [a, b])
     high = others.max(initial=-np.inf)
     low = others.min(initial=np.inf)
-    top = max(scores[a], scores[b])
-    bottom = min(scores[a], scores[b])
-    one_wins = max(weights[a], weights[b]) > 0.5
-    usual = len(others) > 0 and abs(bottom - np.median(others)) < 1e-6
+    ignored = others.size > 0 and abs(bottom - np.median(others)) < 1e-6
+    below_all = top < low + 1e-9
     return {
         "every key scores the same": Seen(np.ptp(weights) < 1e-9),
         "right direction, but the margin is too small": Seen(_factor(keys, a, b, query)),
-        "the query points away from both keys": Seen(
-            top < low + 1e-9 and weights[a] < 1 / len(keys)
-        ),
-        "only one of the two keys is looked at": Seen(usual and one_wins),
+        "the query points away from both keys": Seen(below_all and not one_wins),
+        "only one of the two keys is looked at": Seen(ignored and one_wins),
         "one of the two keys is pushed down, below all the others": Seen(bottom < low and one_wins),
         "a third key ties with them": Seen(abs(high - bottom) < 1e-6),
         "a third key comes between": Seen(high > bottom),
@@ -145,23 +151,29 @@ def _average_mistakes(keys, a, b, query):
 
 
 def _scores(keys, query):
+    """(n,), free of the last digits."""
     return np.round(keys @ query, 9) + 0.0  # no -0
 
 
 def _average_fact(keys, a, b, query):
+    """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
-    scores = _scores(keys, query)
-    rest = np.delete(weights, [a, b]).sum()
+    left = np.delete(weights, [a, b]).sum()
+    fact = f"leftover {left:.0%} at n = {len(keys)}"
     factor = _factor(keys, a, b, query)
-    advice = f", multiply the query by at least {round_up(factor)}" if factor else ""
-    others = np.delete(scores, [a, b])
-    third = f", the highest other score is {others.max():.3g}" if len(others) else ""
+    if factor:
+        fact += f", multiply the query by at least {round_up(factor)}"
+
+    scores = _scores(keys, query)
     gap = scores[a] - scores[b]
-    return (
-        f"leftover {rest:.0%} at n = {len(keys)}{advice}; the scores of a and b are "
-        f"{scores[a]:.3g} and {scores[b]:.3g}, a gap of {gap:.3g}, their weights "
-        f"{weights[a]:.3g} and {weights[b]:.3g}{third}"
+    fact += (
+        f"; the scores of a and b are {scores[a]:.3g} and {scores[b]:.3g}, a gap of {gap:.3g}, "
+        f"their weights {weights[a]:.3g} and {weights[b]:.3g}"
     )
+    others = np.delete(scores, [a, b])
+    if len(others):
+        fact += f", the highest other score is {others.max():.3g}"
+    return fact
 
 
 def tied_weight(rng, two_tied):
@@ -186,17 +198,36 @@ def tied_weight(rng, two_tied):
 
 def weight_is_closed_form(rng, average_weight):
     """2.4: equal to the measured weight, also where exp(t) has no finite value."""
-    ordinary = [(1.0, 10), (0.0, 5), (-3.0, 7), (2.5, 2), (25.0, 200)]
-    ordinary += [(float(rng.uniform(-3, 25)), int(rng.integers(3, 200))) for _ in range(15)]
-    extreme = [(1000.0, 50), (-1000.0, 50), (1e6, 3), (1000.0, 2), (-1000.0, 2)]
+    ordinary = [
+        (1.0, 10),
+        (0.0, 5),
+        (-3.0, 7),
+        (2.5, 2),
+        (25.0, 200),
+    ]
+    for _ in range(15):
+        t = float(rng.uniform(-3, 25))
+        n = int(rng.integers(3, 200))
+        ordinary.append((t, n))
+    extreme = [
+        (1000.0, 50),
+        (-1000.0, 50),
+        (1e6, 3),
+        (1000.0, 2),
+        (-1000.0, 2),
+    ]
+
     trials = Trials(_weight_mistakes, absolute=1e-14)
+    named = _naming_the_call(average_weight)
     for settings in (ordinary, extreme):
-        for (t, n), answer in asked(rng, _naming_the_call(average_weight), settings):
-            found = number(answer, _call(t, n))
-            right = _tied_weights(t, n)[0]
-            fact = f"{_call(t, n)} is {found:.4g}, the measured weight {right:.4g}"
+        for (t, n), answer in asked(rng, named, settings):
+            call = _call(t, n)
+            found = number(answer, call)
+            right = _tied_weight(t, n)
+            fact = f"{call} is {found:.4g}, the measured weight {right:.4g}"
             trials.add(found, right, fact, t, n)
         trials.settle()
+
     for t, n in extreme:
         average_weight(t, n)
         for warning in average_weight.warned:
@@ -221,16 +252,17 @@ def _naming_the_call(average_weight):
     return named
 
 
-def _tied_weights(t, n):
-    """Measured: the weights of two keys that score t and n - 2 that score 0."""
+def _tied_weight(t, n):
+    """Measured: the weight of each of two keys that score t, where n - 2 others score 0."""
     scores = np.zeros(n)
     scores[:2] = t
-    return softmax(scores)
+    return softmax(scores)[0]
 
 
 def _weight_mistakes(t, n):
+    """What other formulas would give."""
     top = np.exp(t)
-    weight = _tied_weights(t, n)[0]
+    weight = _tied_weight(t, n)
     return {
         "that is the score, not the weight": t,
         "keys a and b are counted twice below the line": top / (2 * top + n),
@@ -246,9 +278,18 @@ def _weight_mistakes(t, n):
 
 def sharpness_is_smallest(rng, average_sharpness):
     """2.5: at the height returned exactly epsilon is left elsewhere, scaled or not."""
-    sizes = [(10, 64, 0.01), (3, 4, 0.05), (1000, 1024, 0.001), (16, 16, 0.2), (5, 9, 1e-6)]
-    sizes += unseen_settings(rng)
-    settings = [(*size, scaled) for size in sizes for scaled in (False, True)]
+    sizes = [
+        (10, 64, 0.01),
+        (3, 4, 0.05),
+        (1000, 1024, 0.001),
+        (16, 16, 0.2),
+        (5, 9, 1e-6),
+    ]
+    settings = []
+    for n, d, epsilon in sizes + unseen_settings(rng):
+        settings.append((n, d, epsilon, False))
+        settings.append((n, d, epsilon, True))
+
     trials = Trials(_sharpness_mistakes, relative=1e-4)
     for (n, d, epsilon, scaled), answer in asked(rng, average_sharpness, settings):
         t = number(answer, "t")
@@ -256,8 +297,8 @@ def sharpness_is_smallest(rng, average_sharpness):
         left = leftover(height, n, leaders=2)
         word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
-            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} your t = {t:.4g} "
-            f"leaves {left:.3g} elsewhere, {word}"
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} "
+            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
     trials.settle()
@@ -265,6 +306,11 @@ def sharpness_is_smallest(rng, average_sharpness):
 
 
 def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
+    """Which other reading of the question leaves epsilon elsewhere at this t.
+
+    height: the score of the two keys, t divided by sqrt(d) or not.
+    """
+
     def leaves(height, n, leaders=2):
         return Seen(same(leftover(height, n, leaders), epsilon, relative=1e-3))
 

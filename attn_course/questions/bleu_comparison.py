@@ -7,8 +7,8 @@ import numpy as np
 
 from attn_course.drivers import call_with_seeds
 from attn_course.explaining import Trials, same
-from attn_course.reading import number, vector
 from attn_course.register import Part, Question
+from attn_course.values import number, vector
 from attn_course.verdict import NotYet
 
 ORDERS = (1, 2, 3, 4)

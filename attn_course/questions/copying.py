@@ -3,24 +3,32 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.frames import judge_finite_scores, leftover, unseen_settings, weights_of
-from attn_course.reading import number, truth, vector
+from attn_course.judge_derivation import judge_chain
+from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
+from attn_course.values import number, truth, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
+SMALL = 1e-300
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
 
 
 def weights_are_softmax(rng, attention_weights):
     """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
-    settings = [
-        (*_scored_keys(rng, *sizes), scale)
-        for sizes in ((7, 5, 2.0), (4, 3, 1.0), (1, 2, 1.0), (6, 4, 1e4), (5, 8, 1e4))
-        for scale in (rng.uniform(0.2, 0.5), 1.0)
-    ]
+    settings = []
+    for n, d, size in (
+        (7, 5, 2.0),
+        (4, 3, 1.0),
+        (1, 2, 1.0),
+        (6, 4, 1e4),
+        (5, 8, 1e4),
+    ):
+        query, keys = _scored_keys(rng, n, d, size)
+        settings.append((query, keys, 1.0))
+        settings.append((query, keys, rng.uniform(0.2, 0.5)))
+
     trials = Trials(_softmax_mistakes, absolute=1e-6)
     for (query, keys, scale), answer in asked(rng, attention_weights, settings):
         n, d = keys.shape
@@ -29,11 +37,10 @@ def weights_are_softmax(rng, attention_weights):
         _judge_distribution(found, scores)
         right = softmax(scale * scores)
         trials.judge(found, right, _log_ratios, scores, scale, d, found)
+
     _judge_quiet(attention_weights, settings)
     query, keys, _ = settings[0]
-    plain = vector(attention_weights(query, keys), len(keys), "the result without `scale`")
-    if not same(plain, softmax(keys @ query)):
-        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+    _judge_default(attention_weights, query, keys)
     return "a distribution at every size up to 10,000, and each log-ratio is the score difference."
 
 
@@ -46,8 +53,10 @@ def _scored_keys(rng, n, d, size):
 
 
 def _judge_distribution(found, scores):
-    if not found.min() >= 0:
-        raise NotYet(f"a weight is negative ({found.min():.3g}); a distribution has none.")
+    """found, scores: (n,)."""
+    lowest = found.min()
+    if not lowest >= 0:
+        raise NotYet(f"a weight is negative ({lowest:.3g}); a distribution has none.")
     total = found.sum()
     if not abs(total - 1) <= 1e-6:
         size = np.abs(scores).max()
@@ -55,6 +64,7 @@ def _judge_distribution(found, scores):
 
 
 def _softmax_mistakes(scores, scale, d, found):
+    """scores, found: (n,); d: the length of the query."""
     n = len(scores)
     wrong_scores = {
         "the argument `scale` is ignored": scores,
@@ -72,7 +82,10 @@ def _softmax_mistakes(scores, scale, d, found):
 
 
 def _log_ratios(scores, scale, d, found):
-    """The pair of scores whose weights are most wrong against each other."""
+    """The pair of scores whose weights are most wrong against each other.
+
+    scores, found: (n,); d: the length of the query.
+    """
     top = scores.argmax()
     gaps = scale * (scores[top] - scores)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -85,7 +98,16 @@ def _log_ratios(scores, scale, d, found):
     )
 
 
+def _judge_default(attention_weights, query, keys):
+    """The same without `scale` as with 1. query: (d,); keys: (n, d)."""
+    answer = attention_weights(query, keys)
+    found = vector(answer, len(keys), "the result without `scale`")
+    if not same(found, softmax(keys @ query)):
+        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+
+
 def _judge_quiet(attention_weights, settings):
+    """No warning at any size, also where the numbers come out right."""
     for query, keys, scale in settings:
         attention_weights(query, keys, scale)
         for warning in attention_weights.warned:
@@ -119,19 +141,30 @@ def weight_between(rng, at_least, at_most):
 
 def tells_copying(rng, copies):
     """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
-    answers = asked(rng, copies, _copy_cases(rng))
-    said = [(case, truth(answer, "copies(scores, j)")) for case, answer in answers]
+    said = []
+    for case, answer in asked(rng, copies, _copy_cases(rng)):
+        yes = truth(answer, "copies(scores, j)")
+        said.append((case, yes))
+
     margin = _margin_behind(said)
     trials = Trials(_copy_mistakes)
     for (scores, j), yes in said:
         weight = softmax(scores)[j]
-        shown = scores.tolist()
-        if len(scores) > 6:
-            shown = f"one {scores[j]:g} among {len(scores) - 1:,} zeros"
-        fact = f"for scores {shown} and j = {j} the weight is {weight:.4g}, and you said {yes}"
+        fact = (
+            f"for scores {_shown(scores, j)} and j = {j} "
+            f"the weight is {weight:.4g}, and you said {yes}"
+        )
         trials.add(yes, weight > 0.99, fact, scores, j, margin)
     trials.settle()
     return f"right on {len(trials)} score vectors, from two keys to a hundred thousand."
+
+
+def _shown(scores, j):
+    """Scores (n,) in words, where they are too many for a list."""
+    rivals = len(scores) - 1
+    if rivals < 6:
+        return scores.tolist()
+    return f"one {scores[j]:g} among {rivals:,} zeros"
 
 
 def _copy_cases(rng):
@@ -155,8 +188,10 @@ def _copy_cases(rng):
         (100_001, (9.6, 9.95)),
     ):
         cases.append(_one_leads(rng, np.zeros(n), leads))
+
     for leads in ((12, 20), (-9, -1)) * 3:
-        scores = rng.normal(scale=20, size=rng.integers(2, 6))
+        n = rng.integers(2, 6)
+        scores = rng.normal(scale=20, size=n)
         cases.append(_one_leads(rng, scores.round(1), leads))
     return cases
 
@@ -164,26 +199,38 @@ def _copy_cases(rng):
 def _one_leads(rng, scores, leads):
     """These scores and an index j, whose score now leads all others by a number drawn from `leads`."""
     j = int(rng.integers(len(scores)))
-    lead = round(rng.uniform(*leads), 2)
-    scores[j] = np.delete(scores, j).max() + lead
+    rivals = np.delete(scores, j)
+    lead = rng.uniform(*leads)
+    scores[j] = rivals.max() + round(lead, 2)
     return scores, j
 
 
 def _lead(scores, j):
+    """By how much score j leads the others. scores: (n,)."""
     rivals = np.delete(scores, j)
     return scores[j] - rivals.max()
 
 
 def _margin_behind(said):
-    """A lead above which all answers are yes and below which all are no; nan if there is none."""
-    yes = [_lead(*case) for case, answer in said if answer]
-    no = [_lead(*case) for case, answer in said if not answer]
-    least = min(yes, default=np.inf)
-    most = max(no, default=-np.inf)
-    return (least + most) / 2 if least > most else np.nan
+    """A lead above which all answers are yes and below which all are no; nan if there is none.
+
+    said: [((scores, j), True or False), ...].
+    """
+    least = np.inf  # of those told yes
+    most = -np.inf  # of those told no
+    for (scores, j), yes in said:
+        lead = _lead(scores, j)
+        if yes:
+            least = min(least, lead)
+        else:
+            most = max(most, lead)
+    if not least > most:
+        return np.nan
+    return (least + most) / 2
 
 
 def _copy_mistakes(scores, j, margin):
+    """scores: (n,); margin: the lead that all answers could have been decided by, or nan."""
     rival = np.delete(scores, j).max()
     powers = np.exp(scores)  # overflows, as theirs does
     return {
@@ -203,7 +250,8 @@ def query_copies(rng, copy_query):
     """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
     trials = Trials(_query_mistakes)
     lowest = 1.0
-    for (keys, j), answer in asked(rng, copy_query, _independent_keys(rng)):
+    settings = _independent_keys(rng)
+    for (keys, j), answer in asked(rng, copy_query, settings):
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n}, j = {j}")
         judge_finite_scores(keys, query)
@@ -216,32 +264,47 @@ def query_copies(rng, copy_query):
 def _independent_keys(rng):
     """Yield (keys, j): generic keys first, then keys that lean on each other, keys of very unequal
     length, and keys one of which is key j four times over, and more."""
-    for n, d in ((4, 6), (8, 12), (5, 5), (2, 3), (1, 4)):
-        generic = rng.normal(size=(n, d))
-        lengths = rng.permutation(np.geomspace(0.5, 8, n))
+    for n, d in (
+        (4, 6),
+        (8, 12),
+        (5, 5),
+        (2, 3),
+        (1, 4),
+    ):
         j = int(rng.integers(n))
-        hidden = generic.copy()
-        hidden[(j + 1) % n] += 4 * generic[j]
+        generic = rng.normal(size=(n, d))
         yield generic, j
-        yield generic + 4 * rng.normal(size=d), j
+
+        leaning = 4 * rng.normal(size=d)
+        yield generic + leaning, j
+
+        lengths = np.geomspace(0.5, 8, n)
+        rng.shuffle(lengths)
         yield generic * lengths[:, None], j
+
+        hidden = generic.copy()
+        other = (j + 1) % n
+        hidden[other] += 4 * generic[j]
         yield hidden, j
 
 
 def _margin(keys, j, query):
-    """By how much key j leads the best other one at any size of the query; infinite if it is alone."""
-    size = np.abs(query).max()
-    if size == 0:
-        return 0.0
-    scores = keys @ (query / size)
-    rival = np.delete(scores, j).max(initial=-np.inf)
-    with np.errstate(over="ignore"):
-        return (scores[j] - rival) * size
+    """By how much key j leads the best other one; infinite if it is alone."""
+    scores = keys @ query
+    rivals = np.delete(scores, j)
+    return scores[j] - rivals.max(initial=-np.inf)
+
+
+def _unit(vector):
+    """At length one, but for the vector zero."""
+    largest = np.abs(vector).max()
+    vector = vector / max(largest, SMALL)
+    return vector / max(np.linalg.norm(vector), SMALL)
 
 
 def _query_mistakes(keys, j, query):
-    unit = query / max(np.abs(query).max(), 1e-300)
-    cosine = keys[j] @ unit / np.linalg.norm(keys[j]) / max(np.linalg.norm(unit), 1e-300)
+    """keys: (n, d); query: (d,)."""
+    cosine = _unit(keys[j]) @ _unit(query)
     return {
         "the query is zero, so every key gets the same weight": Seen(not query.any()),
         "right direction, but too short": Seen(_margin(keys, j, query) > 0),
@@ -250,40 +313,51 @@ def _query_mistakes(keys, j, query):
 
 
 def _query_fact(keys, j, query):
+    """What to multiply the query by, or which key wins. keys: (n, d); query: (d,)."""
     n = len(keys)
     weight = weights_of(keys, query)[j]
     margin = _margin(keys, j, query)
     if margin > 0:
-        factor = np.log(99 * (n - 1)) / max(margin, 1e-300)
+        needed = np.log(99 * (n - 1))
+        factor = round_up(needed / max(margin, SMALL))
         return (
-            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: multiply the query "
-            f"by at least {round_up(factor)}"
+            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: "
+            f"multiply the query by at least {factor}"
         )
+
     scores = keys @ query
-    best = int(scores.argmax())
+    best = scores.argmax()
     lengths = np.linalg.norm(keys, axis=1)
     return (
-        f"key {best}, of length {lengths[best]:.2g}, scores {scores[best]:.3g}, key j = {j}, of "
-        f"length {lengths[j]:.2g}, {scores[j]:.3g}, so the weight on key j is {weight:.2g}"
+        f"key {best}, of length {lengths[best]:.2g}, scores {scores[best]:.3g}, "
+        f"key j = {j}, of length {lengths[j]:.2g}, {scores[j]:.3g}, "
+        f"so the weight on key j is {weight:.2g}"
     )
 
 
 def bound_is_tight(rng, copy_error_bound):
     """1.5: never below a distance that attention really reaches, never above the largest one."""
-    settings = [(1.0, 2, 1.0), (2.0, 10, 2.5), (5.0, 100, 0.5), (0.0, 4, 1.0)]
+    settings = [
+        (1.0, 2, 1.0),
+        (2.0, 10, 2.5),
+        (5.0, 100, 0.5),
+        (0.0, 4, 1.0),
+    ]
     for _ in range(20):
         gap = float(rng.uniform(0, 12))
         n = int(rng.integers(2, 500))
         diameter = float(rng.uniform(0.1, 9))
         settings.append((gap, n, diameter))
+
     trials = Trials(_bound_mistakes)
     for (gap, n, diameter), answer in asked(rng, copy_error_bound, settings):
         said = number(answer, "the bound")
         reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
         word = "too small to be a bound" if said < reached else "true here but not tight"
         fact = (
-            f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} the output can be "
-            f"{reached:.4g} away, and your bound is {said:.4g}, {word}"
+            f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
+            f"the output can be {reached:.4g} away, "
+            f"and your bound is {said:.4g}, {word}"
         )
         trials.add(said, reached, fact, gap, n, diameter)
     trials.settle()
@@ -291,6 +365,7 @@ def bound_is_tight(rng, copy_error_bound):
 
 
 def _bound_mistakes(gap, n, diameter):
+    """What other bounds would be."""
     left = leftover(gap, n)
     return {
         "the diameter is missing": left,
@@ -304,16 +379,23 @@ def _bound_mistakes(gap, n, diameter):
 
 def sharpness_is_smallest(rng, copy_sharpness):
     """1.6: the multiple c leaves epsilon elsewhere, and a slightly smaller one leaves more."""
-    settings = [(10, 64, 0.01), (3, 4, 0.05), (2, 2, 0.1), (1000, 1024, 0.001), (16, 16, 0.2)]
+    settings = [
+        (10, 64, 0.01),
+        (3, 4, 0.05),
+        (2, 2, 0.1),
+        (1000, 1024, 0.001),
+        (16, 16, 0.2),
+    ]
     settings += unseen_settings(rng)
+
     trials = Trials(_sharpness_mistakes, relative=1e-4)
     for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
         c = number(answer, "c")
         left = leftover(c / np.sqrt(d), n)
         word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
-            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} your c = {c:.4g} leaves {left:.3g} "
-            f"elsewhere, {word}"
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} "
+            f"your c = {c:.4g} leaves {left:.3g} elsewhere, {word}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, c)
     trials.settle()
@@ -321,6 +403,8 @@ def sharpness_is_smallest(rng, copy_sharpness):
 
 
 def _sharpness_mistakes(n, d, epsilon, c):
+    """Which other reading of the question leaves epsilon elsewhere at this c."""
+
     def leaves(score, n):
         return Seen(same(leftover(score, n), epsilon, relative=1e-3))
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials
-from attn_course.frames import frame
-from attn_course.reading import array, matrix, vector
+from attn_course.judge_derivation import judge_chain, occurrences
+from attn_course.random_keys import frame
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend
 
@@ -18,8 +18,14 @@ MATRICES = "KQV"
 
 def _tokens(u_a, u_b, u_c, u_d, added=None):
     """The three inputs (3, d), with u_c or u_d added to the second."""
-    extra = {None: 0, "c": u_c, "d": u_d}
-    return np.array([u_d + u_b, u_a + extra[added], u_c + u_b])
+    first = u_d + u_b
+    second = u_a
+    if added == "c":
+        second = u_a + u_c
+    if added == "d":
+        second = u_a + u_d
+    third = u_c + u_b
+    return np.array([first, second, third])
 
 
 def _contexts(tokens, K, Q, V):
@@ -28,21 +34,28 @@ def _contexts(tokens, K, Q, V):
     Where the scores overflow the context is nan, which is near nothing.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        return attend(tokens @ Q.T, tokens @ K.T, tokens @ V.T, scale=1.0)
+        queries = tokens @ Q.T
+        keys = tokens @ K.T
+        values = tokens @ V.T
+        return attend(queries, keys, values, scale=1.0)
 
 
 def _in_words(u, vector):
     """A vector by its coefficients on the u's (4, d), as "1.00 u_b - 0.50 u_c"."""
-    shares = u @ vector / np.sum(u * u, axis=1)
     words = []
-    for name, share in zip(NAMES, shares, strict=True):
+    for name, one in zip(NAMES, u, strict=True):
+        share = one @ vector / (one @ one)
+        sign = "-" if share < 0 else "+"
         if not abs(share) < 0.005:
-            words.append(f"{'-' if share < 0 else '+'} {abs(share):.2f} {name}")
-    return " ".join(words).removeprefix("+ ") or "zero"
+            words.append(f"{sign} {abs(share):.2f} {name}")
+    text = " ".join(words)
+    return text.removeprefix("+ ") or "zero"
 
 
 def _row(weights):
-    return "(" + ", ".join(f"{weight:.2f}" for weight in weights) + ")"
+    """As "(0.00, 1.00, 0.00)"."""
+    numbers = [f"{weight:.2f}" for weight in weights]
+    return f"({', '.join(numbers)})"
 
 
 def limit_is_reached(rng, limit_of_c2):
@@ -50,18 +63,22 @@ def limit_is_reached(rng, limit_of_c2):
     settings = []
     for size, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
         u = size * frame(rng, 4, d)
-        settings += [(*u, added) for added in (None, "d", "c")]
+        for added in (None, "d", "c"):
+            settings.append((*u, added))
+
     trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
     for (*u, added), answer in asked(rng, limit_of_c2, settings):
-        size = np.linalg.norm(u[0])
-        said = vector(answer, len(u[0]), "c_2")
+        u_a = u[0]
+        size = np.linalg.norm(u_a)
+        said = vector(answer, len(u_a), "c_2")
         tokens = _tokens(*u, added)
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
+        c_2 = context[1]
         fact = (
-            f"you said {_in_words(np.array(u), said)} (added = {added!r}, length {size:g}), but the "
-            f"weights of x_2 are {_row(weights[1])}"
+            f"you said {_in_words(u, said)} (added = {added!r}, length {size:g}), "
+            f"but the weights of x_2 are {_row(weights[1])}"
         )
-        trials.add(said / size, context[1] / size, fact, *u, added)
+        trials.add(said / size, c_2 / size, fact, *u, added)
     trials.settle()
     return "within 1% of what attention returns, in three spaces, for each of the three inputs."
 
@@ -95,41 +112,47 @@ def _read_triple(answer, d):
     """Three (d, d) matrices out of what came back."""
     if answer is None:
         array(answer, "the answer")
-    if not isinstance(answer, list | tuple | np.ndarray) or len(answer) != 3:
+    several = isinstance(answer, list | tuple | np.ndarray)
+    if not several or len(answer) != 3:
         raise NotYet("three matrices are expected: return K, Q, V.")
+    triple = []
     for name, part in zip(MATRICES, answer, strict=True):
-        if array(part, name).shape in ((d,), (d, 1), (1, d)):
+        part = array(part, name)
+        if part.shape in ((d,), (d, 1), (1, d)):
             raise NotYet(
                 f"{name} is a vector; `x * y` multiplies entry by entry, np.outer(x, y) does not."
             )
-    return [matrix(part, (d, d), name) for name, part in zip(MATRICES, answer, strict=True)]
+        triple.append(matrix(part, (d, d), name))
+    return triple
 
 
 def _judge_finite(context):
+    """No overflow on the way. context: (3, d)."""
     if not np.isfinite(context).all():
         raise NotYet("the scores are too large for a computer: give the matrices a smaller scale.")
 
 
 def triple_is_right(rng, projections):
     """5.3: c_2 is u_b and c_1 is u_b - u_c, to 1%; how the triple does it is not looked at."""
-    settings = [size * frame(rng, 4, d) for size, d in ((10, 7), (10, 4), (20, 7), (20, 4))]
+    settings = []
+    for size in (10, 20):
+        for d in (7, 4):
+            settings.append(size * frame(rng, 4, d))
+
     trials = Trials(_triple_mistakes)
     worst = 0.0
     for u, answer in asked(rng, projections, settings):
         triple = _read_triple(answer, u.shape[1])
-        context, weights = _contexts(_tokens(*u), *triple)
+        context, _ = _contexts(_tokens(*u), *triple)
         _judge_finite(context)
         error = _miss(u, triple)
-        fact = (
-            f"c_1 is {_in_words(u, context[0])}, c_2 is {_in_words(u, context[1])}; the weights of "
-            f"query 1 are {_row(weights[0])}, of query 2 {_row(weights[1])}"
-        )
-        trials.judge(error <= CLOSE, True, fact, u, triple)
+        trials.judge(error <= CLOSE, True, _triple_fact, u, triple)
         worst = max(worst, error)
     return f"both outputs are where they should be, to {_upto(worst)} of the length of the u's."
 
 
 def _upto(error):
+    """An error in words."""
     return "rounding" if error < 1e-12 else f"{error:.1e}"
 
 
@@ -137,9 +160,24 @@ def _miss(u, triple):
     """The larger distance of c_1 and c_2 from their targets, in units of the length of the u's."""
     _, u_b, u_c, _ = u
     context, _ = _contexts(_tokens(*u), *triple)
-    off_1 = np.linalg.norm(context[0] - (u_b - u_c))
-    off_2 = np.linalg.norm(context[1] - u_b)
-    return max(off_1, off_2) / np.linalg.norm(u_b)
+    c_1, c_2, _ = context
+    off_1 = np.linalg.norm(c_1 - u_b + u_c)
+    off_2 = np.linalg.norm(c_2 - u_b)
+    size = np.linalg.norm(u_b)
+    return max(off_1, off_2) / size
+
+
+def _triple_fact(u, triple):
+    """u: (4, d); triple: three (d, d) matrices."""
+    context, weights = _contexts(_tokens(*u), *triple)
+    c_1, c_2, _ = context
+    return f"c_1 is {_in_words(u, c_1)}, c_2 is {_in_words(u, c_2)}; {_rows(weights)}"
+
+
+def _rows(weights):
+    """The two rows of weights (3, 3) that matter, as a clause."""
+    first, second, _ = weights
+    return f"the weights of query 1 are {_row(first)}, of query 2 {_row(second)}"
 
 
 def _triple_mistakes(u, triple):
@@ -148,7 +186,9 @@ def _triple_mistakes(u, triple):
     size = np.linalg.norm(u[0])
 
     def near(output, *shares):
-        off = np.linalg.norm(output - np.array(shares) @ u)
+        """Whether an output is this mixture of the u's."""
+        mixture = np.array(shares) @ u
+        off = np.linalg.norm(output - mixture)
         return Seen(off <= CLOSE * size)
 
     def works(other):
@@ -232,7 +272,7 @@ def errors_are_exact(rng, error_2, error_1):
         end = judge_chain(
             chain, start=start, goal=start, symbols=(beta,), steps=1, name=f"`{name}`"
         )
-        if end.count(sp.exp) > 2:
+        if occurrences(end, "exp") > 2:
             raise NotYet(
                 f"every step of `{name}` holds, but its last line can still be simplified."
             )
@@ -242,9 +282,15 @@ def errors_are_exact(rng, error_2, error_1):
 def routing_works(rng, routing_projections):
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
-    for size, d, m in ((10, 9, 3), (10, 5, 2), (20, 4, 1)):
+    for size, d, m in (
+        (10, 9, 3),
+        (10, 5, 2),
+        (20, 4, 1),
+    ):
         basis = frame(rng, 3 + m, d)
-        settings.append((*size * basis[:3], basis[3:].T))
+        addresses = size * basis[:3]
+        settings.append((*addresses, basis[3:].T))
+
     trials = Trials(_routing_mistakes)
     worst = 0.0
     for (*addresses, content), answer in asked(rng, routing_projections, settings):
@@ -252,12 +298,12 @@ def routing_works(rng, routing_projections):
         triple = _read_triple(answer, d)
         size = np.linalg.norm(addresses[0])
         for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
-            carried = scale * rng.normal(size=(2, m)) @ content.T
-            context, weights = _contexts(_carriers(addresses, carried), *triple)
+            coefficients = rng.normal(size=(2, m))
+            carried = scale * coefficients @ content.T
+            context, _ = _contexts(_carriers(addresses, carried), *triple)
             _judge_finite(context)
             error = _lost(addresses, carried, triple)
-            fact = _routing_fact(context, carried, weights, scale / size)
-            trials.judge(error <= CLOSE, True, fact, addresses, carried, triple)
+            trials.judge(error <= CLOSE, True, _routing_fact, addresses, carried, triple)
             worst = max(worst, error)
     return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
 
@@ -271,19 +317,30 @@ def _carriers(addresses, carried):
 
 def _lost(addresses, carried, triple):
     """The larger distance of c_2 from y and of c_1 from z, in units of the longest vector."""
-    context, _ = _contexts(_carriers(addresses, carried), *triple)
+    off_1, off_2 = _distances(addresses, carried, triple)
     vectors = np.vstack([addresses, carried])
-    longest = np.linalg.norm(vectors, axis=1).max()
-    off = np.linalg.norm(context[[1, 0]] - carried, axis=1)
-    return off.max() / longest
+    lengths = np.linalg.norm(vectors, axis=1)
+    return max(off_1, off_2) / lengths.max()
 
 
-def _routing_fact(context, carried, weights, relative):
-    off_2, off_1 = np.linalg.norm(context[[1, 0]] - carried, axis=1)
+def _distances(addresses, carried, triple):
+    """Of c_1 from what x_3 carries, and of c_2 from what x_1 carries."""
+    context, _ = _contexts(_carriers(addresses, carried), *triple)
+    c_1, c_2, _ = context
+    y, z = carried
+    return np.linalg.norm(c_1 - z), np.linalg.norm(c_2 - y)
+
+
+def _routing_fact(addresses, carried, triple):
+    """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
+    _, weights = _contexts(_carriers(addresses, carried), *triple)
+    off_1, off_2 = _distances(addresses, carried, triple)
+    size = np.linalg.norm(addresses[0])
+    longest = np.linalg.norm(carried, axis=1).max()
     return (
-        f"with contents {relative:.3g} times as long as the u's c_2 is {off_2:.3g} away from what "
-        f"x_1 carries, c_1 {off_1:.3g} from x_3's; the weights of query 1 are {_row(weights[0])}, "
-        f"of query 2 {_row(weights[1])}"
+        f"with contents up to {longest / size:.2g} times as long as the u's "
+        f"c_2 is {off_2:.3g} away from what x_1 carries, c_1 {off_1:.3g} from x_3's; "
+        f"{_rows(weights)}"
     )
 
 
@@ -299,8 +356,10 @@ def _routing_mistakes(addresses, carried, triple):
     y, z = carried
     routed = min(weights[0, 2], weights[1, 0]) > 0.99
     routed_when_empty = min(empty[0, 2], empty[1, 0]) > 0.99
-    swapped = np.linalg.norm(c_2 - z) + np.linalg.norm(c_1 - y) < 1e-6
-    let_through = np.linalg.norm(np.array(addresses[1:]) @ triple[2].T) > 1e-6
+    swapped = np.allclose(c_2, z) and np.allclose(c_1, y)
+    V = triple[2]
+    leaks = V @ np.transpose(addresses[1:])
+    let_through = np.abs(leaks).max() > 1e-6
     size = np.linalg.norm(addresses[0])
     return {
         **_repairs(triple, size, works),

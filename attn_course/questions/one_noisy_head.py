@@ -1,13 +1,15 @@
 """Questions 3.1-3.5, one query and noisy keys. Judges measure, they hold no answer."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Trials
-from attn_course.frames import (
+from attn_course.judge_derivation import is_linear, judge_chain
+from attn_course.questions.average_of_two import judge_averages
+from attn_course.random_keys import (
     error_of_average,
     frame,
     frames,
@@ -17,9 +19,8 @@ from attn_course.frames import (
     spread_lengths,
     weights_of,
 )
-from attn_course.questions.average_of_two import judge_averages
-from attn_course.reading import number
 from attn_course.register import Part, Question
+from attn_course.values import number
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
@@ -31,18 +32,20 @@ LETTERS = tuple("ABCDEF")
 def query_is_robust(rng, robust_query):
     """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
     worst = 0.0
-    for (means, a, b), query, _ in judge_averages(rng, robust_query, frames(rng)):
+    judged = judge_averages(rng, robust_query, frames(rng))
+    for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
         errors = error_of_average(weights_of(keys, query), a, b)
         error = np.quantile(errors, 0.95)
         if not error <= ROBUST:
             raise NotYet(
-                f"right on the means, but noise that moves a score by 0.001 changes the weights by "
-                f"{error:.2g} in total (n = {len(means)})."
+                "right on the means, but noise that moves a score by 0.001 "
+                f"changes the weights by {error:.2g} in total (n = {len(means)})."
             )
         worst = max(worst, error)
     return (
-        f"over 18 sets of means, 95% of noisy draws had their weights within {worst:.3f} in total."
+        f"over {len(judged)} sets of means, "
+        f"95% of noisy draws had their weights within {worst:.3f} in total."
     )
 
 
@@ -68,8 +71,7 @@ def weight_given_length(rng, weight_of_a, log_odds):
     judge_chain(weight_of_a, start=weight, goal=drawn, name="`weight_of_a`", **common)
     odds = {"start": sp.log(w / (1 - w)), "goal": sp.log(drawn / (1 - drawn))}
     line = judge_chain(log_odds, **odds, name="`log_odds`", **common)
-    moving = sp.expand_mul(line).as_independent(epsilon, as_Add=True)[1]
-    if (moving / epsilon).has(epsilon):
+    if not is_linear(line, epsilon.name):
         raise NotYet(
             "the last line of `log_odds` is right, but epsilon is still inside a function: write "
             "it as a straight line, a number times epsilon plus what does not depend on it."
@@ -79,12 +81,22 @@ def weight_given_length(rng, weight_of_a, log_odds):
 
 def cdf_is_exact(rng, weight_cdf):
     """3.3: within 0.005 of the chance found by following the weight as the key grows."""
-    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.4, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
-    settings += [(0.7, 0.5, 3), (0.2, 20.0, 1000), (0.6, 1000.0, 50)]
+    settings = [
+        (0.1, 5.0, 2),
+        (0.9, 5.0, 2),
+        (0.4, 1.0, 6),
+        (0.3, 2.0, 10),
+        (0.05, 10.0, 100),
+        (0.7, 0.5, 3),
+        (0.2, 20.0, 1000),
+        (0.6, 1000.0, 50),
+    ]
     for _ in range(8):
         w = float(rng.uniform(0.02, 0.98))
         t = float(rng.uniform(0.3, 12))
-        settings.append((w, t, int(rng.integers(2, 60))))
+        n = int(rng.integers(2, 60))
+        settings.append((w, t, n))
+
     trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
     for (w, t, n), answer in asked(rng, weight_cdf, settings):
         call = f"weight_cdf({w:.3g}, {t:.3g}, {n})"
@@ -102,6 +114,7 @@ def _chance(w, t, n, variance=0.5):
     """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
     scores = np.zeros(n)
     scores[1] = t
+
     shortest = -200.0
     longest = 200.0
     for _ in range(60):
@@ -111,10 +124,13 @@ def _chance(w, t, n, variance=0.5):
             shortest = length
         else:
             longest = length
-    return math.erfc((1 - longest) / math.sqrt(2 * variance)) / 2
+
+    deviation = math.sqrt(variance)
+    return NormalDist(1, deviation).cdf(longest)
 
 
 def _chance_mistakes(w, t, n):
+    """What other laws would give."""
     return {
         "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
         "only k_a is random; this treats k_b as random too": _chance(w, t, n, variance=1),
@@ -133,8 +149,9 @@ def behaviour_is_seen(rng, behaviour, robust_query):
     if not isinstance(chosen, str) or chosen not in LETTERS:
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
 
-    settings = list(frames(rng, sizes=((8, 12), (5, 7), (3, 4)), repeats=1))
-    (means, a, b), query, _ = _settled(rng, robust_query, settings)[0]
+    settings = frames(rng, sizes=((8, 12), (5, 7), (3, 4)), repeats=1)
+    first, *_ = _settled(rng, robust_query, settings)
+    (means, a, b), query, _ = first
     lengths = np.ones((NUM_DRAWS, len(means)))
     lengths[:, a] = spread_lengths(NUM_DRAWS, 1, variance=0.5)[:, 0]
     keys = keys_of_lengths(rng, means, lengths, noise_for(query))
@@ -153,6 +170,7 @@ def behaviour_is_seen(rng, behaviour, robust_query):
 
 
 def _settled(rng, robust_query, settings):
+    """The answer to 3.1, judged once more."""
     try:
         return judge_averages(rng, robust_query, settings)
     except NotAttempted:
@@ -188,6 +206,7 @@ def _why_not_seen(means, a, b, query, weights):
     """{letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
 
     def weight(length):
+        """Of key a, if it had this length."""
         keys = means.copy()
         keys[a] *= length
         return weights_of(keys, query)[a]
@@ -232,11 +251,19 @@ def two_scores(rng, score_a, score_b):
 
 def variance_of_gap(rng, noisy_gap_variance):
     """3.5: the variance of the difference of the two scores, in the length of both keys."""
-    settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
+    settings = [
+        (0.3, 80.0, 7),
+        (0.5, 3.0, 5),
+        (0.05, 20.0, 64),
+        (2.0, 1.0, 9),
+        (1e-4, 500.0, 3),
+    ]
     for _ in range(3):
         beta = float(rng.uniform(0.01, 2))
         c = float(rng.uniform(1, 90))
-        settings.append((beta, c, int(rng.integers(3, 99))))
+        d = int(rng.integers(3, 99))
+        settings.append((beta, c, d))
+
     trials = Trials(_variance_mistakes)
     for (beta, c, d), answer in asked(rng, noisy_gap_variance, settings):
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
@@ -250,15 +277,18 @@ def variance_of_gap(rng, noisy_gap_variance):
 
 def _gap_variance(rng, beta, c, d):
     """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
-    mean_a, mean_b = frame(rng, 2, d)
-    query = c * (mean_a + mean_b)
-    lengths = 1 + math.sqrt(beta) * np.array([-1, 1])
-    scores_a = lengths * (mean_a @ query) / math.sqrt(d)
-    scores_b = lengths * (mean_b @ query) / math.sqrt(d)
-    return np.var(scores_a[:, None] - scores_b)
+    means = frame(rng, 2, d)
+    query = c * means.sum(0)
+    score_a, score_b = means @ query / math.sqrt(d)
+
+    deviation = math.sqrt(beta)
+    lengths = np.array([1 - deviation, 1 + deviation])
+    gaps = np.subtract.outer(lengths * score_a, lengths * score_b)
+    return gaps.var()
 
 
 def _variance_mistakes(beta, c, d, right):
+    """What other formulas would give."""
     return {
         "the division by sqrt(d) is missing": right * d,
         "the root of d is squared in a variance": right * math.sqrt(d),

@@ -7,8 +7,8 @@ import numpy as np
 
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.explaining import Trials
-from attn_course.reading import matrix
 from attn_course.register import Part, Question
+from attn_course.values import matrix
 from attn_course.verdict import NotYet
 
 MASK = "▒"  # as in the room `knowledge`

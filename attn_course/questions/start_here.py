@@ -3,14 +3,15 @@
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Trials
-from attn_course.reading import number
+from attn_course.judge_derivation import judge_chain
 from attn_course.register import Part, Question
+from attn_course.values import number
 from attn_course.verdict import NotYet
 
 
 def _mean_mistakes(values):
+    """values: (n,)."""
     return {
         "you returned their sum": values.sum(),
         "you returned the median": np.median(values),
@@ -19,11 +20,15 @@ def _mean_mistakes(values):
 
 def mean_of(rng, mean):
     """0.1: any function that returns the mean of a list of numbers."""
-    lists = [(rng.normal(3, 2, size),) for size in (5, 40, 2, 1)]
+    settings = []
+    for size in (5, 40, 2, 1):
+        values = rng.normal(3, 2, size)
+        settings.append((values,))
+
     trials = Trials(_mean_mistakes)
-    for (values,), answer in asked(rng, mean, lists):
+    for (values,), answer in asked(rng, mean, settings):
         found = number(answer, "mean(values)")
-        shown = np.round(values[:5], 2).tolist()
+        shown = values[:5].round(2).tolist()
         fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
         trials.add(found, values.mean(), fact, values)
     trials.settle()
@@ -37,7 +42,7 @@ def sum_of_two(rng, chain):
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)
     end = judge_chain(chain, start=start, goal=start, symbols=(x,), where={x: (0, "9/10")}, steps=2)
-    if isinstance(end, sp.Add):
+    if end[0] == "Add":
         raise NotYet("the last line is still a sum; make it one fraction.")
     return "the chain starts at the sum, every step holds, and it ends in one fraction."
 

@@ -10,9 +10,9 @@ from attn_course.drivers import (
     run_slot_elsewhere,
 )
 from attn_course.explaining import Seen, Trials, same
-from attn_course.reading import array, matrix, number
 from attn_course.register import Part, Question
 from attn_course.tensors import leaves_of
+from attn_course.values import array, matrix, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend, softmax
 

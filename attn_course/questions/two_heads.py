@@ -1,11 +1,13 @@
 """Questions 4.1-4.5, two heads whose outputs are averaged. Judges simulate the student's queries."""
 
+import math
+
 import numpy as np
 
 from attn_course.answers import asked
-from attn_course.chains import judge_chain
 from attn_course.explaining import Seen, Trials, round_up
-from attn_course.frames import (
+from attn_course.judge_derivation import judge_chain, occurrences
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
     frames,
@@ -15,8 +17,8 @@ from attn_course.frames import (
     spread_lengths,
     weights_of,
 )
-from attn_course.reading import array, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, vector
 from attn_course.verdict import NotYet
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
@@ -28,18 +30,21 @@ DRAWS = 4000
 def heads_average(rng, two_head_queries):
     """4.1: on the means themselves the averaged weights are one half on a and b each."""
     worst = _judge_on_means(rng, two_head_queries)
-    return f"over 18 sets of means, at most {worst / 2:.2%} of the weight was left elsewhere."
+    left = worst / 2
+    return f"over 18 sets of means, at most {left:.2%} of the weight was left elsewhere."
 
 
 def _judge_on_means(rng, queries_of, scaled=False):
     """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
-    answers = asked(rng, queries_of, frames(rng))
-    pairs = [_pair(answer, means) for (means, _, _), answer in answers]
-    lengths = [np.linalg.norm(pair) for pair in pairs]
-    constant = scaled and np.ptp(lengths) <= 1e-6 * max(lengths)
+    judged = []
+    for (means, a, b), answer in asked(rng, queries_of, frames(rng)):
+        pair = _pair(answer, means)
+        judged.append((means, a, b, pair))
+    constant = scaled and _equally_long(judged)
+
     trials = Trials(_mean_mistakes)
     worst = 0.0
-    for ((means, a, b), _), pair in zip(answers, pairs, strict=True):
+    for means, a, b, pair in judged:
         if scaled:
             pair = pair / np.sqrt(means.shape[1])
         error = _error(means, pair, a, b)
@@ -48,14 +53,24 @@ def _judge_on_means(rng, queries_of, scaled=False):
     return worst
 
 
+def _equally_long(judged):
+    """Whether the queries have one length in every space. judged: [(means, a, b, pair), ...]."""
+    lengths = []
+    for _, _, _, pair in judged:
+        unit = np.abs(pair).max()
+        lengths.append(np.linalg.norm(pair / unit) * unit)
+    return np.ptp(lengths) <= 1e-6 * max(lengths)
+
+
 def _pair(answer, means):
     """The two queries (2, d) an answer gives for these means (n, d)."""
     if answer is None:
         array(answer, "the answer")
-    if not isinstance(answer, list | tuple | np.ndarray) or len(answer) != 2:
+    several = isinstance(answer, list | tuple | np.ndarray)
+    if not several or len(answer) != 2:
         raise NotYet("two queries are expected, one for each head: return q1, q2.")
-    d = means.shape[1]
     pair = []
+    d = means.shape[1]
     for name, query in zip(("q1", "q2"), answer, strict=True):
         query = vector(query, d, name)
         judge_finite_scores(means, query, name)
@@ -110,19 +125,20 @@ def _mean_mistakes(means, a, b, pair, constant):
 
 
 def _mean_fact(means, a, b, pair, constant):
-    on = _heads(means, pair)[:, [a, b]]
-    left = 1 - on.mean(0).sum()
+    """What both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
+    n, d = means.shape
+    first, second = _heads(means, pair)
     factor = _factor(means, a, b, pair)
     if factor:
-        n, d = means.shape
+        total = first[a] + first[b] + second[a] + second[b]
+        left = 100 - 50 * total
         return (
-            f"{round_up(100 * left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, where "
-            f"1% is allowed; multiply both queries by at least {round_up(factor)}"
+            f"{round_up(left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, "
+            f"where 1% is allowed; multiply both queries by at least {round_up(factor)}"
         )
-    (a1, b1), (a2, b2) = on
     return (
-        f"head 1 gives v_a {a1:.2f}, v_b {b1:.2f} and head 2 gives v_a {a2:.2f}, v_b {b2:.2f} "
-        f"(n = {len(means)})"
+        f"head 1 gives v_a {first[a]:.2f}, v_b {first[b]:.2f} "
+        f"and head 2 gives v_a {second[a]:.2f}, v_b {second[b]:.2f} (n = {n})"
     )
 
 
@@ -136,21 +152,24 @@ def heads_survive(rng, two_head_queries):
         lengths = np.ones((DRAWS, len(means)))
         lengths[:, a] = spread_lengths(DRAWS, 1, variance=0.5)[:, 0]
         keys = keys_of_lengths(rng, means, lengths, noise_for(*pair))
-        keys = keys[keys[:, a] @ means[a] > 0]
+        positive = keys[:, a] @ means[a] > 0
+        keys = keys[positive]
+
         share = _share_near(keys, pair, a, b)
         if not share >= ENOUGH:
             raise NotYet(_why_not_robust(keys, pair, a, b))
         shares.append(share)
     many, few = shares
     return (
-        f"the output was near the average in {few:.1%} of the draws with 4 keys and in "
-        f"{many:.1%} with 10."
+        f"the output was near the average in {few:.1%} of the draws with 4 keys "
+        f"and in {many:.1%} with 10."
     )
 
 
 def _share_near(keys, pair, a, b):
     """In which share of the draws the averaged weights are near one half each."""
-    return (_error(keys, pair, a, b) < NEAR).mean()
+    near = _error(keys, pair, a, b) < NEAR
+    return near.mean()
 
 
 def _why_not_robust(keys, pair, a, b):
@@ -165,8 +184,9 @@ def _why_not_robust(keys, pair, a, b):
         )
     on_a = _heads(keys, pair)[:, :, a]  # (head, draws)
     if _parallel(*pair):
-        low = (on_a.mean(0) < 0.1).mean()
-        high = (on_a.mean(0) > 0.9).mean()
+        averaged = on_a.mean(0)
+        low = np.mean(averaged < 0.1)
+        high = np.mean(averaged > 0.9)
         return (
             f"both heads got the same query, so both follow the same noise: {setting} the weight on "
             f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
@@ -199,8 +219,10 @@ def scaled_heads_survive(rng, scaled_two_head_queries):
         n, d = means.shape
         pair = _pair(answer, means) / np.sqrt(d)
         lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
-        lengths = lengths[(lengths[:, [a, b]] > 0).all(1)]
-        keys = keys_of_lengths(rng, means, lengths, 0)
+        positive = lengths[:, [a, b]].min(1) > 0
+        lengths = lengths[positive]
+        keys = keys_of_lengths(rng, means, lengths, noise=0)
+
         own = _share_near(keys, pair, a, b)
         larger = _share_near(keys, 10 * pair, a, b)
         if not max(own, larger) >= ENOUGH:
@@ -214,20 +236,25 @@ def scaled_heads_survive(rng, scaled_two_head_queries):
 
 def _why_not_routed(keys, lengths, pair, a, b):
     """keys: (draws, n, d); lengths: (draws, n); pair: (2, d)."""
-    n = keys.shape[1]
+    num_draws, n, _ = keys.shape
     share = _share_near(keys, pair, a, b)
-    fact = f"with {n} keys only {share:.0%} of {len(keys):,} draws were near the average"
+    fact = f"with {n} keys only {share:.0%} of {num_draws:,} draws were near the average"
+
     weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
-    strayed = np.delete(weights, [a, b], axis=1).sum(1) > NEAR
-    flipped = (np.delete(lengths, [a, b], axis=1) < 0).any(1)
-    if strayed.any() and flipped[strayed].mean() > 0.9:
+    elsewhere = np.delete(weights, [a, b], axis=1)
+    strayed = elsewhere.sum(1) > NEAR
+    other_lengths = np.delete(lengths, [a, b], axis=1)
+    flipped = other_lengths.min(1) < 0
+    both = np.mean(strayed & flipped)
+    if both > 0.9 * strayed.mean() > 0:
         return (
-            f"{fact}: in {(strayed & flipped).mean():.0%} a key other than a and b had changed its "
-            "sign, and a query that pushes such a key down lifts it up then."
+            f"{fact}: in {both:.0%} a key other than a and b had changed its sign, "
+            "and a query that pushes such a key down lifts it up then."
         )
     if _parallel(*pair):
         return f"both heads got the same query, a tie that two random lengths break: {fact}."
-    return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
+    deviation = weights[:, a].std()
+    return f"{fact}: the weight on v_a had standard deviation {deviation:.2f}."
 
 
 def variance_falls(rng, ratio):
@@ -241,9 +268,9 @@ def variance_falls(rng, ratio):
     two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1)
     start = two_heads / one_head
     end = judge_chain(ratio, start=start, goal=start, symbols=(n, beta), steps=2, name="`ratio`")
-    if end.count(sp.erf) + end.count(sp.erfc) > 2:
+    if occurrences(end, "erf", "erfc") > 2:
         raise NotYet("every step holds, but the last line can still be simplified.")
-    value = float(end.subs({n: 2, beta: sp.Rational(1, 2)}))
+    value = (1 - math.erf(1) ** 2) / 4
     return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
 
 

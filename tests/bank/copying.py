@@ -200,7 +200,7 @@ WRONG = {
         "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
         "clipped": (
             lambda q, k, scale=1.0: softmax(np.clip(scale * k @ q, -700, 700)),
-            "but the log-ratio of their weights is 535",
+            "but the log-ratio of their weights is 0",
         ),
         "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
         "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),

@@ -184,7 +184,7 @@ WRONG = {
                 ),
                 log_odds,
             ),
-            "epsilon_b = ",
+            "uses epsilon_b",
         ),
         "the others dropped (000-5)": (
             (

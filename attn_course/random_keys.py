@@ -7,13 +7,16 @@ import numpy as np
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
+ROUNDING = 64 * np.finfo(float).eps
 SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
 
 
 def frame(rng, n, d):
     """n orthonormal vectors of width d, one a row, uniform over all such frames. Returns (n, d)."""
-    basis, upper = np.linalg.qr(rng.normal(size=(d, n)))
-    return (basis * np.sign(np.diag(upper))).T
+    columns = rng.normal(size=(d, n))
+    basis, upper = np.linalg.qr(columns)
+    signs = np.sign(np.diag(upper))
+    return (basis * signs).T
 
 
 def frames(rng, sizes=SIZES, repeats=3):
@@ -24,8 +27,8 @@ def frames(rng, sizes=SIZES, repeats=3):
     """
     for n, d in sizes:
         for _ in range(repeats):
-            a, b = map(int, rng.choice(n, 2, replace=False))
-            yield frame(rng, n, d), a, b
+            a, b = rng.choice(n, 2, replace=False)
+            yield frame(rng, n, d), int(a), int(b)
 
 
 def weights_of(keys, query):
@@ -38,12 +41,15 @@ def weights_of(keys, query):
     if size == 0:
         return np.full(keys.shape[:-1], 1 / keys.shape[-2])
     unit = query / size
-    gaps = keys @ unit
-    gaps -= gaps.max(-1, keepdims=True)
+    scores = keys @ unit
+    gaps = scores - scores.max(-1, keepdims=True)
+
     longest = np.linalg.norm(keys, axis=-1).max()
-    slack = 64 * np.finfo(float).eps * np.linalg.norm(unit) * longest * np.sqrt(len(query))
+    largest_score = np.linalg.norm(unit) * longest
+    slack = ROUNDING * largest_score * np.sqrt(len(query))
     with np.errstate(over="ignore"):
-        return softmax(np.where(gaps >= -slack, 0.0, gaps * size))
+        scaled = np.where(gaps >= -slack, 0.0, gaps * size)
+    return softmax(scaled)
 
 
 def judge_finite_scores(keys, query, name="this query"):
@@ -76,12 +82,16 @@ def factor_needed(error_at, limit, largest=1e6):
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
     """
-    low, high = 1.0, largest
+    low = 1.0
+    high = largest
     if not error_at(high) <= limit:
         return None
     for _ in range(40):
         middle = np.sqrt(low * high)
-        low, high = (low, middle) if error_at(middle) <= limit else (middle, high)
+        if error_at(middle) <= limit:
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -125,5 +135,10 @@ def spread_lengths(num_draws, num_keys, variance):
 
 def unseen_settings(rng):
     """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
-    sizes = [int(n) for n in rng.integers(3, 60, 3)]
-    return [(n, n + int(rng.integers(200)), float(rng.uniform(0.001, 0.3))) for n in sizes]
+    settings = []
+    for _ in range(3):
+        n = int(rng.integers(3, 60))
+        d = n + int(rng.integers(200))
+        epsilon = float(rng.uniform(0.001, 0.3))
+        settings.append((n, d, epsilon))
+    return settings
