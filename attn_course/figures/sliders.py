@@ -45,7 +45,8 @@ class Slider:
         count = min(most, steps + 1)
         numbers = np.linspace(0, steps, count).round()
         values = self.low + self.step * numbers
-        nearest = np.abs(values - self.start).argmin()
+        distances = np.abs(values - self.start)
+        nearest = distances.argmin()
         values[nearest] = self.start
         if self.whole:
             return values.astype(int).tolist()
@@ -190,7 +191,8 @@ def _widget(figure):
     out.add_class("attn-figure")
 
     def redraw(_):
-        out.value = figure.frame({control.description: control.value for control in controls})
+        values = {control.description: control.value for control in controls}
+        out.value = figure.frame(values)
 
     for control in controls:
         control.observe(redraw, "value")

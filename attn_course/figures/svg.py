@@ -13,6 +13,12 @@ from attn_course.figures.style import DASHES, colour_code
 
 _FAR = 1e5  # pixels: beyond, a browser's numbers are not safe
 _HEAD = 11.0  # pixels, the length of an arrow's head
+# The strokes of a crossed-out cell, in shares of its width and height.
+_HATCH = (
+    ((0, 0.5), (0.5, 1)),
+    ((0, 0), (1, 1)),
+    ((0.5, 0), (1, 0.5)),
+)
 _DOT = 6  # points, the diameter of a marker
 
 
@@ -209,20 +215,14 @@ def _cells(mark, frame):
 
 def _hatch(mark, frame):
     """Slanted lines through a cell."""
-    sides = frame.x([mark.left, mark.left + mark.width])
-    ends = frame.y([mark.low, mark.low + mark.height])
-    left = sides.min()
-    top = ends.min()
-    right = sides.max()
-    bottom = ends.max()
     path = ""
-    for share in (1 / 3, 2 / 3, 1):
-        x = left + share * (right - left)
-        y = top + share * (bottom - top)
-        upper = [(left, y), (x, top)]
-        lower = [(x, bottom), (right, y)]
-        path += polyline(upper)
-        path += polyline(lower)
+    for ends in _HATCH:
+        points = []
+        for across, up in ends:
+            x = mark.left + across * mark.width
+            y = mark.low + up * mark.height
+            points.append(_pixels((x, y), frame))
+        path += polyline(points)
     return tag("path", class_="hatch", d=path)
 
 
