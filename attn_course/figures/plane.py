@@ -149,9 +149,11 @@ def _still(setting, keys, queries):
 def _alt(setting, queries, said):
     """The words that stand for the plane."""
     places = [f"({x:g}, {y:g})" for x, y in queries]
+    listed = ", ".join(places)
+    result = "; ".join(said)
     title = setting["title"] or "whom a query attends to"
     picture = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys."
-    return f"{picture} Query at {', '.join(places)}: {'; '.join(said)}."
+    return f"{picture} Query at {listed}: {result}."
 
 
 def _weights_in_words(names, weights):

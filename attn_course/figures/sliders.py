@@ -109,7 +109,7 @@ class MovingFigure:
         figure = plt.gcf()
         picture = showing.photograph(figure)
         plt.close(figure)
-        return showing.filled("picture.html", alt=escape(picture.alt), png=picture.png)
+        return showing.as_html(picture)
 
     def page(self) -> str:
         """HTML that moves without a kernel: every frame of a grid of values, packed."""
@@ -190,7 +190,7 @@ def _widget(figure):
     out = ipywidgets.HTML(figure.frame(figure.start))
     out.add_class("attn-figure")
 
-    def redraw(_):
+    def redraw(_: object) -> None:
         values = {control.description: control.value for control in controls}
         out.value = figure.frame(values)
 

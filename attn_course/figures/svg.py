@@ -7,7 +7,7 @@ import numpy as np
 from attn_course.figures import marks
 from attn_course.figures.frame import Frame, draw_axes, draw_scale
 from attn_course.figures.legend import draw_legend
-from attn_course.figures.markup import PIXELS, polygon, polyline, tag, words
+from attn_course.figures.markup import PIXELS, curve, polygon, polyline, tag, words
 from attn_course.figures.scene import Scene
 from attn_course.figures.style import DASHES, colour_code
 
@@ -120,7 +120,7 @@ def _path(x, y):
     for piece in np.split(points, gaps):
         seen = piece[np.isfinite(piece).all(1)]
         if len(seen):
-            path += polyline(seen.tolist())
+            path += curve(seen)
     return path
 
 
