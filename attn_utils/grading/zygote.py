@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from attn_utils import course
-from attn_utils.course import derivation
+from attn_utils.course import derivation, numpy_symbols
 from attn_utils.grading import child, sandbox
 
 
@@ -78,6 +78,7 @@ def hush():
     """Have the course's machinery show and check nothing in a child: the judge does, outside."""
     course.check = course.hint = sys.modules["attn_utils.plots"].explore = child.Quiet()
     derivation.look_at = lambda chain: None
+    numpy_symbols.let_numpy_take_symbols()
 
 
 def spawn(fd, base, sandboxed, *, output_bytes, **limits):
