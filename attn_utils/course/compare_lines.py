@@ -158,7 +158,7 @@ def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, st
         except ArithmeticError:
             continue
         if sign:
-            return point.shown(names), *map(short, values)
+            return point.shown(names), *apart(*values)
     return "", "", ""
 
 
@@ -169,15 +169,23 @@ def _agrees(sign, relation):
 
 
 def _sentence(place, values, relation):
-    left, right = map(short, values)
+    left, right = apart(*values)
     prefix = f"at {place} " if place else ""
     if relation == "=":
         return f"{prefix}the line before is {left} and this one is {right}"
     return f"{prefix}the line before is {left}, which is not {relation} {right}"
 
 
-def short(value) -> str:
-    return CONTEXTS[0].nstr(value, 6).removesuffix(".0")
+def short(value, digits: int = 6) -> str:
+    return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
+
+
+def apart(left, right) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to tell them apart."""
+    for digits in (6, 12, 24, 48):
+        if short(left, digits) != short(right, digits):
+            break
+    return short(left, digits), short(right, digits)
 
 
 def sign_of_difference(left: Tree, right: Tree, point: "Point") -> tuple[int, tuple]:

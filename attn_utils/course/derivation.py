@@ -46,7 +46,8 @@ class Derivation:
     fault: str | None = None
     at: int | None = None
     found: list[str] = field(default_factory=list)  # how each step was found to hold
-    together: str = ""  # what the whole chain proves
+    proved: str = EQUAL  # how the first line compares with the last
+    limits: list[tuple] = field(default_factory=list)  # what went where on the way
     notes: list[str] = field(default_factory=list)
     readable: bool = True
 
@@ -58,17 +59,30 @@ class Derivation:
     def end(self):
         return self.steps[-1].expression
 
-    def summary(self) -> str:
-        """What was found, in a few sentences."""
-        return " ".join([*self.notes, self._finding()])
+    def summary(self, show=str) -> str:
+        """What was found, in a few sentences; `show` writes an expression."""
+        finding = self._finding(show)
+        return " ".join([*self.notes, finding[0].upper() + finding[1:]])
 
-    def _finding(self):
+    def _finding(self, show):
         if self.fault:
             return self.fault
         if len(self.steps) < 2:
             return "the chain has no steps yet."
         ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
-        return f"every step holds ({', '.join(ways)}). {self.together}"
+        return f"every step holds ({', '.join(ways)}). {self.together(show)}"
+
+    def together(self, show=str) -> str:
+        """What the chain says of its first and its last line, and for which values."""
+        said = f"first line {self.proved} last line"
+        if self.limits:
+            way = " and ".join(f"{name} -> {_shown_target(target)}" for name, target in self.limits)
+            tends = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
+            said = f"first line {tends[self.proved]} last line as {way}"
+        ranges, values = _places(self, show)
+        said += f", for all {' and '.join(ranges)}" if ranges else ""
+        said += f", with {' and '.join(values)}" if values else ""
+        return f"Together: {said}" + "." * (not said.endswith("."))
 
     def __repr__(self):
         lines = []
@@ -82,7 +96,7 @@ class Derivation:
         if not self.steps:
             return self.summary()
         body = " \\\\\n".join(self._latex_line(k) for k in range(len(self.steps)))
-        return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary()}"
+        return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary(_inline)}"
 
     def _latex_line(self, k):
         import sympy as sp
@@ -95,6 +109,13 @@ class Derivation:
             return rf"{relation} &\;{shown} && \text{{{reason}}}"
         mark = r"\quad\boldsymbol{\times}\ \text{does not follow}"
         return rf"{relation} &\;\boxed{{{shown}}} && \text{{{reason}}}{mark}"
+
+
+def _inline(expression):
+    """An expression inside a sentence in Markdown."""
+    import sympy as sp
+
+    return f"${sp.latex(expression)}$"
 
 
 def derive(*steps, where: dict | None = None) -> Derivation:
@@ -138,30 +159,24 @@ def _read(step):
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
-    symbols = _first_of_each_name(chain)
+    chain.notes += _other_symbols(chain) + _merged(lines)
     try:
-        domain = domain_of(symbols, chain.where)
+        domain = domain_of(_first_of_each_name(chain), chain.where)
     except (Unreadable, TypeError, ValueError) as error:
         chain.fault = f"`where` cannot be read: {' '.join(str(error).split())}."
         return
-    chain.notes += _merged(lines)
-    proved = EQUAL
-    limits = []
     for k, step in enumerate(chain.steps[1:], 1):
         outcome = _compare(chain, lines, k, domain)
-        together = _and_then(proved, step.relation, limits)
         if not outcome:
             chain.fault = outcome.sentence(f"step {k}")
-        elif together is None:
-            chain.fault = _turned(k, proved, step.relation)
-        elif {name for name, _ in limits} & trees.symbols(lines[k]):
+        elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
             chain.fault = f"step {k} brings back a symbol that has gone to its limit."
+        elif not _go_on(chain, step.relation):
+            chain.fault = _turned(k, chain.proved, step.relation)
         if chain.fault:
             chain.at = k
             return
-        proved = together
         chain.found.append(outcome.detail)
-    chain.together = _statement(chain, proved, limits)
 
 
 def _merged(lines):
@@ -184,12 +199,15 @@ def _compare(chain, lines, k, domain):
     return compare_limit(lines[k - 1], name, target, lines[k], domain, exact)
 
 
-def _and_then(proved, relation, limits):
-    """What is proved with one more line; a limit is noted in `limits`."""
-    if not is_limit(relation):
-        return compose(proved, relation)
-    limits.append(limit_of(relation))
-    return weakened(proved)
+def _go_on(chain, relation):
+    """Note what is proved with one more line; False where the direction turns round."""
+    if is_limit(relation):
+        chain.limits.append(limit_of(relation))
+        chain.proved = weakened(chain.proved)
+        return True
+    together = compose(chain.proved, relation)
+    chain.proved = together or chain.proved
+    return together is not None
 
 
 def _turned(k, proved, relation):
@@ -214,21 +232,33 @@ def _limit_by_sympy(expression, name, target):
         return None
 
 
-def _first_of_each_name(chain):
-    """The symbols of the chain; another one of the same name is read as the first, and noted."""
+def _symbols_by_line(chain):
     import sympy as sp
 
+    return [sorted(step.expression.atoms(sp.Symbol), key=str) for step in chain.steps]
+
+
+def _first_of_each_name(chain):
+    """The symbols of the chain; another one of the same name is read as the first."""
     first = {}
-    for k, step in enumerate(chain.steps):
-        for symbol in sorted(step.expression.atoms(sp.Symbol), key=str):
-            known = first.setdefault(symbol.name, symbol)
-            if known != symbol and not chain.notes:
-                name = trees.shown_name(symbol.name)
-                chain.notes.append(
-                    f"In step {k} this is another {name}, declared with other assumptions; it is read "
-                    f"as the {name} of the lines above."
-                )
+    for symbols in _symbols_by_line(chain):
+        for symbol in symbols:
+            first.setdefault(symbol.name, symbol)
     return list(first.values())
+
+
+def _other_symbols(chain):
+    """A note on the first symbol that shares its name with one above and is another."""
+    first = {symbol.name: symbol for symbol in _first_of_each_name(chain)}
+    for k, symbols in enumerate(_symbols_by_line(chain)):
+        for symbol in symbols:
+            if symbol != first[symbol.name]:
+                name = trees.shown_name(symbol.name)
+                return [
+                    f"In step {k} this is another {name}, declared with other assumptions; it is read as "
+                    f"the {name} of the lines above."
+                ]
+    return []
 
 
 def domain_of(symbols, where):
@@ -282,37 +312,29 @@ def _narrowed(assumed, low, high):
     return Range(low, high, assumed.whole, assumed.positive)
 
 
-def _statement(chain, proved, limits):
-    """What the chain says of its first and its last line, and for which values."""
-    if not chain.steps[1:]:
-        return ""
-    way = " and ".join(f"{name} -> {_shown_target(target)}" for name, target in limits)
-    said = f"first line {proved} last line"
-    if way:
-        tends = {EQUAL: "tends to the last line", "<=": "ends at or below the last line"}
-        said = f"the first line {tends.get(proved, 'ends at or above the last line')} as {way}"
-    places = _places(chain, {name for name, _ in limits})
-    return f"Together: {said}{', for all ' if places else ''}{' and '.join(places)}."
-
-
 def _shown_target(target):
     return str(target).replace("inf", "oo")
 
 
-def _places(chain, gone):
-    """Where the symbols of the chain lie, in words, those that lie alike together."""
-    used = {s for step in chain.steps for s in step.expression.free_symbols}
-    by_name = {s.name: s for s in used if s.name not in gone}
-    ranged = {symbol.name: ends for symbol, ends in chain.where.items()}
+def _places(chain, show):
+    """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
+    gone = {name for name, _ in chain.limits}
+    symbols = [symbol for symbol in _first_of_each_name(chain) if symbol.name not in gone]
+    used = set().union(*(trees.symbols(trees.read(trees.write(s.expression))) for s in chain.steps))
+    declared = {symbol.name: ends for symbol, ends in chain.where.items()}
     alike = {}
-    for name in sorted(by_name):
-        if name not in ranged:
-            alike.setdefault(_kind(by_name[name]), []).append(name)
-    places = [f"{', '.join(names)}{kind}" for kind, names in alike.items()]
-    for name in sorted(by_name.keys() & ranged.keys()):
-        low, high = ranged[name]
-        places.append(f"{name} = {low}" if str(low) == str(high) else f"{low} <= {name} <= {high}")
-    return places
+    between = []
+    values = []
+    for symbol in sorted((s for s in symbols if s.name in used), key=str):
+        if symbol.name not in declared:
+            alike.setdefault(_kind(symbol), []).append(show(symbol))
+            continue
+        low, high = declared[symbol.name]
+        if str(low) == str(high):
+            values.append(f"{show(symbol)} = {show(low)}")
+        else:
+            between.append(f"{show(low)} <= {show(symbol)} <= {show(high)}")
+    return [", ".join(names) + kind for kind, names in alike.items()] + between, values
 
 
 def _kind(symbol):

@@ -289,7 +289,8 @@ class Assignment:
             outside = product(self.value(part) for part in parts if part not in inside)
             if inside:
                 names = (head, self.value(low), self.value(high))
-                found += outside * self.dependent(*names, product(map(self.value, inside)))
+                term = renamed(("Mul", *inside), index)
+                found += outside * self.dependent(*names, self.value(term))
             else:
                 found += outside * count
         return found
@@ -312,6 +313,19 @@ _FUNCTIONS = {
     "Max": lambda self, *parts: self.extreme("Max", *parts),
     "Min": lambda self, *parts: self.extreme("Min", *parts),
 }
+
+
+def renamed(tree, index):
+    """The tree with the variable of the sum around it named after what the tree itself holds."""
+    inner = max((node[1] for node in walk(tree) if node[0] in BINDING), default=0)
+    return _replaced(tree, index, ("Bound", inner + 1))
+
+
+def _replaced(tree, old, new):
+    if tree == old:
+        return new
+    parts = [_replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]]
+    return (tree[0], *parts)
 
 
 def inverse(number):
