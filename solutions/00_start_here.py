@@ -21,8 +21,8 @@
 import numpy as np
 import sympy as sp
 
-from attn_utils import attend, plots
-from attn_utils.course import check, derive, hint
+from attn_course import check, derive, hint, plots
+from attn_utils import attend
 
 # %% [markdown]
 # ## What the course is about

@@ -18,8 +18,8 @@ import math
 import numpy as np
 import sympy as sp
 
-from attn_utils import plots, softmax
-from attn_utils.course import check, derive, hint
+from attn_course import check, derive, hint, plots
+from attn_utils import softmax
 
 rng = np.random.default_rng(3)
 

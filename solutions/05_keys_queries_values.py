@@ -15,8 +15,8 @@
 import numpy as np
 import sympy as sp
 
-from attn_utils import attend, plots, softmax
-from attn_utils.course import check, derive, hint
+from attn_course import check, derive, hint, plots
+from attn_utils import attend, softmax
 
 rng = np.random.default_rng(5)
 

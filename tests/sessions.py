@@ -4,8 +4,8 @@ import textwrap
 
 import pytest
 
-from attn_utils.grading import sandbox
-from attn_utils.grading.session import Limits, Session, Zygote
+from attn_course.grading import sandbox
+from attn_course.grading.session import Limits, Session, Zygote
 
 MISSING = sandbox.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")

@@ -12,13 +12,13 @@ import pytest
 import sympy as sp
 from bank import chains
 
-from attn_utils.course import check, derive, trees
-from attn_utils.course.answers import Answer
-from attn_utils.course.chain_rules import at_most, unpadded
-from attn_utils.course.compare_lines import Domain, compare
-from attn_utils.course.derivation import as_data
-from attn_utils.course.judge_derivation import Claim, from_data, judge_derivation
-from attn_utils.course.questions import (
+from attn_course import check, derive, trees
+from attn_course.answers import Answer
+from attn_course.chain_rules import at_most, unpadded
+from attn_course.compare_lines import Domain, compare
+from attn_course.derivation import as_data
+from attn_course.judge_derivation import Claim, from_data, judge_derivation
+from attn_course.questions import (
     average_of_two,
     copying,
     keys_queries_values,
@@ -26,8 +26,8 @@ from attn_utils.course.questions import (
     start_here,
     two_heads,
 )
-from attn_utils.course.trees import Unreadable
-from attn_utils.course.verdict import NotAttempted, NotYet
+from attn_course.trees import Unreadable
+from attn_course.verdict import NotAttempted, NotYet
 
 t = sp.Symbol("t", real=True)
 x = sp.Symbol("x", positive=True)

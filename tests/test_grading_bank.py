@@ -7,9 +7,9 @@ import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
 
-from attn_utils.grading import batch, marking, sandbox
-from attn_utils.grading.session import Limits, Zygote
-from attn_utils.grading.submissions import File
+from attn_course.grading import batch, marking, sandbox
+from attn_course.grading.session import Limits, Zygote
+from attn_course.grading.submissions import File
 
 MISSING = sandbox.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attn_utils.course import reading
-from attn_utils.grading import batch, marking, sandbox, session
-from attn_utils.grading.gradebook import Results
-from attn_utils.grading.submissions import File, Refused
+from attn_course import reading
+from attn_course.grading import batch, marking, sandbox, session
+from attn_course.grading.gradebook import Results
+from attn_course.grading.submissions import File, Refused
 
 SETTINGS = batch.Settings(1, session.Limits(total=1.0), ("sympy",), sandboxed=False)
 

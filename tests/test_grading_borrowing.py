@@ -3,9 +3,9 @@
 import pytest
 from course import ROOT, WRITTEN
 
-from attn_utils.course import register
-from attn_utils.grading.borrowing import borrowed
-from attn_utils.grading.reading import Cell, read_submission
+from attn_course import register
+from attn_course.grading.borrowing import borrowed
+from attn_course.grading.reading import Cell, read_submission
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
 LENT = {
@@ -39,19 +39,19 @@ LENT = {
     ),
     "out of a judge by way of a helper": (
         [
-            "from attn_utils.course.questions.copying import something",
+            "from attn_course.questions.copying import something",
             "def make():\n    return something",
             "made = make()",
             "def CausalSelfAttention():\n    return made",
         ],
-        "attn_utils.course.questions.copying.something",
+        "attn_course.questions.copying.something",
     ),
     "out of a judge": (
         [
-            "from attn_utils.course.questions.copying import something",
+            "from attn_course.questions.copying import something",
             "CausalSelfAttention = something",
         ],
-        "attn_utils.course.questions.copying.something",
+        "attn_course.questions.copying.something",
     ),
 }
 OWN = {

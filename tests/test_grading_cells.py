@@ -5,10 +5,10 @@ import pytest
 import sessions
 from sessions import SMALL, ask, needs_sandbox
 
-from attn_utils.course import derivation
-from attn_utils.course.verdict import NotAttempted, NotYet
-from attn_utils.grading import child
-from attn_utils.grading.session import Limits, Session, Zygote
+from attn_course import derivation
+from attn_course.grading import child
+from attn_course.grading.session import Limits, Session, Zygote
+from attn_course.verdict import NotAttempted, NotYet
 
 submit, zygote = sessions.submit, sessions.zygote  # fixtures
 
@@ -34,7 +34,7 @@ def test_a_derivation_arrives_as_strings_through_a_driver(submit):
     session = submit(
         """
         import sympy as sp
-        from attn_utils.course import derive
+        from attn_course import derive
         x = sp.Symbol("x", positive=True)
         chain = derive((x + x, "definition"), (2 * x, "collect"))
         """
@@ -141,7 +141,7 @@ def test_magics_are_dropped_and_python_is_left_as_it_is():
 def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
     session = submit(
         """
-        from attn_utils.course import check, hint
+        from attn_course import check, hint
         display(1); get_ipython().run_line_magic("matplotlib", "inline")
         check("1.1", print); hint("1.1")
         """

@@ -14,8 +14,8 @@ import time
 import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
 
-from attn_utils import cli
-from attn_utils.grading import command, sandbox
+from attn_course import cli
+from attn_course.grading import command, sandbox
 
 MISSING = sandbox.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
@@ -24,7 +24,7 @@ FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a p
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
-PROGRAM = [sys.executable, "-c", "import sys, attn_utils.cli as cli; sys.exit(cli.main())"]
+PROGRAM = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 
 
 def attn(*arguments, **environment):
@@ -60,7 +60,7 @@ def forged_outputs(found):
 
 
 def check_of_their_own(found):
-    lies = "import attn_utils.course as c\nc.check = check = lambda *a: True"
+    lies = "import attn_course as c\nc.check = check = lambda *a: True"
     for one in checks(found):
         one["source"] = lies
     cell(found, "q1-1-code")["source"] = f"{lies}\nattention_weights = check"
@@ -164,7 +164,7 @@ def words_in_a_new_cell(found):
 
 
 def lent_by_the_course(found):
-    source = "from attn_utils.course.questions.copying import _largest_distance as copy_error_bound"
+    source = "from attn_course.questions.copying import _largest_distance as copy_error_bound"
     cell(found, "q1-5-code")["source"] = source
 
 
@@ -353,7 +353,7 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
 
 @needs_sandbox
 def test_an_answer_that_the_course_lent_is_remarked_on_and_no_other(graded):
-    path = "attn_utils.course.questions.copying._largest_distance"
+    path = "attn_course.questions.copying._largest_distance"
     remark = f"{NAME}.ipynb: 1.5: the answer hands over {path}."
     assert results(graded[1], "lent by the course")["output"] == remark
     assert remark in (graded[1] / "students" / "lent by the course.html").read_text("utf-8")

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from attn_utils.course import register
-from attn_utils.grading import matching, report, submissions
-from attn_utils.grading.batch import modules_for
-from attn_utils.grading.reading import Cell
-from attn_utils.grading.submissions import Refused, find
+from attn_course import register
+from attn_course.grading import matching, report, submissions
+from attn_course.grading.batch import modules_for
+from attn_course.grading.reading import Cell
+from attn_course.grading.submissions import Refused, find
 
 NAMES = ["01_copying", "02_average_of_two"]
 PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from attn_utils.grading import reading
-from attn_utils.grading.reading import Unreadable, read_submission
+from attn_course.grading import reading
+from attn_course.grading.reading import Unreadable, read_submission
 
 
 def code(source, **extra):

@@ -13,12 +13,12 @@ import sessions
 import sympy as sp
 from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 
-from attn_utils.course import compare_lines, derivation, judge_derivation, register, tensors
-from attn_utils.course.answers import within
-from attn_utils.course.checking import judge
-from attn_utils.course.verdict import NotYet
-from attn_utils.grading import sandbox
-from attn_utils.grading.session import MAX_CHILDREN, Limits, Session, Zygote
+from attn_course import compare_lines, derivation, judge_derivation, register, tensors
+from attn_course.answers import within
+from attn_course.checking import judge
+from attn_course.grading import sandbox
+from attn_course.grading.session import MAX_CHILDREN, Limits, Session, Zygote
+from attn_course.verdict import NotYet
 
 submit, zygote = sessions.submit, sessions.zygote  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
@@ -31,7 +31,7 @@ ENDS_ITSELF = {
     "import sys; sys.exit()": "your code stopped with SystemExit",
     "class Mine(SystemExit): pass\nraise Mine('bye')": "your code stopped with Mine: bye",
     "class Mine(BaseException): pass\nraise Mine": "your code stopped with Mine",
-    "from attn_utils.course.verdict import NotAttempted as E\nraise E": "it did not run.",
+    "from attn_course.verdict import NotAttempted as E\nraise E": "it did not run.",
     "raise KeyboardInterrupt": "your code stopped with KeyboardInterrupt",
     "def f(): f()\nf()": "your code stopped with RecursionError",
 }
@@ -178,7 +178,7 @@ def test_a_reply_to_an_earlier_question_is_not_taken_for_this_one(submit):
     session = submit(
         """
         import functools, os
-        from attn_utils.grading import channel
+        from attn_course.grading import channel
         def hurried():
             stale = {"id": 0, "value": "stale", "warned": [], "output": ""}
             channel.send(functools.partial(os.write, 3), channel.encode(stale))
@@ -241,9 +241,9 @@ PATCHES = {
     "nothing": "",
     "numpy's comparisons": "import numpy as np\nnp.allclose = np.isclose = lambda *a, **k: True",
     "builtins": "import builtins\nbuiltins.abs = builtins.float = lambda *a: 0",
-    "the verdicts": "import attn_utils.course.verdict as v\nv.NotYet.__init__ = lambda *a: None",
-    "the answers": "import attn_utils.course.answers as a\na.plain = lambda value: value * 0",
-    "the judges": "import attn_utils.course.checking as c\nc.judge = lambda *a: 'correct'",
+    "the verdicts": "import attn_course.verdict as v\nv.NotYet.__init__ = lambda *a: None",
+    "the answers": "import attn_course.answers as a\na.plain = lambda value: value * 0",
+    "the judges": "import attn_course.checking as c\nc.judge = lambda *a: 'correct'",
     "the modules": "import sys\nfor name in list(sys.modules): sys.modules[name] = None",
     "the wire": "import json\njson.dumps = lambda *a, **k: '\"correct\"'",
     "the standard output": "import sys\nsys.stdout.close()",
@@ -273,7 +273,7 @@ def test_a_forged_chain_cannot_run_code_in_the_judge(submit, tmp_path, monkeypat
     session = submit(
         f"""
         import sympy as sp
-        from attn_utils.course import derivation, trees
+        from attn_course import derivation, trees
         derivation.as_data = lambda chain: [
             ["=", "", trees.write(chain)], ["x -> " + {target!r}, "", ["Rational 1"]]
         ]
@@ -381,7 +381,7 @@ def test_a_submission_has_few_threads_to_keep_the_others_waiting_with(submit):
 
 
 FLOOD = """
-from attn_utils.grading import channel
+from attn_course.grading import channel
 import functools, inspect, os
 number = next(f.frame.f_locals["request"]["id"] for f in inspect.stack() if "request" in f.frame.f_locals)
 forged = {"id": number, "value": None, "warned": [], "output": "x" * (6 << 20)}
@@ -469,7 +469,7 @@ def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(z
 def test_killing_the_judge_ends_the_fork_server_and_the_child(tmp_path, sandboxed):
     program = """
 import os, sys
-from attn_utils.grading.session import Session, Zygote
+from attn_course.grading.session import Session, Zygote
 zygote = Zygote(("numpy",), sandboxed=sys.argv[1] == "True").__enter__()
 session = Session(zygote, {1: "open('mine', 'w').close()"})
 assert session.run() == {}
@@ -500,8 +500,8 @@ def _alive(pid):
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests run unprivileged already")
 def test_the_sandbox_needs_no_privilege():
     program = """
-from attn_utils.grading import sandbox
-from attn_utils.grading.session import Session, Zygote
+from attn_course.grading import sandbox
+from attn_course.grading.session import Session, Zygote
 with Zygote(("numpy",)) as zygote, Session(zygote, {1: "import os; os.fork()", 2: "x = 1"}) as session:
     print(sandbox.missing_mechanisms(), list(session.run()), session.answers(["x"], 5)[0].value())
 """

@@ -10,8 +10,7 @@ import pytest
 import torch
 from course import ROOT
 
-from attn_utils.course.questions import pretrained_knowledge as questions
-from attn_utils.knowledge import (
+from attn_course.knowledge import (
     CITIES,
     GROUPS,
     MASK,
@@ -23,8 +22,9 @@ from attn_utils.knowledge import (
     findings,
     train,
 )
-from attn_utils.knowledge.__main__ import main
-from attn_utils.knowledge.training import rate_at
+from attn_course.knowledge.__main__ import main
+from attn_course.knowledge.training import rate_at
+from attn_course.questions import pretrained_knowledge as questions
 
 TINY = replace(
     PRESETS["default"],

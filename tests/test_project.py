@@ -9,7 +9,7 @@ import tomllib
 import pytest
 from course import ROOT, WRITTEN
 
-from attn_utils.course import register
+from attn_course import register
 
 PACKAGE = ROOT / "attn_utils"
 # Which rooms a room may import: doors are one-way.
@@ -82,7 +82,7 @@ def test_every_seed_question_is_answered_and_no_other_is_claimed():
 
 
 def test_importing_the_judges_of_numpy_notebooks_does_not_import_torch():
-    script = "import sys, attn_utils.course as c; c.check('1.1', None); assert 'torch' not in sys.modules"
+    script = "import sys, attn_course as c; c.check('1.1', None); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from course import JUDGED, WRITTEN, answers_in, bank
 
-from attn_utils.course import check, hint, register
-from attn_utils.course.answers import Answer, listening
-from attn_utils.course.checking import judge
+from attn_course import check, hint, register
+from attn_course.answers import Answer, listening
+from attn_course.checking import judge
 
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
 
@@ -115,7 +115,7 @@ def test_different_mistakes_get_different_fragments(question):
 def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
     from course import ROOT
 
-    from attn_utils.course.build import solution_lines
+    from attn_course.building.build import solution_lines
 
     secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
     assert len(question.hints) >= 2

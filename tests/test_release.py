@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from course import ROOT, SOURCES
 
-from attn_utils import cli
-from attn_utils.course.build import solution_lines
-from attn_utils.grading.releasing import FOLDER
+from attn_course import cli
+from attn_course.building.build import solution_lines
+from attn_course.grading.releasing import FOLDER
 
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 

@@ -5,9 +5,9 @@ import shutil
 import pytest
 import torch
 
-from attn_utils.translation.command import main
-from attn_utils.translation.config import PRESETS
-from attn_utils.translation.recording import read_record, without_paths
+from attn_course.translation.command import main
+from attn_course.translation.config import PRESETS
+from attn_course.translation.recording import read_record, without_paths
 
 TRAIN = ("train", "--preset", "tiny", "--attention", "mean", "--seed", "7", "--out")
 

@@ -8,12 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attn_course.translation import corpora
+from attn_course.translation.batches import bucket, collate
+from attn_course.translation.config import setting
+from attn_course.translation.corpora import DataError, read_lines, read_parallel
+from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils.layers import SLOTS
-from attn_utils.translation import corpora
-from attn_utils.translation.batches import bucket, collate
-from attn_utils.translation.config import setting
-from attn_utils.translation.corpora import DataError, read_lines, read_parallel
-from attn_utils.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 
 TEXTS = ["Ein Hund rennt über die Wiese.", "A dog is running, quickly."] * 3
 VOCABULARY = Vocabulary.learn(TEXTS, size=80)

@@ -5,13 +5,13 @@ import itertools
 import pytest
 import torch
 
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import Config
+from attn_course.translation.decoding import beam, greedy
+from attn_course.translation.model import build
+from attn_course.translation.vocabulary import BOS, EOS, PAD
 from attn_utils import attend
 from attn_utils.layers import SLOTS
-from attn_utils.translation.batches import collate, pad_source
-from attn_utils.translation.config import Config
-from attn_utils.translation.decoding import beam, greedy
-from attn_utils.translation.model import build
-from attn_utils.translation.vocabulary import BOS, EOS, PAD
 
 PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from course import ROOT
 
-from attn_utils.translation import recording
-from attn_utils.translation.config import PRESETS
-from attn_utils.translation.corpora import DataError, embedded
-from attn_utils.translation.recording import read_record, recorded
-from attn_utils.translation.scoring import bleu_of_counts, bootstrap, score
+from attn_course.translation import recording
+from attn_course.translation.config import PRESETS
+from attn_course.translation.corpora import DataError, embedded
+from attn_course.translation.recording import read_record, recorded
+from attn_course.translation.scoring import bleu_of_counts, bootstrap, score
 
 RECORDS = {
     path.stem: read_record(path)

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+from attn_course.translation.config import Config
+from attn_course.translation.corpora import DataError, embedded
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer, rate_at
+from attn_course.translation.vocabulary import BOS
 from attn_utils.layers import MeanAttention
-from attn_utils.translation.config import Config
-from attn_utils.translation.corpora import DataError, embedded
-from attn_utils.translation.runs import Run
-from attn_utils.translation.training import Trainer, rate_at
-from attn_utils.translation.vocabulary import BOS
 
 torch.set_num_threads(1)  # a run and its twin in another process must add in the same order
 CONFIG = Config(
