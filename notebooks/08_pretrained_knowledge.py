@@ -18,8 +18,7 @@ from collections import Counter
 import numpy as np
 import torch
 
-from attn_course import knowledge, plots
-from attn_course import check, hint
+from attn_course import check, hint, knowledge, plots
 from attn_course.knowledge import CITIES, GROUPS, MASK, PAD, findings
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run

@@ -22,7 +22,7 @@ needs_browser = pytest.mark.skipif(
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"),
     *("--no-first-run", "--remote-debugging-port=0", "--window-size=1366,768"),
-    "--host-resolver-rules=MAP * ~NOTFOUND",  # nothing can be fetched
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing is fetched from outside
 )
 
 
@@ -67,7 +67,10 @@ class Browser:
                 return found["result"]
 
     def open(self, path):
-        self.ask("Page.navigate", url=path.as_uri())
+        self.visit(path.as_uri())
+
+    def visit(self, address):
+        self.ask("Page.navigate", url=address)
         while self.run("document.readyState") != "complete":
             time.sleep(0.02)
 
@@ -76,6 +79,15 @@ class Browser:
         found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
+
+    def type(self, text):
+        self.ask("Input.insertText", text=text)
+
+    def press(self, key, code, control=False):
+        """One stroke of a key, by its name and its number."""
+        stroke = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if control else 0}
+        self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **stroke)
+        self.ask("Input.dispatchKeyEvent", type="keyUp", **stroke)
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

@@ -214,7 +214,7 @@ def test_an_expression_that_doubles_in_every_line_is_refused_at_once():
 
 
 def test_nothing_of_the_course_makes_code_from_expressions():
-    folder = Path(trees.__file__).parents[1]
+    folder = Path(trees.__file__).parent
     texts = {path.name: path.read_text("utf-8") for path in folder.rglob("*.py")}
     loose = re.compile(r"lambdify|parse_expr|sympify\((?!.*strict=True)|(?<![.\w])eval\(")
     grading = {"child.py"}  # it runs the cells of a submission, shut in

@@ -6,7 +6,7 @@ import sessions
 from sessions import SMALL, ask, needs_sandbox
 
 from attn_course import derivation
-from attn_course.grading import child
+from attn_course.grading import magics
 from attn_course.grading.session import Limits, Session, Zygote
 from attn_course.verdict import NotAttempted, NotYet
 
@@ -134,7 +134,7 @@ def test_magics_are_dropped_and_python_is_left_as_it_is():
         "x = (7\n  % 4)": "x = (7\n  % 4)",
         's = """\n!important\n"""': 's = """\n!important\n"""',
     }
-    assert {source: child.python_source(source) for source in cases} == cases
+    assert {source: magics.python_source(source) for source in cases} == cases
 
 
 @needs_sandbox
@@ -151,7 +151,7 @@ def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
 
 @pytest.mark.parametrize("source", ["\n" * 100_000 + "(", "(\n" + " " * 100_000 + "x"])
 def test_a_cell_that_is_not_python_is_read_quickly_whatever_is_in_it(source):
-    assert child.python_source(source) == source
+    assert magics.python_source(source) == source
 
 
 LOST = {

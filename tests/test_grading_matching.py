@@ -1,6 +1,7 @@
 """Which files are whose, which cells answer what, and which cells an answer needs."""
 
 import os
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -257,3 +258,20 @@ def test_an_untouched_written_cell_is_empty():
         matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
         == ""
     )
+
+
+CHAINS = {
+    "downwards": [*(f"a{k} = a{k + 1}" for k in range(1_998)), "answer = a0"],
+    "upwards": ["answer = lambda: a0", *(f"a{k} = lambda: a{k + 1}" for k in range(1_998))],
+    "in a crowd": [
+        *(f"a{k} = {[f'c{j}' for j in range(9)]}, a{k + 1}".replace("'", "") for k in range(1_998)),
+        "answer = a0",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_thousands_of_cells_that_use_each_other_are_followed_soon(name):
+    start = time.process_time()
+    assert len(needed(*CHAINS[name])) > 1
+    assert time.process_time() - start < 1.0

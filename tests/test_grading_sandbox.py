@@ -540,5 +540,8 @@ def test_without_a_sandbox_the_same_session_runs():
 
 
 def test_a_fork_server_that_cannot_start_says_why():
-    with pytest.raises(RuntimeError, match="No module named 'nonsense'"):
-        Zygote(("nonsense",)).__enter__()
+    with (
+        Zygote(("nonsense",)) as zygote,
+        pytest.raises(RuntimeError, match="No module named 'nonsense'"),
+    ):
+        zygote.spawn(SHORT)

@@ -147,3 +147,9 @@ def register_source(name):
     from course import ROOT
 
     return ROOT / "solutions" / f"{name}.py"
+
+
+def test_an_answer_that_may_draw_is_not_called_unsteady():
+    verdict = check("7.2", lambda T, D, t: np.random.default_rng().normal(size=(2, T, D)).tolist())
+    assert verdict.status == "not yet"
+    assert "two different answers" not in verdict.message

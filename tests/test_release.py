@@ -33,7 +33,7 @@ def edition(tmp_path_factory):
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE", ".ci"}
-    assert above == needed | {"notebooks", "attn_utils", "solutions"}
+    assert above == needed | {"notebooks", "attn_utils", "attn_course", "solutions"}
     records = {
         path.relative_to(edition / "solutions") for path in (edition / "solutions").rglob("*.*")
     }

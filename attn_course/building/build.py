@@ -1,6 +1,6 @@
 """From one source, solutions/NN_name.py, the three files made of it; knows no question's content.
 
-Made are the executed solutions/NN_name.ipynb and the student pair notebooks/NN_name.{py,ipynb}. A cell
+Made are the executed solutions/NN_name.ipynb and notebooks/NN_name.{ipynb,py} for students. A cell
 says what it is in its marker: `answer="1.4"` (solution regions are cut for students), `check="1.4"`,
 `written="1.7"` (a reference answer, replaced by an empty one), `rubric="1.7"` and `only="solution"`
 (dropped for students). A question marked in two parts names the part: `answer="3.5 derive"`.
@@ -18,6 +18,9 @@ ROLES = ("answer", "check", "written", "rubric", "only")
 BEGIN, END = "# BEGIN SOLUTION", "# END SOLUTION"
 BANNER = '<!-- Made by "attn build" from solutions/{}.py. Instructors edit that file. -->\n'
 EMPTY = "*Your answer to {}: replace this line.*"
+MARKS = f"{','.join(ROLES)},tags,-all"  # what a cell's marker in a script shows of its metadata
+PAIRED = "ipynb,py:percent"  # a solution and its text, live: the text is the source
+ALONE = "ipynb"  # a student's notebook is the truth, whatever jupytext is told elsewhere
 
 
 class BuildError(Exception):
@@ -66,6 +69,7 @@ def student_notebook(solution):
             cell.outputs, cell.execution_count = [], None
     notebook.cells = kept
     notebook.metadata.pop("attn", None)
+    notebook.metadata["jupytext"] = {"formats": ALONE}
     return notebook
 
 
@@ -119,12 +123,8 @@ def _finish(notebook):
         if role:
             cell.metadata["nbgrader"] = _nbgrader(cell, role, name)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    pairing = {
-        "cell_metadata_filter": f"{','.join(ROLES)},tags,-all",
-        "formats": "ipynb,py:percent",
-    }
     notebook.metadata = {
-        "jupytext": pairing,
+        "jupytext": {"cell_metadata_filter": MARKS, "formats": PAIRED},
         "kernelspec": KERNEL,
         "language_info": {"name": "python"},
     }
@@ -233,7 +233,10 @@ def rendered(notebook, kind):
     if kind == "ipynb":
         return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     script = nbformat.from_dict(json.loads(json.dumps(notebook)))
-    script.metadata["jupytext"]["notebook_metadata_filter"] = "-all"
+    script.metadata["jupytext"] = {
+        "cell_metadata_filter": MARKS,
+        "notebook_metadata_filter": "-all",
+    }
     return jupytext.writes(script, fmt="py:percent")
 
 

@@ -3,10 +3,10 @@
 import ast
 import contextlib
 
-from attn_course.grading.child import python_source
+from attn_course.grading.magics import python_source
 from attn_course.grading.matching import is_check
 
-OURS, JUDGES = "attn_utils.", "attn_course.questions."
+OURS, JUDGES = ("attn_utils.", "attn_course."), "attn_course.questions."
 
 
 def borrowed(cells, answers):

@@ -2,8 +2,11 @@
 
 import contextlib
 import json
+import os
+import select
 import struct
 import sys
+import time
 
 import numpy as np
 
@@ -161,3 +164,36 @@ def _exactly(read, size):
             raise EOFError
         data += chunk
     return data
+
+
+class Line:
+    """Our end of a two-way pipe: whole messages, each sent or received before a deadline.
+
+    It is closed when nobody holds it any more, for a thread may still wait on it.
+    """
+
+    def __init__(self, fd):
+        self.fd = fd
+        os.set_blocking(fd, False)
+
+    def __del__(self):
+        os.close(self.fd)
+
+    def send(self, value, deadline):
+        send(lambda data: self._try(os.write, data, select.POLLOUT, deadline), encode(value))
+
+    def receive(self, deadline, limit=MAX_BYTES):
+        """Return the next message; EOFError when the other end is gone, TimeoutError when late."""
+        body = receive(lambda count: self._try(os.read, count, select.POLLIN, deadline), limit)
+        return decode(body)
+
+    def _try(self, call, argument, event, deadline):
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                return call(self.fd, argument)
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            poll = select.poll()
+            poll.register(self.fd, event)
+            poll.poll(1000 * left)

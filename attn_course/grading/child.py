@@ -11,30 +11,19 @@ import inspect
 import io
 import linecache
 import os
-import re
 import signal
 import sys
 import types
 import warnings
 
+import attn_course
+from attn_course import derivation, numpy_symbols, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading import channel
+from attn_course.grading.magics import FLAGS, python_source
 from attn_course.verdict import NotAttempted, NotYet
 
-TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
-MAGIC = (
-    r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"  # to the end of its line, and on where that is a backslash
-)
-# What stands for a magic. No two neighbours in a pattern eat the same letters, or a long cell of
-# blanks would take for ever.
-LINE_MAGICS = {
-    re.compile(r"^([ \t]*)%time[ \t]+", re.M): "",
-    re.compile(rf"^([ \t]*){MAGIC}", re.M): "pass",
-    re.compile(rf"^([ \t]*\w[\w, ]*=[ \t]*){MAGIC}", re.M): "None",
-    re.compile(r"^([ \t]*)(?:\?{1,2}[\w.]+|[\w.]+\?{1,2})[ \t]*$", re.M): "pass",
-}
-FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.
 DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
@@ -82,10 +71,22 @@ class Quiet:
         return self
 
 
-def serve(fd, *, output_bytes):
-    """Answer requests on `fd` until it closes."""
+def prepare(preload):
+    """Once, before any child: draw one figure, and have the course show and check nothing here."""
+    if "matplotlib.pyplot" in preload:
+        pyplot = sys.modules["matplotlib.pyplot"]
+        pyplot.subplots()
+        pyplot.close("all")
+    attn_course.check = attn_course.hint = plots.explore = Quiet()
+    derivation.look_at = lambda chain: None
+    numpy_symbols.let_numpy_take_symbols()
+
+
+def serve(lines, *, output):
+    """Answer requests on the one line until it closes; keep `output` bytes of what is printed."""
+    (fd,) = lines
     read, write = functools.partial(os.read, fd), functools.partial(os.write, fd)
-    output = io.TextIOWrapper(Output(output_bytes), "utf-8", "replace")
+    output = io.TextIOWrapper(Output(output), "utf-8", "replace")
     sys.stdout = sys.stderr = output
     sys.modules["__main__"] = main = types.ModuleType("__main__")
     main.display = main.get_ipython = Quiet()
@@ -209,20 +210,6 @@ def find(namespace, caught, name):
 
 
 ACTIONS = {"run": run_cell, "call": call, "drive": drive, "value": value}
-
-
-def python_source(source):
-    """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
-    with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        compile(source, "<cell>", "exec", FLAGS, True)
-        return source
-    first, _, rest = source.lstrip().partition("\n")
-    if first.startswith("%%"):
-        return python_source(f"pass\n{rest}") if first.startswith(TIMING_MAGICS) else ""
-    for pattern, word in LINE_MAGICS.items():
-        source = pattern.sub(lambda m, word=word: m[1] + word + "\n" * m[0].count("\n"), source)
-    return source
 
 
 def explain(error):

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import batch, comparing, gradebook, marking, releasing, report, written
-from attn_course.grading.reading import Unreadable, read_submission
+from attn_course.grading import batch, comparing, gradebook, releasing, report, written
+from attn_course.grading.marking import WAITING
+from attn_course.grading.reading import Unreadable, read_bytes, read_submission
 from attn_course.grading.sandbox import missing_mechanisms
-from attn_course.grading.session import Limits, Zygote
+from attn_course.grading.session import Limits
 from attn_course.grading.submissions import File, Refused, find, notebook_of
+from attn_course.grading.supervising import Bench, Lost, Settings
 from attn_course.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,7 +111,7 @@ def _settings(options, files, seed):
     memory, total = options.memory << 20, options.timeout
     limits = Limits(cell=min(Limits.cell, total), total=total, memory=memory)
     modules = batch.modules_for(sorted({file.notebook for file in files if file.notebook}))
-    return batch.Settings(seed, limits, modules, not options.no_sandbox, options.all_cells)
+    return Settings(seed, limits, modules, not options.no_sandbox, options.all_cells)
 
 
 def _given(options, students):
@@ -142,17 +144,17 @@ def check(argv):
     parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
     parser.add_argument("notebook", type=Path, help="NN_name.ipynb or NN_name.py")
     path = parser.parse_args(argv).notebook
-    name = _name_of(path)
-    settings = {
-        "preload": batch.modules_for([name]),
-        "sandboxed": not missing_mechanisms(),
-    }
-    batch.warm_up(settings["preload"])
-    with Zygote(**settings) as zygote:
-        file = File("you", name, path, path.name)
-        record = marking.mark(file, seed=None, zygote=zygote, limits=Limits())
+    name = _name_of(path, read_bytes)
+    settings = Settings(None, Limits(), batch.modules_for([name]), not missing_mechanisms())
+    with Bench(settings) as bench:
+        try:
+            record = bench.grade(File("you", name, path, path.name))
+        except (Lost, RuntimeError) as error:
+            raise Refused(f"{path}: {error}") from None
+    if record["problem"]:
+        raise Refused(f"{path}: {record['problem']}")
     for part in record["parts"]:
-        if part["status"] == marking.WAITING:
+        if part["status"] == WAITING:
             print(f"✎ {part['question']} written: {part['message']}")
         else:
             fields = ("question", "status", "message", "points", "out_of")
@@ -161,13 +163,13 @@ def check(argv):
     return 0
 
 
-def _name_of(path):
+def _name_of(path, read=read_submission):
     """Return which notebook a file is, once it is known to be one that can be read."""
     name = notebook_of(Path(path.name))
     if not name:
         raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
     try:
-        read_submission(path)
+        read(path)
     except Unreadable as error:
         raise Refused(f"{path}: {error}") from None
     return name

@@ -4,12 +4,14 @@ import ast
 import contextlib
 import functools
 import itertools
+import math
 import re
 import symtable
 import warnings
+from collections import defaultdict, deque
 
 from attn_course.building.build import EMPTY
-from attn_course.grading.child import python_source
+from attn_course.grading.magics import python_source
 
 LONGEST = 20_000  # letters of an answer that reports show
 # Steers a terminal, or has text read in another order than it is run.
@@ -92,19 +94,29 @@ def cells_to_run(cells, questions, everything=False):
     return {cell.number: cell.source for cell in code if cell.number in needed}
 
 
-def _with_what_they_use(new, names):
-    """Return the cells `new` and all that these use, by way of any number of others."""
-    gives, uses_later, chosen = _gives(names), _uses_later(names), set()
+def _with_what_they_use(cells, names):
+    """Return these cells and all that they use, by way of any number of others.
 
-    def serves(n, user):
-        given = gives[n]
-        at_once = n < user and not given.isdisjoint(names[user].used)
-        return at_once or ANYTHING in given or not given.isdisjoint(uses_later[user])
-
-    while new:
-        chosen |= new
-        users, left = new, names.keys() - chosen
-        new = {n for n in left if any(serves(n, user) for user in users)}
+    Each cell that gives a name is looked at once for it, so that no notebook takes long.
+    """
+    gives, uses_later = _gives(names), _uses_later(names)
+    givers = defaultdict(deque)  # name: the cells that give it and are not chosen for it yet
+    for number, given in gives.items():
+        for name in given:
+            givers[name].append(number)
+    chosen = cells | set(givers[ANYTHING]) if cells else set()
+    users = sorted(chosen)
+    while users:
+        user = users.pop()
+        above = ((name, user) for name in names[user].used)
+        anywhere = ((name, math.inf) for name in uses_later[user])
+        for name, end in itertools.chain(above, anywhere):
+            left = givers.get(name)
+            while left and left[0] < end:
+                number = left.popleft()
+                if number not in chosen:
+                    chosen.add(number)
+                    users.append(number)
     return chosen
 
 

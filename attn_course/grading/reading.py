@@ -1,5 +1,7 @@
 """Reads a submitted notebook or script as plain data, or says in one sentence why it cannot; runs nothing."""
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -13,7 +15,12 @@ MAX_CODE = 300_000  # letters in all code cells
 KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown"}
 MARKS = ("answer", "check", "written", "rubric")
 # A cell of jupytext's or an editor's script, or of one that Jupyter's export made.
+# Patterns are tried on foreign text: each takes time in proportion to it.
 MARKER = re.compile(r"#[ \t]*(?:%%+(?P<title>[^\n]*)|In\[[ \d]*\]:[ \t]*$)", re.M)
+OPTION = re.compile(rf"(?<!\w)({'|'.join(MARKS)}|nbgrader)=")
+MAX_MARKER = 1_000  # letters of a marker that are looked at
+MAX_OPTIONS = 10
+MAX_REMARKS = 20
 
 
 class Unreadable(Exception):
@@ -45,10 +52,14 @@ class Submission:
 
 def read_submission(path, max_bytes=MAX_BYTES):
     """Return the Submission in the .ipynb or .py file at `path`; raise Unreadable."""
-    data = _bytes(path, max_bytes)
+    return parse_submission(read_bytes(path, max_bytes), str(path))
+
+
+def parse_submission(data, name):
+    """Return the Submission in the bytes of a file of this `name`; raise Unreadable."""
     remarks = ["it starts with a byte-order mark."] if data.startswith(b"\xef\xbb\xbf") else []
     text = _text(data)
-    if str(path).lower().endswith(".py"):
+    if name.lower().endswith(".py"):
         cells = _script_cells(text)
     else:
         notebook = _parse(text)
@@ -58,10 +69,11 @@ def read_submission(path, max_bytes=MAX_BYTES):
         raise Unreadable(f"it has over {MAX_CODE:,} letters of code.")
     ids = Counter(cell.id for cell in cells if cell.id)
     remarks += [f"the cell id {name!r} occurs {n} times." for name, n in ids.items() if n > 1]
-    return Submission(tuple(cells), tuple(remarks))
+    return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
 
 
-def _bytes(path, max_bytes):
+def read_bytes(path, max_bytes=MAX_BYTES):
+    """Return what is in a regular file, unless it is empty or too large; raise Unreadable."""
     try:
         with open(path, "rb", opener=_open_plainly) as file:
             data = file.read(max_bytes + 1)
@@ -137,7 +149,8 @@ def _raw_cells(notebook):
 
 
 def _cell(number, raw):
-    kind = KINDS.get(str(raw.get("cell_type"))) if isinstance(raw, dict) else None
+    named = raw.get("cell_type") if isinstance(raw, dict) else None
+    kind = KINDS.get(named) if isinstance(named, str) else None
     source = raw.get("source", raw.get("input")) if kind else None
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
@@ -165,9 +178,9 @@ def _kernel_remarks(notebook):
     metadata = notebook.get("metadata")
     kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
     language = kernel.get("language", "python") if isinstance(kernel, dict) else "python"
-    if str(language).lower().startswith("python"):
+    if not isinstance(language, str) or language[:6].lower() == "python":
         return []
-    return [f"its kernel is for {_sound(str(language))[:40]!r}; it was run as Python."]
+    return [f"its kernel is for {_sound(language[:40])!r}; it was run as Python."]
 
 
 def _script_cells(text):
@@ -189,13 +202,11 @@ def _script_cell(number, piece):
     kind = next((kind for kind in ("markdown", "raw") if f"[{kind}]" in title), "code")
     if kind != "code":
         source = re.sub(r"^# ?", "", source, flags=re.M)
-    return _make(number, kind, source, dict(_options(title[:2_000])))
+    return _make(number, kind, source, dict(_options(title[:MAX_MARKER])))
 
 
 def _options(title):
-    """Yield the `key=value` pairs of a marker whose values are JSON, as jupytext writes them."""
-    for match in re.finditer(r"(\w+)=", title):
-        try:
+    """Yield the `key=value` pairs of a marker that we use; values are JSON, as jupytext writes them."""
+    for match in itertools.islice(OPTION.finditer(title), MAX_OPTIONS):
+        with contextlib.suppress(ValueError, RecursionError):
             yield match[1], json.JSONDecoder().raw_decode(title, match.end())[0]
-        except (ValueError, RecursionError):
-            continue

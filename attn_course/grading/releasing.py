@@ -6,7 +6,14 @@ import zipfile
 from attn_course import register
 from attn_course.grading.submissions import Refused
 
-PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "attn_utils/**/*", ".ci/setup", ".ci/lab.py")
+PARTS = (
+    "notebooks/*.ipynb",
+    "notebooks/*.py",
+    "attn_utils/**/*",
+    "attn_course/**/*",
+    ".ci/setup",
+    ".ci/lab.py",
+)
 PARTS += ("solutions/runs/*.json", "environment.yml", "pyproject.toml", "LICENSE")
 TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
 FOLDER = "attention-course"

@@ -78,13 +78,14 @@ def enter_namespaces():
 
 
 def readable_paths():
-    """Return the folders a student's code may read: Python, installed packages, this package."""
+    """Return the folders a student's code may read: Python, installed packages, the course's two."""
     installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
     python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
     python.append(sysconfig.get_config_var("LIBDIR") or "")
-    ours = str(Path(__file__).resolve().parents[1])
+    root = Path(__file__).resolve().parents[2]
+    ours = [str(root / name) for name in ("attn_utils", "attn_course")]
     system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"]
-    paths = sorted({path for path in [*system, *python, *installed, ours] if os.path.isdir(path)})
+    paths = sorted({path for path in [*system, *python, *installed, *ours] if os.path.isdir(path)})
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
 
@@ -134,10 +135,15 @@ def fork_alone():
 
 
 def lock_in(*, base, memory, seconds, disk):
-    """Shut this process in for good; sizes in bytes, `base` the address space it has already."""
+    """Shut this process in for good; sizes in bytes, `base` the address space it has already.
+
+    Without any `disk` it can write nowhere.
+    """
     _libc("unshare", NEW_MOUNT)
     uid = secrets.randbelow(1 << 28) + (1 << 30) if os.geteuid() == 0 else None
-    _libc("mount", "tmpfs", SCRATCH, "tmpfs", NOSUID_NODEV, f"mode=1777,size={disk},nr_inodes=1000")
+    if disk:
+        options = f"mode=1777,size={disk},nr_inodes=1000"
+        _libc("mount", "tmpfs", SCRATCH, "tmpfs", NOSUID_NODEV, options)
     limit(base=base, memory=memory, seconds=seconds, disk=disk)
     if uid is not None:  # RLIMIT_NPROC spares root; a uid of its own shares it with nobody
         os.setgroups([])
@@ -145,7 +151,8 @@ def lock_in(*, base, memory, seconds, disk):
         os.setresuid(uid, uid, uid)
     _libc("capset", struct.pack("<Ii", 0x20080522, 0), bytes(24))
     _libc("prctl", SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    restrict_files({"/": 0b1100, "/dev": 0b110, SCRATCH: ~0})
+    own = {SCRATCH: ~0} if disk else {}
+    restrict_files({"/": 0b1100, "/dev": 0b110} | own)
     restrict_calls()
     os.chdir(SCRATCH)
 
@@ -168,23 +175,6 @@ def address_space():
     with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
         return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
     return 1 << 34
-
-
-@contextlib.contextmanager
-def at_most(memory):
-    """Keep this process from taking `memory` bytes more than it has, in what it runs here."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    hard = before[1] if before[1] != resource.RLIM_INFINITY else 1 << 62
-    resource.setrlimit(resource.RLIMIT_AS, (min(address_space() + memory, hard), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def restrict_files(rules):

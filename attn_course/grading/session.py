@@ -1,6 +1,7 @@
 """Knows how a judge talks to a submission: starts, replays, times and ends it, and trusts no reply."""
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from attn_course.verdict import NotAttempted, NotYet
 
 PRELOAD = ("numpy", "matplotlib.pyplot", "sympy", "IPython.display", "ipywidgets")
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
+SERVER_SECONDS = 300.0  # for a fork server to start, or to end a child, on a busy machine
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked
 
 
@@ -31,19 +33,20 @@ class Limits:
 
 
 class Zygote:
-    """The fork server as a context manager; it serves one session at a time."""
+    """A fork server as a context manager; it serves one session at a time.
 
-    def __init__(self, preload=PRELOAD, *, sandboxed=True):
-        self.options = json.dumps({"preload": list(preload), "sandboxed": sandboxed})
+    role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
+    """
+
+    def __init__(self, preload=PRELOAD, *, sandboxed=True, role="attn_course.grading.child"):
+        options = {"preload": list(preload), "sandboxed": sandboxed, "role": role}
+        self.options = json.dumps(options)
 
     def __enter__(self):
         self.control, theirs = socket.socketpair()
+        self.control.settimeout(SERVER_SECONDS)
         with theirs:
             self.process = self._start(theirs.fileno())
-        greeting = json.loads(self.control.recv(4096) or b'{"failed": "it ended at once"}')
-        if "failed" in greeting:
-            self.__exit__()
-            raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
         return self
 
     def _start(self, fd):
@@ -57,20 +60,41 @@ class Zygote:
             stderr=nothing,
             cwd="/",  # a folder of its own would be left behind by a kill
             env=_environment(),
+            start_new_session=True,  # a key pressed in the terminal is not for it
         )
 
     def __exit__(self, *exc_info):
         self.control.close()
         self.process.wait()
 
+    def stop(self):
+        """End it from another thread, also while it starts."""
+        with contextlib.suppress(OSError):  # it is closed already
+            self.control.shutdown(socket.SHUT_RDWR)
+        self.process.kill()
+
+    @functools.cached_property
+    def ready(self):
+        """True once it has imported all it needs; RuntimeError with its reason if it could not."""
+        greeting = json.loads(self.control.recv(4096) or b'{"failed": "it ended at once"}')
+        if "failed" in greeting:
+            raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
+        return True
+
     def spawn(self, limits):
-        """Return our end of the channel to a new child."""
+        """Return our end of the line to a new child."""
         ours, theirs = socket.socketpair()
-        request = {"memory": limits.memory, "disk": limits.disk, "output_bytes": limits.output}
+        self.fork(limits, [theirs])
+        return channel.Line(ours.detach())
+
+    def fork(self, limits, ends):
+        """Start a child that holds these `ends` of sockets and no other; they are closed here."""
+        assert self.ready
+        request = {"memory": limits.memory, "disk": limits.disk, "output": limits.output}
         request["seconds"] = int(limits.total) + 2
-        with theirs:
-            socket.send_fds(self.control, [json.dumps(request).encode()], [theirs.fileno()])
-        return ours
+        socket.send_fds(self.control, [json.dumps(request).encode()], [e.fileno() for e in ends])
+        for end in ends:
+            end.close()
 
     def end(self):
         """End the child with everything it started; return its exit code and CPU seconds."""
@@ -168,7 +192,7 @@ class Session:
         self.channel = self.zygote.spawn(self.limits)
         self.num_children += 1
         try:
-            channel.receive(_reader(self.channel, time.monotonic() + 60), 64)
+            self.channel.receive(time.monotonic() + 60, 64)
         except (EOFError, OSError, channel.ChannelError) as error:
             self._end(self.channel)
             raise RuntimeError("the sandbox could not be set up for a submission") from error
@@ -178,10 +202,7 @@ class Session:
         if line is None or line is not self.channel:
             return "it had been ended"
         self.channel = None
-        with contextlib.suppress(OSError):
-            line.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits on it
-        line.close()
-        code, cpu = self.zygote.end()
+        code, cpu = self.zygote.end()  # wakes a thread that waits on the line
         self.cpu += cpu
         return f"signal {-code}" if code < 0 else f"exit status {code}"
 
@@ -200,7 +221,7 @@ class Session:
         self.num_requests += 1
         message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
         with self._guarding(self.channel, late):
-            found = self._exchange(channel.encode(message), time.monotonic() + seconds + GRACE)
+            found = self._exchange(message, time.monotonic() + seconds + GRACE)
         if "error" in found:
             outcome, text = OUTCOMES[found["error"][0]], found["error"][1]
             raise outcome(late if outcome is Late else text)
@@ -226,12 +247,12 @@ class Session:
         finally:
             self.busy = None if self.busy is line else self.busy
 
-    def _exchange(self, body, deadline):
-        line, number = self.channel, self.num_requests
-        channel.send(_writer(line, deadline), body)
+    def _exchange(self, message, deadline):
+        line = self.channel
+        line.send(message, deadline)
         while True:
-            found = _checked(channel.decode(channel.receive(_reader(line, deadline))))
-            if found["id"] == number:
+            found = _checked(line.receive(deadline))
+            if found["id"] == message["id"]:
                 return found
 
     def why_missing(self, name):
@@ -243,22 +264,6 @@ class Session:
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
         return NotYet(f"the cell of {name} did not run: {failed[-1]}")
-
-
-def _reader(line, deadline):
-    def read(count):
-        line.settimeout(max(deadline - time.monotonic(), 0.001))
-        return line.recv(count)
-
-    return read
-
-
-def _writer(line, deadline):
-    def write(data):
-        line.settimeout(max(deadline - time.monotonic(), 0.001))
-        return line.send(data)
-
-    return write
 
 
 def _checked(found):

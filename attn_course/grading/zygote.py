@@ -1,6 +1,7 @@
-"""Knows how to import once and fork a sandboxed child per submission; holds no expected value."""
+"""A fork server: imports once, then forks a locked child per request; knows no submission."""
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -10,19 +11,20 @@ import socket
 import sys
 import tempfile
 
-import attn_course as course
-from attn_course import derivation, numpy_symbols
-from attn_course.grading import child, sandbox
+from attn_course.grading import sandbox
+
+FIRST = 3  # the number of a child's first line; the others follow
+MAX_LINES = 16
 
 
-def main(control, *, preload, sandboxed):
+def main(control, *, role, preload, sandboxed):
     """Import, shut the doors, then fork a child for each request on the socket `control`."""
     try:
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-            score.write("1000")  # when memory runs out, a submission is ended, not its judge
+            score.write("1000")  # when memory runs out, a child is ended, not the supervisor
         if sandboxed:
             sandbox.enter_namespaces()
-        warm_up(preload)
+        module = warm_up(role, preload)
         base = sandbox.address_space()
         if sandboxed:
             sandbox.build_root(sandbox.readable_paths())
@@ -35,21 +37,35 @@ def main(control, *, preload, sandboxed):
     tell(control, {"ready": True})
     with contextlib.nullcontext() if sandboxed else tempfile.TemporaryDirectory() as folder:
         os.chdir(folder or "/")
-        while serve_one(control, base, sandboxed):
+        while serve_one(control, module, base, sandboxed):
             pass
+
+
+def warm_up(role, preload):
+    """Import what the children of this `role` need on one thread: a pool does not survive a fork."""
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
+        module = importlib.import_module(role)
+        for name in preload:
+            importlib.import_module(name)
+        if "torch" in preload:
+            sys.modules["torch"].set_num_threads(1)
+        module.prepare(preload)
+    tempfile.tempdir = None
+    return module
 
 
 def tell(control, message):
     control.sendall(json.dumps(message).encode())
 
 
-def serve_one(control, base, sandboxed):
-    """Fork a child, end it when told to, and say how it ended; False when the judge is gone."""
-    request, channels, _, _ = socket.recv_fds(control, 4096, 1)
+def serve_one(control, module, base, sandboxed):
+    """Fork a child, end it when told to, and say how it ended; False when the supervisor is gone."""
+    request, lines, _, _ = socket.recv_fds(control, 4096, MAX_LINES)
     if not request:
         return False
-    pid = spawn(channels[0], base, sandboxed, **json.loads(request))
-    os.close(channels[0])
+    pid = spawn(lines, module, base, sandboxed, **json.loads(request))
+    for line in lines:
+        os.close(line)
     told = control.recv(1)
     os.kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
@@ -59,40 +75,26 @@ def serve_one(control, base, sandboxed):
     return bool(told)
 
 
-def warm_up(preload):
-    """Import `preload` on one thread, since a pool of threads does not survive a fork."""
-    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
-        for name in ("attn_utils.plots", *preload):
-            importlib.import_module(name)
-    tempfile.tempdir = None
-    if "torch" in preload:
-        sys.modules["torch"].set_num_threads(1)
-    if "matplotlib.pyplot" in preload:
-        pyplot = sys.modules["matplotlib.pyplot"]
-        pyplot.subplots()
-        pyplot.close("all")
-    hush()
-
-
-def hush():
-    """Have the course's machinery show and check nothing in a child: the judge does, outside."""
-    course.check = course.hint = sys.modules["attn_utils.plots"].explore = child.Quiet()
-    derivation.look_at = lambda chain: None
-    numpy_symbols.let_numpy_take_symbols()
-
-
-def spawn(fd, base, sandboxed, *, output_bytes, **limits):
-    """Fork a child that serves the channel `fd` and has no other way out; return its pid."""
+def spawn(lines, module, base, sandboxed, *, output, **limits):
+    """Fork a child that holds these `lines` and has no other way out; return its pid."""
     pid = sandbox.fork_alone() if sandboxed else os.fork()
     if pid:
         return pid
     try:
-        os.dup2(fd, 3)
-        os.closerange(4, 1 << 16)
+        os.setsid()  # alone in its group, it can end no other process by that
+        numbers = keep_only(lines)
         (sandbox.lock_in if sandboxed else sandbox.limit)(base=base, **limits)
-        child.serve(3, output_bytes=output_bytes)
+        module.serve(numbers, output=output)
     finally:
         os._exit(1)
+
+
+def keep_only(lines):
+    """Number the `lines` from FIRST on and close every other file; return the numbers."""
+    above = [fcntl.fcntl(line, fcntl.F_DUPFD, FIRST + MAX_LINES) for line in lines]
+    numbers = [os.dup2(line, FIRST + place) for place, line in enumerate(above)]
+    os.closerange(FIRST + len(numbers), 1 << 16)
+    return numbers
 
 
 if __name__ == "__main__":

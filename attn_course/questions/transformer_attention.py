@@ -1,11 +1,14 @@
-"""Questions 6.1-6.7, causal multi-head attention in torch; judges measure, they hold no answer."""
+"""Questions 6.1-6.7, causal multi-head attention in torch. Judges measure, they hold no answer."""
 
+import math
 from functools import partial
 from itertools import permutations
 
 import numpy as np
 
-from attn_course.causal_layers import (
+from attn_course.drivers import run_function
+from attn_course.explaining import Seen, Trials
+from attn_course.layer_mistakes import (
     WRONG_CUTS,
     WRONG_GLUES,
     cut,
@@ -18,35 +21,47 @@ from attn_course.causal_layers import (
 from attn_course.reading import array, number
 from attn_course.register import Part, Question
 from attn_course.tensors import (
-    TOLERANCE,
+    close,
+    difference,
+    judge_gradients,
     leaves_of,
-    match,
-    match_gradients,
     only_tensors,
-    run_function,
+    tensor_trials,
 )
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import attend as reference_attend
 from attn_utils.kernels import softmax
+from attn_utils.masks import causal_mask as reference_mask
 
-SHAPES = {"B": 2, "T": 5, "D": 12, "H": 3}
+B, T, D, H = 2, 5, 12, 3  # the sizes for which 6.1 asks for shapes
 
 
-def _measured_shapes(B, T, D, H):
+def _measured_shapes():
     """Run the computation on zeros and look."""
-    d, x, W = D // H, np.zeros((B, T, D)), np.zeros((D, D))
-    q, heads = x @ W, np.zeros((B, H, T, d))
-    many = heads @ heads.mT
-    context = many @ heads
-    merged = np.concatenate([context[:, head] for head in range(H)], -1)
-    measured = {"q": q, "scores": q @ q.mT, "context": (q @ q.mT) @ q, "q_heads": heads}
-    measured |= {"scores_heads": many, "context_heads": context, "y": merged @ W}
+    x = np.zeros((B, T, D))
+    W = np.zeros((D, D))
+    q = x @ W
+    scores = q @ q.mT
+    heads = q.reshape(B, T, H, D // H).swapaxes(1, 2)
+    scores_heads = heads @ heads.mT
+    context_heads = scores_heads @ heads
+    merged = context_heads.swapaxes(1, 2).reshape(B, T, D)
+    measured = {
+        "q": q,
+        "scores": scores,
+        "context": scores @ q,
+        "q_heads": heads,
+        "scores_heads": scores_heads,
+        "context_heads": context_heads,
+        "y": merged @ W,
+    }
     return {name: value.shape for name, value in measured.items()}
 
 
 def shapes_are_predicted(rng, shapes):
     """6.1: the shape of every tensor of the batched computation."""
-    said, right = shapes.value(), _measured_shapes(**SHAPES)
+    said = shapes.value()
+    right = _measured_shapes()
     if not isinstance(said, dict):
         raise NotYet(f"a dictionary is expected, but this is a {type(said).__name__}.")
     if all(shape is None for shape in said.values()):
@@ -56,7 +71,7 @@ def shapes_are_predicted(rng, shapes):
             raise NotYet(f"there is no prediction for {name} yet.")
         found = tuple(map(_whole, array(said[name], name).reshape(-1)))
         if found != shape:
-            raise NotYet(f"{name}: {_why_not_shape(found, shape, **SHAPES)}.")
+            raise NotYet(f"{name}: you predicted {found}; {_why_not_shape(found, shape)}.")
     return f"all {len(right)} shapes are those of the computation."
 
 
@@ -64,89 +79,163 @@ def _whole(size):
     return int(size) if size == int(size) else float(size)
 
 
-def _why_not_shape(found, shape, B, T, D, H):
-    d, said = D // H, f"you predicted {found}"
-    if found == shape[1:]:
-        return f"{said}; that is one sequence, and the batch axis is missing"
-    if found == (B, T, D) and shape == (B, T, T):
-        return (
-            f"{said}, the shape of the input; a score belongs to a pair of tokens, not to a feature"
-        )
+def _why_not_shape(found, shape):
+    d = D // H
     swapped = tuple({H: d, d: H}.get(size, size) for size in found)
+    if found == shape[1:]:
+        return "that is one sequence, and the batch axis is missing"
+    if found == (B, T, D) and shape == (B, T, T):
+        return "the shape of the input; a score belongs to a pair of tokens, not to a feature"
     if swapped == shape:
-        return f"{said}; there are {H} heads of width {d}, not {d} heads of width {H}"
+        return f"there are {H} heads of width {d}, not {d} heads of width {H}"
     if sorted(found) == sorted(shape):
-        return f"{said}; the sizes are right, their order is not: matmul works on the last two axes"
-    if len(shape) == 4 and shape[-1] == d and tuple(found) == (B, H, T, D):
-        return f"{said}; each head has its share of the width, not all of it"
-    sizes = (
-        f"{len(shape)} axes and {np.prod(shape)} numbers, not {len(found)} and {np.prod(found):g}"
-    )
-    return f"{said}; the tensor has {sizes}"
-
-
-def _scores_known(q, k, found):
-    d, T = q.shape[-1], q.shape[-2]
-    plain, root, bounds = q @ k.mT, d**0.5, (found.min(), found.max())
-    known = {
-        "the scores are not scaled": plain,
-        "the scores are divided by d, where sqrt(d) is asked for": plain / d,
-        "the scores are multiplied by sqrt(d), where they are to be divided": plain * root,
-        "rows and columns are swapped: row t should hold the scores of query t": plain.mT / root,
-        "this is already a softmax; the scores themselves are asked for": softmax(plain / root),
-    }
-    if q.shape[0] == T == d:
-        reversed_axes = q @ k.transpose(2, 1, 0)
-        sentence = "`.T` turns all three axes round, the batch included; only the last two may swap"
-        known |= {sentence: reversed_axes / root, sentence + " (nor is it scaled)": reversed_axes}
-    elif T > 1:
-        known["the scores are divided by the root of the length, not of d"] = plain / T**0.5
-    if np.ptp(bounds):
-        sentence = (
-            "the scores are clipped to {:.3g} .. {:.3g}, so that some that differ become equal"
-        )
-        known[sentence.format(*bounds)] = plain.clip(*bounds)
-        known[sentence.format(*bounds) + " after scaling"] = (plain / root).clip(*bounds)
-    return known
+        return "the sizes are right, their order is not: matmul works on the last two axes"
+    if found == (B, H, T, D) and shape == (B, H, T, d):
+        return "each head has its share of the width, not all of it"
+    have = f"{len(found)} and {np.prod(found):g}"
+    return f"the tensor has {len(shape)} axes and {np.prod(shape)} numbers, not {have}"
 
 
 def scores_are_scaled_products(rng, scores):
     """6.2: q k^T / sqrt(d) for every sequence of the batch, with gradients, on odd sizes."""
-    for B, T, d in ((4, 4, 4), (2, 5, 3), (1, 1, 4), (3, 7, 8)):
-        q, k = rng.normal(size=(2, B, T, d))
-        setting, leaves = f"(B, T, d) = {(B, T, d)}", leaves_of({"q": q, "k": k})
+    trials = tensor_trials(_wrong_scores)
+    for size in _score_sizes(rng):
+        q, k = rng.normal(size=(2, *size))
+        leaves = leaves_of({"q": q, "k": k})
+        setting = f"(B, T, d) = {size}"
         result = scores.via(run_function, [q, k])
         (found,) = only_tensors(result, "scores", 1)
-        right = leaves["q"] @ leaves["k"].mT / d**0.5
-        match(found, right, setting, partial(_scores_known, q, k, found))
-        match_gradients(result["gradients"], right, leaves, setting)
+        right = leaves["q"] @ leaves["k"].mT / size[-1] ** 0.5
+        trials.judge(found, right, difference(found, right, setting), q, k, found)
+        judge_gradients(result["gradients"], right, leaves, setting)
     return "equal to the scaled products on four shapes, gradients included."
 
 
+def _score_sizes(rng):
+    """A cube first, on which `.T` goes wrong without an error; then others in any order."""
+    side = int(rng.integers(4, 6))
+    length = int(rng.integers(6, 9))
+    others = [(2, 5, 3), (1, 1, 4), (3, length, 8)]
+    return [(side, side, side), *(others[k] for k in rng.permutation(3))]
+
+
+def _wrong_scores(q, k, found):
+    d = q.shape[-1]
+    plain = q @ k.mT
+    scaled = plain / d**0.5
+    low = found.min(initial=0)
+    high = found.max(initial=0)
+    cube = len(set(q.shape)) == 1
+    turned = q @ k.transpose(2, 1, 0) if cube else np.full((1,), np.nan)
+    return {
+        "the scores are not scaled": plain,
+        "the scores are divided by d, where sqrt(d) is asked for": plain / d,
+        "the scores are multiplied by sqrt(d), where they are to be divided": plain * d**0.5,
+        "rows and columns are swapped, where row t should hold the scores of query t": scaled.mT,
+        "this is already a softmax; the scores themselves are asked for": softmax(scaled),
+        "`.T` turns all three axes round, the batch included; only the last two may swap": (
+            turned / d**0.5
+        ),
+        "`.T` turns all three axes round, the batch included (nor is it scaled)": turned,
+        "the scores are divided by the root of the length, not of d": plain / q.shape[1] ** 0.5,
+        "the scores are clipped, so that some that differ become equal": (
+            plain.clip(low, high) if low < high else None
+        ),
+        "the scores are clipped after scaling, so that some that differ become equal": (
+            scaled.clip(low, high) if low < high else None
+        ),
+    }
+
+
+def attend_is_masked_softmax(rng, attend):
+    """6.3: context and weights under any boolean mask, rows without a key zero, gradients finite.
+
+    Scores may be large; in float32, hidden ones may lie so far above the others that a softmax over
+    all keys leaves nothing to renormalise.
+    """
+    trials = tensor_trials(_wrong_weights)
+    for arrays, mask, what in _attend_cases(rng):
+        q, k, v = arrays.values()
+        setting = f"q {q.shape}, k {k.shape}{what}"
+        result = attend.via(run_function, [q, k, v, mask])
+        context, weights = only_tensors(result, "attend", 2)
+        leaves = leaves_of({name: values.astype(float) for name, values in arrays.items()})
+        right, right_weights = reference_attend(**leaves, mask=mask)
+        if weights.shape == right.shape and context.shape == right_weights.shape:
+            raise NotYet("context and weights have changed places; the context comes first.")
+        fact = difference(weights, right_weights, f"weights, {setting}")
+        trials.judge(weights, right_weights, fact, leaves, mask, weights)
+        _judge_hidden(weights, mask, setting)
+        if not close(context, right):
+            raise NotYet(f"{difference(context, right, f'context, {setting}')}.")
+        judge_gradients(result["gradients"], right, leaves, setting)
+    return f"weights, context and gradients agree in {len(trials)} cases, one with a row without any key."
+
+
+LEADS = (((2,), 3, 5), ((2,), 5, 5), ((2, 3), 4, 6), ((1,), 1, 1), ((2, 3), 4, 4))
+
+
 def _attend_cases(rng):
-    """(shape of q's leading axes, T, S, mask): random, causal, open, one row without any key."""
-    for lead, T, S in (((2,), 3, 5), ((2,), 5, 5), ((2, 3), 4, 6), ((1,), 1, 1), ((2, 3), 4, 4)):
+    """({name: array}, mask, what is special): a usual one, others in any order, the sharpest last."""
+    cases = []
+    for lead, T, S in LEADS:
         some = rng.random((*lead, T, S)) < 0.5
         some[..., 0] = True
-        yield lead, T, S, some
-        yield lead, T, S, np.tri(T, S, dtype=bool)
-        yield lead, T, S, np.ones((T, S), bool)
-    closed = np.array(some)
+        for mask in (some, np.tri(T, S, dtype=bool), np.ones((T, S), bool)):
+            cases.append((_drawn(rng, lead, T, S), mask, ""))
+    closed = some.copy()
     closed[0, ..., 2, :] = False
-    yield lead, T, S, closed
+    cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
+    large = _drawn(rng, lead, T, S)
+    large["q"] *= 1000
+    cases.append((large, np.ones((T, S), bool), ", scores in the thousands"))
+    order = 1 + rng.permutation(len(cases) - 1)
+    return [cases[0], *(cases[k] for k in order), _far_above(rng)]
 
 
-def _attend_known(leaves, mask):
+def _drawn(rng, lead, T, S, d=3, dv=7):
+    return {
+        "q": 2 * rng.normal(size=(*lead, T, d)),
+        "k": rng.normal(size=(*lead, S, d)),
+        "v": rng.normal(size=(*lead, S, dv)),
+    }
+
+
+def _far_above(rng):
+    """In float32, one hidden score about 120 above all others."""
+    arrays = _drawn(rng, (2,), 3, 5)
+    arrays["q"][..., 0] = 12
+    arrays["k"][..., 0] = 0
+    arrays["k"][:, 3, 0] = 10 * 3**0.5
+    mask = np.ones((3, 5), bool)
+    mask[:, 3] = False
+    single = {name: values.astype(np.float32) for name, values in arrays.items()}
+    return single, mask, ", float32, a hidden score 120 above the others"
+
+
+def _judge_hidden(weights, mask, setting):
+    leak = np.where(mask, 0, np.abs(weights)).max()
+    if not leak <= 0:
+        raise NotYet(f"a hidden key still has a weight of {leak:.2g}, not exactly 0 ({setting}).")
+
+
+def _wrong_weights(leaves, mask, found):
     """Weights of the mistakes this course has met."""
-    q, k, root = leaves["q"], leaves["k"], leaves["q"].shape[-1] ** 0.5
-    scores, look = q @ k.mT / root, q.new_tensor(mask).bool()
-    hidden, slips = scores.where(look, -np.inf), masked_weights(scores, look)
+    q, k, _ = leaves.values()
+    root = q.shape[-1] ** 0.5
+    scores = q @ k.mT / root
+    look = q.new_tensor(mask).bool()
+    hidden = scores.where(look, -np.inf)
+    slips = masked_weights(scores, look)
+    large = scores.where(look, 0).abs().max() > 700
+    far_above = scores.max() > 100 + hidden.max()
+    broken = not close(found.sum(-1), slips[""].sum(-1))
     return {
         "the softmax runs over the queries, so that columns sum to one": slips["queries"],
         "the softmax runs over the first axis, the batch": softmax(hidden, 0),
         "the scores are not scaled": softmax(hidden * root),
         "the scores are divided by d, not by sqrt(d)": softmax(hidden / root),
-        "the mask comes after the softmax: hidden keys still count in the denominator": (
+        "the mask comes after the softmax, so that hidden keys still count in the denominator": (
             slips["after"]
         ),
         "the mask is read the other way round; True means may look": slips["polarity"],
@@ -156,156 +245,185 @@ def _attend_known(leaves, mask):
         "a row that may look at nothing shares its weight out equally; it should be zero": (
             scores.where(look, -1e9).softmax(-1)
         ),
+        "the exponential of a large score is infinite; a softmax first takes the largest away": (
+            Seen(broken) if large else None
+        ),
+        "a hidden score far above the others takes all the weight before it is hidden, and nothing "
+        "is left to share out; hide it before the softmax": Seen(broken) if far_above else None,
     }
 
 
-def attend_is_masked_softmax(rng, attend):
-    """6.3: context and weights under any boolean mask, rows without a key zero, gradients finite."""
-    num_cases, d, dv = 0, 3, 7
-    for lead, T, S, mask in _attend_cases(rng):
-        q, k = rng.normal(size=(*lead, T, d)) * 2, rng.normal(size=(*lead, S, d))
-        v = rng.normal(size=(*lead, S, dv))
-        closed = "" if mask.any(-1).all() else ", a row without any key"
-        setting, leaves = f"q {q.shape}, k {k.shape}{closed}", leaves_of({"q": q, "k": k, "v": v})
-        result = attend.via(run_function, [q, k, v, mask])
-        context, weights = only_tensors(result, "attend", 2)
-        if context.shape == (*lead, T, S) and weights.shape == (*lead, T, dv):
-            raise NotYet("context and weights have changed places; the context comes first.")
-        right, right_weights = reference_attend(**leaves, mask=mask)
-        known = partial(_attend_known, leaves, mask)
-        match(weights, right_weights, f"weights, {setting}", known)
-        if (leak := np.where(mask, 0, weights).max()) > 0:
-            raise NotYet(
-                f"a hidden key still has a weight of {leak:.2g}, not exactly 0 ({setting})."
-            )
-        match(context, right, f"context, {setting}")
-        match_gradients(result["gradients"], right, leaves, setting)
-        num_cases += 1
-    return f"weights, context and gradients agree in {num_cases} cases, one with a row without any key."
+def mask_is_causal(rng, causal_mask):
+    """6.4: under one convention, the weights are those of a query that sees itself and its past."""
+    fits = None
+    lengths = (1, 2, *rng.permutation(np.arange(3, 40))[:4].tolist())
+    for T in (int(rng.integers(5, 9)), *rng.permutation(lengths).tolist()):
+        (mask,) = only_tensors(causal_mask.via(run_function, [], T), "causal_mask", 1)
+        if mask.squeeze().shape != np.zeros((T, T)).squeeze().shape:
+            raise NotYet(f"causal_mask({T}) has shape {mask.shape}, expected {(T, T)}.")
+        mask = mask.reshape(T, T)
+        _judge_kind(mask, T)
+        scores = rng.normal(size=(T, T))
+        right = softmax(np.where(reference_mask(T), scores, -np.inf))
+        readings = _mask_readings(mask, scores)
+        now = {name for name, weights in readings.items() if close(weights, right)}
+        if not now:
+            raise NotYet(_why_not_causal(readings, scores, T))
+        fits = now if fits is None else fits & now
+        if not fits:
+            raise NotYet(f"what True and False mean is not the same at every length ({T}).")
+    (meaning,) = fits
+    note = "" if meaning == LOOK else " Mind that `attend` expects True = may look."
+    return f"no query sees a later key, on seven lengths (yours is read as: {meaning}).{note}"
+
+
+LOOK = "True = may look"
+
+
+def _judge_kind(mask, T):
+    if np.isnan(mask).any():
+        raise NotYet("the mask contains nan: 0 times infinity is not 0.")
+    if mask.dtype.kind != "b" and T > 1 and set(np.unique(mask)) <= {0, 1}:
+        raise NotYet(
+            "the mask holds the numbers 0 and 1: added to the scores they hide nothing, and they are no "
+            "True and False. Make it boolean."
+        )
 
 
 def _mask_readings(mask, scores):
     """Weights under each convention the mask could follow: {what True or 0 means: weights}."""
-    kind = mask.dtype.kind
-    if kind == "b" or set(np.unique(mask)) <= {0, 1}:
-        look = mask.astype(bool)
-        return {
-            "True = may look": softmax(np.where(look, scores, -np.inf)),
-            "True = hidden": softmax(np.where(look, -np.inf, scores)),
-        }
-    return {"added to the scores": softmax(scores + mask)}
+    if mask.dtype.kind != "b":
+        return {"added to the scores": softmax(scores + mask)}
+    return {
+        LOOK: softmax(np.where(mask, scores, -np.inf)),
+        "True = hidden": softmax(np.where(mask, -np.inf, scores)),
+    }
 
 
-def mask_is_causal(rng, causal_mask):
-    """6.4: under some convention, the weights are those of a query that sees itself and its past."""
-    meaning = ""
-    for T in (7, 2, 1, 4, int(rng.integers(8, 40))):
-        (mask,) = only_tensors(causal_mask.via(run_function, [], T), "causal_mask", 1)
-        if mask.squeeze().shape != np.zeros((T, T)).squeeze().shape:
-            raise NotYet(f"causal_mask({T}) has shape {mask.shape}, expected {(T, T)}.")
-        mask, scores = mask.reshape(T, T), rng.normal(size=(T, T))
-        look = np.arange(T)[:, None] >= np.arange(T)
-        right = softmax(np.where(look, scores, -np.inf))
-        if np.isnan(mask).any():
-            raise NotYet("the mask contains nan: 0 times infinity is not 0.")
-        readings = _mask_readings(mask, scores)
-        fits = [name for name, w in readings.items() if np.allclose(w, right, atol=TOLERANCE)]
-        if not fits:
-            raise NotYet(_why_not_causal(readings, scores, look, T))
-        meaning = meaning or fits[0]
-    note = "" if meaning == "True = may look" else " Mind that `attend` expects True = may look."
-    return f"no query sees a later key, on five lengths (yours is read as: {meaning}).{note}"
-
-
-def _why_not_causal(readings, scores, look, T):
-    strict, all_of_it = look & ~np.eye(T, dtype=bool), np.ones((T, T), bool)
+def _why_not_causal(readings, scores, T):
+    look = reference_mask(T)
     known = {
-        "a query cannot see itself": strict,
+        "a query cannot see itself": look & ~np.eye(T, dtype=bool),
         "it hides the past and shows the future": look.T,
-        "it hides nothing": all_of_it,
+        "it hides nothing": np.ones((T, T), bool),
         "it also lets a query see the key just after it": look | np.eye(T, k=1, dtype=bool),
     }
     for name, weights in readings.items():
         for sentence, seen in known.items():
-            wrong = softmax(np.where(seen, scores, -np.inf))
-            if np.allclose(weights, wrong, atol=TOLERANCE):
+            if close(weights, softmax(np.where(seen, scores, -np.inf))):
                 return f"{sentence} (length {T}, read as: {name})."
     leaks = [np.where(look, 0, weights).sum(-1).max() for weights in readings.values()]
-    if min(leaks) < TOLERANCE:
+    if min(leaks) <= 1e-5:
         return f"no later key is seen, but some earlier ones are hidden too (length {T})."
     return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
 
 
-HEAD_SIZES = ((2, 5, 12, 3), (1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8), (2, 3, 8, 2))
-
-
 def heads_split_and_merge(rng, split_heads, merge_heads):
     """6.5: head i owns a block of neighbouring features of every token, and merging undoes it."""
-    for B, T, D, H in HEAD_SIZES:
-        x, heads = rng.normal(size=(B, T, D)), rng.normal(size=(B, H, T, D // H))
+    splits = tensor_trials(partial(_moved, WRONG_SPLITS))
+    merges = tensor_trials(partial(_moved, WRONG_MERGES))
+    for B, T, D, H in _head_sizes(rng):
         setting = f"(B, T, D, H) = {(B, T, D, H)}"
-        _judge_move(split_heads, f"split_heads, {setting}", cut, MOVES["split"], x, H)
-        _judge_move(merge_heads, f"merge_heads, {setting}", glue, MOVES["merge"], heads)
-    return f"head and feature are where they belong on {len(HEAD_SIZES)} shapes, there and back."
+        x = rng.normal(size=(B, T, D))
+        _judge_move(splits, split_heads, f"split_heads, {setting}", cut, x, H)
+        heads = rng.normal(size=(B, H, T, D // H))
+        _judge_move(merges, merge_heads, f"merge_heads, {setting}", glue, heads)
+    return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
 
-def _judge_move(answer, setting, move, wrong_moves, x, *others):
+def _head_sizes(rng):
+    """All axes different first; then a single token, one head, heads of width one, in any order."""
+    T = int(rng.integers(5, 9))
+    others = [(1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8), (2, 3, 8, 2)]
+    return [(2, T, 12, 3), *(others[k] for k in rng.permutation(4))]
+
+
+def _judge_move(trials, answer, setting, move, x, *others):
     """Equal to `move(x, *others)`, gradients included."""
-    leaves, result = leaves_of({"x": x}), answer.via(run_function, [x], *others)
+    leaves = leaves_of({"x": x})
+    result = answer.via(run_function, [x], *others)
     (found,) = only_tensors(result, setting.partition(",")[0], 1)
     right = move(leaves["x"], *others)
-
-    def known():
-        return {sentence: way(leaves["x"], *others) for sentence, way in wrong_moves.items()}
-
-    match(found, right, setting, known)
-    match_gradients(result["gradients"], right, leaves, setting)
+    trials.judge(found, right, difference(found, right, setting), leaves["x"], *others)
+    judge_gradients(result["gradients"], right, leaves, setting)
 
 
-MOVES = {  # the wrong ones, by sentence
-    "split": WRONG_CUTS
-    | {
-        "the heads stand after the tokens, (B, T, H, d); matmul needs them before": (
-            lambda x, num_heads: x.unflatten(-1, (num_heads, -1))
-        ),
-        "the heads come in reverse order": lambda x, num_heads: cut(x, num_heads).flip(1),
-        "width and number of heads have changed places": (
-            lambda x, num_heads: x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
-        ),
-    },
-    "merge": WRONG_GLUES
-    | {"the heads are averaged, where they stand side by side": lambda x: x.mean(1)}
-    | {"the heads are summed, where they stand side by side": lambda x: x.sum(1)},
+def _moved(moves, *inputs):
+    return {sentence: move(*inputs) for sentence, move in moves.items()}
+
+
+def _heads_last(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1))
+
+
+def _heads_reversed(x, num_heads):
+    return cut(x, num_heads).flip(1)
+
+
+def _heads_for_width(x, num_heads):
+    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
+
+
+def _heads_averaged(x):
+    return x.mean(1)
+
+
+def _heads_summed(x):
+    return x.sum(1)
+
+
+WRONG_SPLITS = WRONG_CUTS | {
+    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": _heads_last,
+    "the heads come in reverse order": _heads_reversed,
+    "width and number of heads have changed places": _heads_for_width,
+}
+WRONG_MERGES = WRONG_GLUES | {
+    "the heads are averaged, where they stand side by side": _heads_averaged,
+    "the heads are summed, where they stand side by side": _heads_summed,
 }
 NAMES = ("query", "key", "value", "out")
-LAYER_SIZES = ((2, 5, 12, 3), (1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8))
+
+
+def layer_is_causal_attention(rng, layer_class):
+    """6.6: equal to causal multi-head attention with given weights; both dropouts where they belong."""
+    T = int(rng.integers(5, 8))
+    others = [(1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8)]
+    cases = [(2, T, 12, 3), *(others[k] for k in rng.permutation(3))]
+    return judge_layer(
+        rng, layer_class, cases, shapes=_layer_shapes, compute=_multi_head, known=_layer_known
+    )
 
 
 def _layer_shapes(D, H):
-    return {f"{n}.{kind}": s for n in NAMES for kind, s in (("weight", (D, D)), ("bias", (D,)))}
+    shapes = {}
+    for name in NAMES:
+        shapes[f"{name}.weight"] = (D, D)
+        shapes[f"{name}.bias"] = (D,)
+    return shapes
 
 
 def _multi_head(leaves, num_heads, *, scale=None, order=NAMES[:3], split=cut, **steps):
     """Causal multi-head attention, or with one step of it replaced by a mistake."""
     q, k, v = (split(linear(leaves, leaves["x"], name), num_heads) for name in order)
-    scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
-    return finish(leaves, scores, v, **steps)
+    scale = q.shape[-1] ** -0.5 if scale is None else scale
+    return finish(leaves, q @ k.mT * scale, v, **steps)
 
 
 def _layer_known(leaves, num_heads):
-    run, x = partial(_multi_head, leaves, num_heads), leaves["x"]
+    run = partial(_multi_head, leaves, num_heads)
+    D = leaves["x"].shape[-1]
     turned = {name: leaf.mT if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
-    across = _multi_head(leaves | {"x": x.transpose(0, 1)}, num_heads).transpose(0, 1)
+    across = leaves | {"x": leaves["x"].transpose(0, 1)}
     known = {
         "the scores are not scaled": run(scale=1.0),
-        "the scores are divided by d, not by sqrt(d)": run(scale=num_heads / x.shape[-1]),
-        "the scores are divided by sqrt(D); each head has its own width d": (
-            run(scale=x.shape[-1] ** -0.5)
-        ),
+        "the scores are divided by d, not by sqrt(d)": run(scale=num_heads / D),
+        "the scores are divided by sqrt(D); each head has its own width d": run(scale=D**-0.5),
         "the projections multiply by W, where nn.Linear multiplies by its transpose": (
             _multi_head(turned, num_heads)
         ),
-        "batch and time have changed places, so that sequences see each other": across,
+        "batch and time have changed places, so that sequences see each other": (
+            _multi_head(across, num_heads).transpose(0, 1)
+        ),
     }
     for order in list(permutations(NAMES[:3]))[1:]:
         used = f"{', '.join(order)} for {', '.join(NAMES[:3])}"
@@ -313,11 +431,41 @@ def _layer_known(leaves, num_heads):
     return known
 
 
-def layer_is_causal_attention(rng, layer_class):
-    """6.6: equal to causal multi-head attention with given weights; both dropouts where they belong."""
-    return judge_layer(
-        rng, layer_class, LAYER_SIZES, shapes=_layer_shapes, compute=_multi_head, known=_layer_known
+def counts_are_exact(rng, num_parameters, num_flops):
+    """6.7: entries of the four projections; two operations for each multiply-add of each product."""
+    parameters = Trials(_wrong_parameters)
+    flops = Trials(_wrong_flops)
+    halved = None
+    for T, D, H in _count_settings(rng):
+        said = number(num_parameters(D, H), "num_parameters(D, num_heads)")
+        right = sum(math.prod(shape) for shape in _layer_shapes(D, H).values())
+        parameters.judge(said, right, f"{said:,.0f} at D = {D}, {H} heads", D, H)
+        said = number(num_flops(T, D, H), "num_flops(T, D, num_heads)")
+        right = sum(_flops(T, D, H).values())
+        halved = said == right / 2 if halved is None else halved
+        part = f"which is {said / right:.4g} of what the products cost"
+        fact = f"{said:,.0f} at T = {T}, D = {D}, {H} heads, {part}"
+        flops.judge(said, right / 2 if halved else right, fact, T, D, H)
+    note = " You count multiply-adds as one operation; torch's counter says twice as much."
+    shares = " and ".join(map(_share_of_pairs, ((100, 256, 8), (128, 64, 4))))
+    return (
+        "parameters and operations are exact in five settings; the products over pairs of tokens take "
+        f"{shares}.{note if halved else ''}"
     )
+
+
+def _count_settings(rng):
+    """Rows of (T, D, H): a usual one, then others in any order."""
+    T, d, H = map(int, rng.integers(3, 30, 3))
+    others = [(5, 12, 3), (7, 8, 1), (T, d * H, H), (128, 64, 4)]
+    return [(100, 256, 8), *(others[k] for k in rng.permutation(4))]
+
+
+def _share_of_pairs(sizes):
+    flops = _flops(*sizes)
+    T, D, H = sizes
+    share = 1 - flops["projections"] / sum(flops.values())
+    return f"{share:.0%} at T = {T}, D = {D}, {H} heads"
 
 
 def _products(T, D, H):
@@ -326,59 +474,41 @@ def _products(T, D, H):
     return {"projections": (T, D, D, 4), "scores": (T, d, T, H), "context": (T, T, d, H)}
 
 
-def counts_are_exact(rng, num_parameters, num_flops):
-    """6.7: entries of the four projections; two operations for each multiply-add of each product."""
-    note, shares = "", []
-    length, width, num_heads = map(int, rng.integers(3, 30, 3))
-    unseen = (length, width * num_heads, num_heads)
-    for T, D, H in ((100, 256, 8), (5, 12, 3), (7, 8, 1), unseen, (128, 64, 4)):
-        setting = f"T = {T}, D = {D}, {H} heads"
-        said = number(num_parameters(D, H), "num_parameters(D, num_heads)")
-        right = sum(np.zeros(s).size for _ in NAMES for s in ((D, D), (D,)))
-        if said != right:
-            raise NotYet(_why_not_parameters(said, D, H))
-        said = number(num_flops(T, D, H), "num_flops(T, D, num_heads)")
-        flops = {n: 2 * m * k * c * often for n, (m, k, c, often) in _products(T, D, H).items()}
-        right = sum(flops.values())
-        if said == right / 2:
-            note = " You count multiply-adds as one operation; torch's counter says twice as much."
-        elif said != right:
-            raise NotYet(_why_not_flops(said, flops, H, setting))
-        shares.append(f"{1 - flops['projections'] / right:.0%} at {setting}")
-    pairs = f"the products over pairs of tokens take {shares[0]} and {shares[-1]}"
-    return f"parameters and operations are exact in five settings; {pairs}.{note}"
+def _flops(T, D, H):
+    products = _products(T, D, H).items()
+    return {name: 2 * math.prod(product) for name, product in products}
 
 
-def _why_not_parameters(said, D, H):
-    known = {
+def _wrong_parameters(D, H):
+    return {
         "the biases are missing": 4 * D * D,
         "one projection is missing": 3 * (D * D + D),
         "one projection and the biases are missing": 3 * D * D,
         "each head gets matrices of the full width": H * 4 * (D * D + D),
-        "each head sees only its chunk of the input; a head reads all D features": 4
-        * (D * D // H + D),
+        "each head sees only its chunk of the input; a head reads all D features": (
+            4 * (D * D // H + D)
+        ),
         "each head sees only its chunk of the input, and biases are missing": 4 * D * D // H,
     }
-    for sentence, wrong in known.items():
-        if said == wrong:
-            return f"{sentence}: {said:,.0f} at D = {D}, {H} heads."
-    return f"{said:,.0f} at D = {D}, {H} heads is not the number of entries of the projections."
 
 
-def _why_not_flops(said, flops, H, setting):
-    total, pairs = sum(flops.values()), flops["scores"] + flops["context"]
-    known = {
+def _wrong_flops(T, D, H):
+    flops = _flops(T, D, H)
+    total = sum(flops.values())
+    pairs = flops["scores"] + flops["context"]
+    sums = sum(m * n * often for m, _, n, often in _products(T, D, H).values())
+    wrong = {
         "the products of all pairs of tokens are missing": flops["projections"],
         "the projections are missing": pairs,
         "half of the work on pairs of tokens is missing; there are two products, and a plain one "
         "computes hidden scores too": total - flops["scores"],
         "every head is counted with the full width": flops["projections"] + H * pairs,
         "one projection is missing": total - flops["projections"] / 4,
+        "k products take k - 1 additions, which you counted; here, as in torch's counter, each "
+        "multiplication counts with one addition, 2 k in all": total - sums,
     }
-    for sentence, wrong in known.items():
-        if said in (wrong, wrong / 2):
-            return f"{sentence}: {said:,.0f} at {setting}."
-    return f"{said:,.0f} at {setting}; that is {said / total:.4g} of what the products cost."
+    once = {f"{sentence} (a multiply-add counted once)": n / 2 for sentence, n in wrong.items()}
+    return wrong | once
 
 
 QUESTIONS = (
