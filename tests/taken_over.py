@@ -6,6 +6,7 @@ import time
 from attn_course.grading import channel, marking
 
 ASKS = b"# taken over\n"
+HIDDEN = marking.HIDDEN
 prepare = marking.prepare
 
 

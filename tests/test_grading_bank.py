@@ -7,13 +7,13 @@ import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
 
-from attn_course.grading import batch, sandbox
 from attn_course.grading.marking import WAITING
+from attn_course.grading.sandbox import tiers
 from attn_course.grading.session import Limits
 from attn_course.grading.submissions import File
 from attn_course.grading.supervising import Bench, Settings
 
-MISSING = sandbox.missing_mechanisms()
+MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exists()]
 
@@ -21,7 +21,7 @@ BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exis
 @pytest.fixture(scope="module")
 def verdicts():
     """A function that marks a file: (question, kind) -> what the record says."""
-    with Bench(Settings(None, Limits(), batch.modules_for(BUILT))) as bench:
+    with Bench(Settings(None, Limits(), tuple(BUILT), "namespaces")) as bench:
 
         def verdicts(path):
             record = bench.grade(File("someone", path.stem, path, path.name))

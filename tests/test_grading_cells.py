@@ -10,7 +10,7 @@ from attn_course.grading import magics
 from attn_course.grading.session import Limits, Session, Zygote
 from attn_course.verdict import NotAttempted, NotYet
 
-submit, zygote = sessions.submit, sessions.zygote  # fixtures
+submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
 
 
 @needs_sandbox
@@ -45,7 +45,7 @@ def test_a_derivation_arrives_as_strings_through_a_driver(submit):
 
 
 @needs_sandbox
-def test_tensors_arrive_as_tensors_and_return_as_arrays():
+def test_tensors_arrive_as_tensors_and_return_as_arrays(tier):
     import torch
 
     cell = """
@@ -62,7 +62,7 @@ plt.plot([1, 2]); plt.savefig("figure.png")
 """
     x = torch.eye(2, 3, dtype=torch.float64)
     with (
-        Zygote(("numpy", "matplotlib.pyplot", "torch")) as zygote,
+        Zygote(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as zygote,
         Session(zygote, {1: cell}) as session,
     ):
         gradient, kind = ask(session, "gradient", x)

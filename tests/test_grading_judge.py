@@ -4,23 +4,25 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import sessions
 from course import ROOT
 from sessions import needs_sandbox
 from taken_over import ASKS
 
-from attn_course.grading import batch, supervising
+from attn_course.grading import supervising
 from attn_course.grading.session import MAX_CHILDREN, Limits
 from attn_course.grading.submissions import File
 from attn_course.grading.supervising import Bench, Lost, Settings
 
 NAME, FULL = "01_copying", 5.0
 SEED = 0xFEDCBA9876543210
-SETTINGS = Settings(SEED, Limits(total=60.0), batch.modules_for([NAME]))
+LIMITS = Limits(total=60.0)
+tier = sessions.tier  # a fixture
 
 
 @pytest.fixture(scope="module")
-def bench():
-    with Bench(SETTINGS, judge="tests.taken_over") as bench:
+def bench(tier):
+    with Bench(Settings(SEED, LIMITS, (NAME,), tier), judge="tests.taken_over") as bench:
         yield bench
 
 
@@ -48,8 +50,8 @@ REACHES_OUT = {
     "the system": "return open('/etc/passwd').read()",
     "the processes": "return os.listdir('/proc')",
     "a file of its own": "return open('mine', 'w')",
-    "a file in its folder": "return open('/scratch/mine', 'w')",
-    "a file in the course": f"return open({str(ROOT / 'attn_course' / 'cli.py')!r}, 'a')",
+    "a file in its folder": "return open(os.path.join(os.environ['HOME'], 'mine'), 'w')",
+    "a file in the course": f"return open({str(ROOT / 'attn_utils' / 'cli.py')!r}, 'a')",
     "a socket": "import socket; return socket.socket()",
     "a pair of sockets": "import socket; return socket.socketpair()",
     "another process": "return os.fork()",
@@ -124,7 +126,7 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path)
     assert {key: found[key] for key in keys} == {key: expected[key] for key in keys}
     assert [part["points"] for part in found["parts"]] == [0] * 7
     assert sum(part["out_of"] for part in found["parts"]) == FULL + 1
-    assert set(found) == {*keys, "parts", "problem", "remarks", "cpu"}
+    assert set(found) == {*keys, "parts", "problem", "remarks", "tier", "cpu"}
 
 
 @needs_sandbox
@@ -154,8 +156,8 @@ UNREADABLE = {
     "noise": ("os.write(3, bytes([8] + [0] * 7) + b'noise...')", "no readable header"),
     "many items": ("return honest() | {'more': [0] * 30_000}", "items or"),
     "nothing at all": ("os._exit(0)", "grading it ended its process."),
-    "an end of its parent": ("os.kill(os.getppid(), 9)", "grading it ended its process."),
-    "an end of its group": ("os.killpg(0, 9)", "grading it ended its process."),
+    "an end of its parent": ("os.kill(os.getppid(), 9)", "PermissionError"),
+    "an end of its group": ("os.killpg(0, 9)", "PermissionError"),
     "a crash": ("import ctypes; ctypes.string_at(0)", "grading it ended its process."),
     "an end before any start": ("return {'do': 'end', 'id': 1}", "where that is not possible"),
     "children without number": (
@@ -180,7 +182,7 @@ def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, 
 
 @needs_sandbox
 def test_a_judge_that_never_ends_is_ended(attack, bench, monkeypatch):
-    monkeypatch.setattr(supervising, "MARGIN", 1.0 - SETTINGS.limits.total)
+    monkeypatch.setattr(supervising, "MARGIN", 1.0 - LIMITS.total)
     with pytest.raises(Lost, match=r"grading it took too long and was stopped\."):
         attack("def attack():\n    while True: pass")
     monkeypatch.undo()

@@ -2,15 +2,17 @@
 
 import os
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from attn_course import register
 from attn_course.grading import matching, report, submissions
-from attn_course.grading.batch import modules_for
 from attn_course.grading.reading import Cell
+from attn_course.grading.session import Limits
 from attn_course.grading.submissions import Refused, find
+from attn_course.grading.supervising import Settings
 
 NAMES = ["01_copying", "02_average_of_two"]
 PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)
@@ -122,8 +124,9 @@ def test_file_names_of_reports_are_safe_short_and_different():
 
 
 def test_torch_is_imported_only_for_notebooks_that_use_it():
-    assert "torch" not in modules_for(NAMES)
-    assert "torch" in modules_for([*NAMES, "06_transformer_attention"])
+    settings = Settings(None, Limits(), tuple(NAMES), "none")
+    assert settings.torch == ()
+    assert replace(settings, notebooks=(*NAMES, "06_transformer_attention")).torch == ("torch",)
 
 
 def test_figures_and_training_are_left_out():

@@ -116,7 +116,7 @@ def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
     ("option", "value", "claim"),
     [
         ("--attention", "dots", "'dot', 'additive'"),
-        ("--preset", "large", "'ladder', 'full'"),
+        ("--preset", "huge", "'full', 'large'"),
         ("--seed", "one", "'one' is not a whole number"),
         ("--tokens", "0", "'0' is not a whole number"),
     ],

@@ -5,23 +5,8 @@ import queue
 import threading
 from collections import deque
 
-from attn_course import register
-from attn_course.grading import session, supervising
+from attn_course.grading import supervising
 from attn_course.grading.supervising import Settings
-
-TORCH_FROM = 6  # the first notebook that uses torch
-
-
-def modules_for(notebooks):
-    """Return what to import once for these notebooks, before any submission runs."""
-    questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
-    known = [name for name, book in zip(questions, notebooks, strict=True) if asked(book)]
-    torch = any(int(name[:2]) >= TORCH_FROM for name in notebooks)
-    return (*session.PRELOAD, *(["torch"] if torch else []), *known)
-
-
-def asked(notebook):
-    return bool(register.questions_of(notebook))
 
 
 class Worker(threading.Thread):

@@ -6,7 +6,6 @@ import ast
 import collections
 import contextlib
 import functools
-import importlib
 import inspect
 import io
 import linecache
@@ -17,7 +16,7 @@ import types
 import warnings
 
 import attn_course
-from attn_course import derivation, numpy_symbols, plots
+from attn_course import derivation, drivers, numpy_symbols, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading import channel
@@ -27,6 +26,18 @@ from attn_course.verdict import NotAttempted, NotYet
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.
 DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
+
+
+# What a judge knows of the answers; below the package of the course.
+HIDDEN = (
+    "questions",
+    "__pycache__",
+    "explaining.py",
+    "frames.py",
+    "judge_derivation.py",
+    "layer_mistakes.py",
+    "tensors.py",
+)
 
 
 class OutOfTime(BaseException):
@@ -77,7 +88,8 @@ def prepare(preload):
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
-    attn_course.check = attn_course.hint = plots.explore = Quiet()
+    attn_course.check = attn_course.hint = Quiet()
+    plots.explore = plots.query_plane = Quiet()
     derivation.look_at = lambda chain: None
     numpy_symbols.let_numpy_take_symbols()
 
@@ -192,11 +204,9 @@ def call(namespace, caught, name, args, kwargs):
 
 
 def drive(namespace, caught, name, driver, args, kwargs):
-    module, function = driver.split(":")
     answer = find(kept, caught, name)
     with as_defined(namespace):
-        result = answer.via(getattr(importlib.import_module(module), function), *args, **kwargs)
-    return result, answer.warned
+        return answer.via(DRIVERS[driver], *args, **kwargs), answer.warned
 
 
 def value(namespace, caught, name):
@@ -209,6 +219,9 @@ def find(namespace, caught, name):
     return Answer(namespace[name], caught)
 
 
+DRIVERS = {"as_data": derivation.as_data} | {
+    name: thing for name, thing in vars(drivers).items() if inspect.isfunction(thing)
+}
 ACTIONS = {"run": run_cell, "call": call, "drive": drive, "value": value}
 
 

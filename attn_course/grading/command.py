@@ -9,7 +9,7 @@ from attn_course import register
 from attn_course.grading import batch, comparing, gradebook, releasing, report, written
 from attn_course.grading.marking import WAITING
 from attn_course.grading.reading import Unreadable, read_bytes, read_submission
-from attn_course.grading.sandbox import missing_mechanisms
+from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
 from attn_course.grading.session import Limits
 from attn_course.grading.submissions import File, Refused, find, notebook_of
 from attn_course.grading.supervising import Bench, Lost, Settings
@@ -110,8 +110,9 @@ def _refuse(options):
 def _settings(options, files, seed):
     memory, total = options.memory << 20, options.timeout
     limits = Limits(cell=min(Limits.cell, total), total=total, memory=memory)
-    modules = batch.modules_for(sorted({file.notebook for file in files if file.notebook}))
-    return Settings(seed, limits, modules, not options.no_sandbox, options.all_cells)
+    notebooks = tuple(sorted({file.notebook for file in files if file.notebook}))
+    tier = Nothing.name if options.no_sandbox else best_tier()
+    return Settings(seed, limits, notebooks, tier, options.all_cells)
 
 
 def _given(options, students):
@@ -145,7 +146,7 @@ def check(argv):
     parser.add_argument("notebook", type=Path, help="NN_name.ipynb or NN_name.py")
     path = parser.parse_args(argv).notebook
     name = _name_of(path, read_bytes)
-    settings = Settings(None, Limits(), batch.modules_for([name]), not missing_mechanisms())
+    settings = Settings(None, Limits(), (name,), best_tier() or Nothing.name)
     with Bench(settings) as bench:
         try:
             record = bench.grade(File("you", name, path, path.name))

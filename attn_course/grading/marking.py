@@ -20,6 +20,7 @@ from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 WAITING = "awaits a person"
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
+HIDDEN = ()  # of the course: a judge needs it all
 MAX_JOB = MAX_BYTES + (1 << 16)
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 

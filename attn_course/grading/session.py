@@ -15,7 +15,7 @@ from pathlib import Path
 from attn_course.grading import channel
 from attn_course.verdict import NotAttempted, NotYet
 
-PRELOAD = ("numpy", "matplotlib.pyplot", "sympy", "IPython.display", "ipywidgets")
+PRELOAD = ("numpy", "matplotlib.pyplot", "sympy")
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
 SERVER_SECONDS = 300.0  # for a fork server to start, or to end a child, on a busy machine
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked
@@ -38,8 +38,8 @@ class Zygote:
     role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
     """
 
-    def __init__(self, preload=PRELOAD, *, sandboxed=True, role="attn_course.grading.child"):
-        options = {"preload": list(preload), "sandboxed": sandboxed, "role": role}
+    def __init__(self, preload=PRELOAD, *, tier="namespaces", role="attn_course.grading.child"):
+        options = {"preload": list(preload), "tier": tier, "role": role}
         self.options = json.dumps(options)
 
     def __enter__(self):
@@ -294,8 +294,8 @@ class Answer:
         return self._ask("call", args, kwargs)
 
     def via(self, driver, *args, **kwargs):
-        """Have the child run `driver`, a function of the course, on the student's object."""
-        return self._ask("drive", f"{driver.__module__}:{driver.__qualname__}", args, kwargs)
+        """Have the child run `driver`, one of `course.drivers`, on the student's object."""
+        return self._ask("drive", driver.__name__, args, kwargs)
 
     def value(self):
         return self._ask("value")

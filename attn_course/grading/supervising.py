@@ -14,9 +14,10 @@ from attn_course.grading import channel
 from attn_course.grading.marking import WAITING
 from attn_course.grading.matching import LONGEST, UNSEEN
 from attn_course.grading.reading import Unreadable, read_bytes
-from attn_course.grading.session import MAX_CHILDREN, Limits, Zygote, one_line
+from attn_course.grading.session import MAX_CHILDREN, PRELOAD, Limits, Zygote, one_line
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
 
+TORCH_FROM = 6  # the first notebook that uses torch
 MARGIN = 120.0  # seconds a judge may need beyond its submission's
 MAX_REPLY = 4 << 20
 MAX_REMARKS = 100
@@ -32,19 +33,27 @@ class Settings:
 
     seed: int | None
     limits: Limits
-    preload: tuple[str, ...]
-    sandboxed: bool = True
+    notebooks: tuple[str, ...]
+    tier: str
     everything: bool = False
+
+    @property
+    def torch(self):
+        return ("torch",) if any(int(name[:2]) >= TORCH_FROM for name in self.notebooks) else ()
+
+    @property
+    def questions(self):
+        return tuple(f"attn_course.questions.{name[3:]}" for name in self.notebooks)
 
 
 class Bench:
     """Two fork servers, one for submissions and one for their judges; it grades a file at a time."""
 
     def __init__(self, settings, judge="attn_course.grading.marking"):
-        options = {"preload": settings.preload, "sandboxed": settings.sandboxed}
+        needed = ("numpy", "sympy", *settings.torch, *settings.questions)
         self.settings = settings
-        self.students = Zygote(**options)
-        self.judges = Zygote(**options, role=judge)
+        self.students = Zygote((*PRELOAD, *settings.torch), tier=settings.tier)
+        self.judges = Zygote(needed, tier=settings.tier, role=judge)
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -74,7 +83,8 @@ class Bench:
         with Conversation(self, job) as talk:
             reply = checked(talk.reply(), file.notebook)
         remarks = [*file.remarks, *reply.pop("remarks")]
-        return {**record, **reply, "remarks": remarks, "cpu": round(talk.cpu, 3)}
+        more = {"remarks": remarks, "tier": self.settings.tier, "cpu": round(talk.cpu, 3)}
+        return {**record, **reply, **more}
 
     def _job(self, file, data):
         return {
