@@ -164,13 +164,18 @@ class Session:
 
     def why_missing(self, name):
         """Return the exception for a name that is not there: empty, or its cell did not run."""
-        defines = re.compile(rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]", re.M)
-        failed = [
-            self.errors[number] for number in self.errors if defines.search(self.cells[number])
-        ]
+        failed = [n for n in self.errors if _gives(self.cells[n], name)]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
-        return NotYet(f"the cell of {name} did not run: {failed[-1]}")
+        return NotYet(f"the cell of {name} did not run: {self.errors[failed[-1]]}")
+
+
+def _gives(source, name):
+    """Whether a cell would define or import a name if it ran, as far as its text tells."""
+    defines = rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]"
+    imports = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
+    named = any(re.search(rf"\b{name}\b", line) for line in imports)
+    return named or bool(re.search(defines, source, re.M))
 
 
 def _checked(found):
