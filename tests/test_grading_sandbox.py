@@ -17,7 +17,7 @@ from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 from attn_course import compare_lines, derivation, judge_derivation, register
 from attn_course.answers import within
 from attn_course.checking import judge
-from attn_course.grading.sandbox import libc, namespaces
+from attn_course.grading.sandbox import child, libc, namespaces
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.verdict import NotYet
@@ -372,7 +372,7 @@ def test_folders_outside_python_and_the_course_cannot_be_looked_into(submit, tmp
 HIDDEN = """
 import importlib, os, sys
 where = os.path.dirname(sys.modules["attn_course"].__file__)
-names = "questions layer_mistakes judge_derivation explaining frames tensors".split()
+names = "questions layer_mistakes judge_derivation explaining random_keys tensors values".split()
 
 def loaded():
     return [name for name in sys.modules if any(part in names for part in name.split("."))]
@@ -414,6 +414,27 @@ def remembered():
 def test_no_judge_is_within_reach_of_an_answer(submit, way):
     session = submit(HIDDEN)
     assert session.errors == {} and ask(session, way) == []
+
+
+ROOMS = """
+import importlib, pkgutil, sys
+def rooms():
+    return {name.split(".")[1] for name in sys.modules if name.startswith("attn_course.")}
+import attn_course.grading.sandbox.child
+import attn_course.compare_lines, attn_course.limits  # which `derive` uses
+before = rooms()
+import attn_course.questions as questions
+for module in pkgutil.iter_modules(questions.__path__):
+    importlib.import_module(f"attn_course.questions.{module.name}")
+print(*sorted(rooms() - before))
+"""
+
+
+def test_whatever_judges_alone_import_is_hidden():
+    done = subprocess.run([sys.executable, "-c", ROOMS], capture_output=True, text=True, check=True)
+    hidden = {name.removesuffix(".py") for name in child.HIDDEN} | {"chain_rules"}
+    assert set(done.stdout.split()) <= hidden
+    assert all((Path(derivation.__file__).parent / name).exists() for name in child.HIDDEN[2:])
 
 
 def test_only_drivers_of_the_course_run_beside_an_answer(submit):

@@ -10,7 +10,7 @@ from sacrebleu.metrics import BLEU
 from attn_course.translation import scoring
 from attn_course.translation.batches import collate
 from attn_course.translation.config import Config
-from attn_course.translation.model import build
+from attn_course.translation.models import build
 from attn_course.translation.scenes import draw
 from attn_course.translation.vocabulary import BOS, EOS
 

@@ -1,3 +1,38 @@
-"""Every figure of the course, in one style. Knows no question."""
+"""The figures of the course, `plots` in its notebooks. Knows nothing of any question."""
 
-from attn_course.figures.charts import *  # noqa: F403
+from attn_course.figures.canvas import panels, same_scale
+from attn_course.figures.charts import (
+    arrows,
+    attention_map,
+    bars,
+    curves,
+    histogram,
+    intervals,
+    matrix,
+    scatter,
+)
+from attn_course.figures.plane import query_plane
+from attn_course.figures.showing import add_alt_texts, register
+from attn_course.figures.sliders import explore, packed
+from attn_course.figures.style import COLOURS, apply_style
+
+__all__ = [
+    "COLOURS",
+    "add_alt_texts",
+    "arrows",
+    "attention_map",
+    "bars",
+    "curves",
+    "explore",
+    "histogram",
+    "intervals",
+    "matrix",
+    "packed",
+    "panels",
+    "query_plane",
+    "same_scale",
+    "scatter",
+]
+
+apply_style()
+register()

@@ -10,9 +10,9 @@ import symtable
 import warnings
 from collections import defaultdict, deque
 
-from attn_course.building.build import EMPTY
 from attn_course.grading.foreign_text import LONGEST_ANSWER, as_answer
 from attn_course.grading.magics import python_source
+from attn_course.markers import EMPTY
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")

@@ -2,7 +2,8 @@
 
 from attn_course.knowledge import findings
 from attn_course.knowledge.examples import MASK, PAD, Alphabet
-from attn_course.knowledge.lab import PRESETS, Lab
+from attn_course.knowledge.lab import Lab
+from attn_course.knowledge.presets import PRESETS, Preset
 from attn_course.knowledge.training import train
 from attn_course.knowledge.world import CITIES, GROUPS, World
 
@@ -14,6 +15,7 @@ __all__ = [
     "PRESETS",
     "Alphabet",
     "Lab",
+    "Preset",
     "World",
     "findings",
     "train",

@@ -1,20 +1,25 @@
-"""Knows what is measured on a trained model, and against what; trains nothing but for forgetting."""
+"""What is measured on a trained model, and against what. Trains nothing but for forgetting."""
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.knowledge.world import QUESTION
+from attn_course.knowledge.lab import Lab
+from attn_course.knowledge.model import LanguageModel
+from attn_course.knowledge.world import QUESTION, Person, World
+from attn_course.refusals import BadRun
 
-RUNS = Path(__file__).parents[2] / "solutions" / "runs"
+RUNS = Path(__file__).parents[1] / "runs"
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch
     "gentle": (5e-4, 0),
     "harsh": (3e-3, 0),
     "harsh, with rehearsal": (3e-3, 64),
 }
+Z = 1.959964  # of a normal distribution, 95% lies within so many standard deviations
 
 
 class Recall(NamedTuple):
@@ -25,60 +30,72 @@ class Recall(NamedTuple):
     confidence: float
 
     @property
-    def right(self):
+    def right(self) -> bool:
         return self.answer == self.truth
 
 
-def recalls(lab, model, group, *, swapped=False):
+def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False) -> list[Recall]:
     """One Recall for each person of a group; swapped: the family name is asked for first."""
     people = lab.world.group(group)
-    names = [f"{p.family} {p.first}" if swapped else p.name for p in people]
-    replies = lab.ask(model, [QUESTION.format(name=name) for name in names])
+    questions = []
+    for person in people:
+        name = f"{person.family} {person.first}" if swapped else person.name
+        questions.append(QUESTION.format(name=name))
+    replies = lab.ask(model, questions)
     return [Recall(person.city, *reply) for person, reply in zip(people, replies, strict=True)]
 
 
-def score(answers, truths):
+def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, float]:
     """The share of right answers and its 95% interval after Wilson: (share, low, high)."""
-    n, z = len(truths), 1.959964
-    share = float(np.mean([a == b for a, b in zip(answers, truths, strict=True)]))
-    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    n = len(truths)
+    right = [answer == truth for answer, truth in zip(answers, truths, strict=True)]
+    share = float(np.mean(right))
+    shrink = 1 + Z**2 / n
+    middle = (share + Z**2 / (2 * n)) / shrink
+    variance = share * (1 - share) / n + Z**2 / (4 * n**2)
+    half = Z * np.sqrt(variance) / shrink
     return share, float(middle - half), float(middle + half)
 
 
-def recorded(name):
-    """A recorded run, solutions/runs/NAME.json, its answers as Recall again."""
+def recorded(name: str) -> dict[str, Any]:
+    """A recorded run, attn_course/runs/NAME.json, its answers as Recall again."""
     path = RUNS / f"{name}.json"
     if not path.exists():
-        raise ValueError(f"there is no recorded run solutions/runs/{path.name}.")
+        raise BadRun(f"there is no recorded run attn_course/runs/{path.name}.")
     whole = json.loads(path.read_text("utf-8"))
     for run in whole["runs"]:
         for model in ("no pretraining", "pretrained"):
-            run[model] = {
-                group: [Recall(*row) for row in rows] for group, rows in run[model].items()
-            }
-        run["swapped"] = [Recall(*row) for row in run["swapped"]]
+            for group, rows in run[model].items():
+                run[model][group] = _recalls(rows)
+        run["swapped"] = _recalls(run["swapped"])
     return whole
 
 
-def pooled(runs, model, group):
+def _recalls(rows: list[list]) -> list[Recall]:
+    return [Recall(*row) for row in rows]
+
+
+def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
     """The recalls of one model and group over several recorded runs."""
     return [recall for run in runs for recall in run[model][group]]
 
 
-def score_of(recalls):
+def score_of(recalls: Sequence[Recall]) -> tuple[float, float, float]:
     """`score` of a list of Recall."""
-    return score([r.answer for r in recalls], [r.truth for r in recalls])
+    answers = [recall.answer for recall in recalls]
+    truths = [recall.truth for recall in recalls]
+    return score(answers, truths)
 
 
-def majority(world):
+def majority(world: World) -> str:
     """The answer that is right most often among the people told."""
-    (city, _), *_ = Counter(person.city for person in world.group("told")).most_common(1)
+    counts = Counter(person.city for person in world.group("told"))
+    city, _ = counts.most_common(1)[0]
     return city
 
 
-def sharing_names(world):
-    """(first, family) -> the birth places of all known people who have one of these names."""
+def sharing_names(world: World) -> Callable[[Person], set[str]]:
+    """A function: person -> the birth places of all known people who have one of their names."""
     found = defaultdict(set)
     for person in world.group("told") + world.group("held"):
         found[person.first].add(person.city)
@@ -86,27 +103,32 @@ def sharing_names(world):
     return lambda person: found[person.first] | found[person.family]
 
 
-def share_of_namesakes(world, answers, *, seed=None):
+def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None = None) -> float:
     """How often the answer for a stranger is the birth place of someone with one of their names.
 
     seed: deal the answers out to the strangers at random first, which gives the share by chance.
     """
-    answers = list(answers)
+    dealt = list(answers)
     if seed is not None:
-        np.random.default_rng(seed).shuffle(answers)
-    cities, strangers = sharing_names(world), world.group("strangers")
-    return float(np.mean([a in cities(p) for a, p in zip(answers, strangers, strict=True)]))
+        np.random.default_rng(seed).shuffle(dealt)
+    cities = sharing_names(world)
+    strangers = world.group("strangers")
+    hits = [answer in cities(person) for answer, person in zip(dealt, strangers, strict=True)]
+    return float(np.mean(hits))
 
 
-def forgetting(lab, pretrained, way):
+def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[float]]:
     """{"told": shares, "held": shares} right after 1, 2 ... 10 times the usual fine-tuning."""
-    (rate, rehearse), every = WAYS[way], lab.preset.finetune_steps
-    found = {"told": [], "held": []}
+    rate, rehearse = WAYS[way]
+    every = lab.preset.finetune_steps
+    found: dict[str, list[float]] = {"told": [], "held": []}
 
-    def watch(step, model):
+    def watch(step: int, model: LanguageModel) -> None:
+        if step == 0 or step % every:
+            return
         for group, shares in found.items():
-            if step and step % every == 0:
-                shares.append(float(np.mean([r.right for r in recalls(lab, model, group)])))
+            right = [recall.right for recall in recalls(lab, model, group)]
+            shares.append(float(np.mean(right)))
 
     lab.finetune(pretrained, steps=10 * every, rate=rate, rehearse=rehearse, watch=watch)
     return found

@@ -1,12 +1,14 @@
-"""Knows where parallel text comes from and refuses damaged text in one sentence; knows no subwords."""
+"""Where parallel text comes from; damaged text is refused in one sentence. Knows no subwords."""
 
 import gzip
 import hashlib
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from attn_course.refusals import BadText
 from attn_course.translation.scenes import draw
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -21,114 +23,132 @@ CHECKSUMS = {
 SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 ADVICE = "the embedded corpus needs no download and works now"
 
-
-class DataError(ValueError):
-    """Text that cannot be used; the message is one sentence for the reader."""
+TextPair = tuple[str, str]
 
 
 class Corpus(NamedTuple):
     """Three lists of (German, English) pairs; gold links of the test pairs, if there are any."""
 
-    train: list
-    val: list
-    test: list
-    links: list
+    train: list[TextPair]
+    val: list[TextPair]
+    test: list[TextPair]
+    links: list[frozenset]
 
 
-def load(name, *, data=None):
+def load(name: str, *, data: str | None = None) -> Corpus:
     """The corpus of that name: "multi30k", "embedded", or a "tiny" one."""
     if name == "multi30k":
         return multi30k(data)
-    return embedded(num_train=60, num_val=2, num_test=14) if name == "tiny" else embedded()
+    if name == "tiny":
+        return embedded(num_train=60, num_val=2, num_test=14)
+    return embedded()
 
 
-def embedded(*, num_train=8000, num_val=200, num_test=500, seed=0):
+def embedded(
+    *, num_train: int = 8000, num_val: int = 200, num_test: int = 500, seed: int = 0
+) -> Corpus:
     """Invented scenes, made on the spot, no sentence in two splits; the test split has gold links."""
-    scenes = draw(num_train + num_val + num_test, seed)
-    pairs, kept = [(scene.german, scene.english) for scene in scenes], num_train + num_val
-    links = [scene.links for scene in scenes[kept:]]
-    return Corpus(pairs[:num_train], pairs[num_train:kept], pairs[kept:], links)
+    num_kept = num_train + num_val
+    scenes = draw(num_kept + num_test, seed)
+    pairs = [(scene.german, scene.english) for scene in scenes]
+    return Corpus(
+        train=pairs[:num_train],
+        val=pairs[num_train:num_kept],
+        test=pairs[num_kept:],
+        links=[scene.links for scene in scenes[num_kept:]],
+    )
 
 
-def multi30k(data=None):
+def multi30k(data: str | None = None) -> Corpus:
     """Multi30k from the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded."""
     folder = data or os.environ.get("ATTN_DATA")
     find = _given(Path(folder)) if folder else _fetched
     splits = {}
     for split, stem in SPLITS.items():
-        german, english = (_unzip(find(f"{stem}.{language}.gz")) for language in ("de", "en"))
+        german = _unzip(find(f"{stem}.de.gz"))
+        english = _unzip(find(f"{stem}.en.gz"))
         splits[split] = list(zip(german, english, strict=True))
     return Corpus(**splits, links=[])
 
 
-def _given(folder):
+def _given(folder: Path) -> Callable[[str], Path]:
     """A finder of checked files in the reader's own folder, which is never written to."""
 
-    def find(name):
+    def find(name: str) -> Path:
         path = folder / name
         if not path.is_file():
-            raise DataError(
+            raise BadText(
                 f"{path} is missing: give the folder of Multi30k's raw files, or none; {ADVICE}."
             )
         if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
-            raise DataError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
+            raise BadText(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
         return path
 
     return find
 
 
-def _fetched(name):
+def cache_folder() -> Path:
+    """Where downloads and what is made of them are kept for this user."""
+    import pooch  # only a large corpus needs it
+
+    return Path(pooch.os_cache("attn_utils"))
+
+
+def _fetched(name: str) -> Path:
     """The cached file; one that is missing or damaged is downloaded aside, checked, then moved in."""
-    import pooch  # only a download needs it
+    import pooch
     from requests import RequestException
 
     pooch.get_logger().setLevel("WARNING")
-    cache = pooch.os_cache("attn_utils") / "multi30k"
+    checksum = "sha256:" + CHECKSUMS[name]
+    folder = cache_folder() / "multi30k"
     try:
-        return Path(pooch.retrieve(URL + name, "sha256:" + CHECKSUMS[name], fname=name, path=cache))
+        return Path(pooch.retrieve(URL + name, checksum, fname=name, path=folder))
     except (OSError, RequestException, ValueError) as error:
-        raise DataError(
-            f"{name} could not be downloaded ({type(error).__name__}): go online, or put Multi30k's "
-            f"raw files in a folder and name it with --data or ATTN_DATA; {ADVICE}."
+        kind = type(error).__name__
+        raise BadText(
+            f"{name} could not be downloaded ({kind}): go online, or put Multi30k's raw files in a "
+            f"folder and name it with --data or ATTN_DATA; {ADVICE}."
         ) from None  # a notebook would show the whole network stack
 
 
-def _unzip(path):
+def _unzip(path: Path) -> list[str]:
     try:
         return _lines(gzip.decompress(path.read_bytes()).decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(
-            f"{path} is damaged ({type(error).__name__}): replace it; {ADVICE}."
-        ) from error
+        kind = type(error).__name__
+        raise BadText(f"{path} is damaged ({kind}): replace it; {ADVICE}.") from error
 
 
-def _lines(text):
+def _lines(text: str) -> list[str]:
     """Lines end at a newline alone: str.splitlines would also cut at rarer characters inside one."""
     return text.removesuffix("\n").split("\n")
 
 
-def read_lines(path):
-    """The lines of a UTF-8 text file that is not empty."""
+def read_lines(path: str | Path) -> list[str]:
+    """The lines of a UTF-8 text file that is not empty; a file that ends in .gz is unpacked."""
     try:
-        lines = _lines(Path(path).read_text(encoding="utf-8"))
+        content = Path(path).read_bytes()
+        if Path(path).suffix == ".gz":
+            content = gzip.decompress(content)
+        lines = _lines(content.decode("utf-8"))
     except FileNotFoundError as error:
-        raise DataError(f"{path} does not exist.") from error
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({type(error).__name__}).") from error
+        raise BadText(f"{path} does not exist.") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadText(f"{path} cannot be read ({type(error).__name__}).") from error
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path} is not UTF-8 text (byte {error.start} is no character)."
-        ) from error
+        raise BadText(f"{path} is not UTF-8 text (byte {error.start} is no character).") from error
     if not any(map(str.strip, lines)):
-        raise DataError(f"{path} is empty.")
+        raise BadText(f"{path} is empty.")
     return lines
 
 
-def read_parallel(source, reference):
+def read_parallel(source: str | Path, reference: str | Path) -> tuple[list[str], list[str]]:
     """(source lines, reference lines) of two files that must have equally many."""
-    sources, references = read_lines(source), read_lines(reference)
+    sources = read_lines(source)
+    references = read_lines(reference)
     if len(sources) != len(references):
-        raise DataError(
+        raise BadText(
             f"{source} has {len(sources)} lines but {reference} has {len(references)}: "
             "line n of one must translate line n of the other."
         )

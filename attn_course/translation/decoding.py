@@ -1,8 +1,9 @@
-"""Knows how to search for a translation, greedily or with a beam, many sentences at once; knows no text."""
+"""The search for a translation, greedy or with a beam, many sentences at once. Knows no text."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from attn_course.translation.vocabulary import BOS, EOS, PAD
 
@@ -10,97 +11,198 @@ from attn_course.translation.vocabulary import BOS, EOS, PAD
 class Decoded(NamedTuple):
     """tokens: list of B lists of ids, end mark included; weights: list of B tensors (T_b, S)."""
 
-    tokens: list
-    weights: list
+    tokens: list[list[int]]
+    weights: list[Tensor]
 
 
-def _trim(tokens, weights):
-    """tokens (B, T), weights (B, T, S) -> Decoded, each sentence cut after its end mark."""
-    lengths = (tokens != PAD).sum(-1).tolist()
-    rows = tokens.tolist()
-    return Decoded(
-        [row[:n] for row, n in zip(rows, lengths, strict=True)],
-        [w[:n].cpu() for w, n in zip(weights, lengths, strict=True)],
-    )
+class Hypothesis(NamedTuple):
+    """One of several translations: its ids, weights (T, S), and log-probability / length ** penalty."""
+
+    tokens: list[int]
+    weights: Tensor
+    score: float
 
 
-def advance(model, last, memory, state):
-    """last (N, 1) -> log-probabilities (N, V) of the next token, weights (N, 1, S), state."""
+def advance(
+    model: Any, last: Tensor, memory: Any, state: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One step of any search.
+
+    last: (N, 1), the tokens written last. memory: of N sentences. state: None at the start.
+    Returns log-probabilities (N, V) of the next token, weights (N, 1, S) and the new state.
+    """
     logits, weights, state = model.decode(last, memory, state)
     logits = logits[:, -1].float()
-    logits[:, [PAD, BOS]] = -torch.inf  # label smoothing leaves these marks a little mass
+    logits[:, :EOS] = -torch.inf  # label smoothing leaves PAD and BOS a little mass
     return logits.log_softmax(-1), weights, state
 
 
 @torch.inference_mode()
-def greedy(model, source, lengths, *, max_length):
+def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> Decoded:
     """The likeliest token at each step. source (B, S), lengths (B,) -> Decoded."""
-    memory, state = model.encode(source, lengths), None
+    memory = model.encode(source, lengths)
+    state = None
     last = source.new_full((len(source), 1), BOS)
     done = torch.zeros_like(last, dtype=torch.bool)
-    tokens, rows = [], []
-    while len(tokens) < max_length and not done.all():
+    tokens = []
+    rows = []
+    while len(tokens) < max_length:
         log_probs, weights, state = advance(model, last, memory, state)
-        last = log_probs.argmax(-1, keepdim=True).masked_fill(done, PAD)  # (B, 1)
+        likeliest = log_probs.argmax(-1, keepdim=True)  # (B, 1)
+        last = likeliest.masked_fill(done, PAD)
         done |= last == EOS
         tokens.append(last)
         rows.append(weights)
-    return _trim(torch.cat(tokens, 1), torch.cat(rows, 1))
+        if done.all():  # the only wait for the device
+            break
+    return _trimmed(torch.cat(tokens, 1), torch.cat(rows, 1))
+
+
+def _trimmed(tokens: Tensor, weights: Tensor) -> Decoded:
+    """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
+    rows = tokens.cpu().tolist()
+    maps = weights.cpu()
+    decoded = Decoded([], [])
+    for b, row in enumerate(rows):
+        length = len(row) - row.count(PAD)
+        decoded.tokens.append(row[:length])
+        decoded.weights.append(maps[b, :length])
+    return decoded
 
 
 class _Beams:
     """K hypotheses for each of B sentences, in rows b * K + k.
 
-    tokens (B*K, t), weights (B*K, t, S), scores (B, K) log-probabilities, sizes (B, K) lengths.
+    first: (B, 1), the first row of each sentence.
+    tokens: (B*K, t); weights: (B*K, t, S).
+    scores: (B, K) log-probabilities; sizes: (B, K) lengths; done: (B, K).
     """
 
-    def __init__(self, B, K, S, device):
-        self.first = torch.arange(B, device=device)[:, None] * K  # (B, 1)
-        self.tokens = torch.zeros(B * K, 0, dtype=torch.long, device=device)
-        self.weights = torch.zeros(B * K, 0, S, device=device)
-        self.sizes = torch.zeros(B, K, device=device)
-        self.scores = torch.full((B, K), -torch.inf, device=device)
-        self.scores[:, 0] = 0.0  # only one start hypothesis is alive, or the beam holds K copies
+    def __init__(self, B: int, K: int, S: int, device: torch.device) -> None:
+        on = {"device": device}
+        self.first = K * torch.arange(B, **on)[:, None]
+        self.tokens = torch.zeros(B * K, 0, dtype=torch.long, **on)
+        self.weights = torch.zeros(B * K, 0, S, **on)
+        self.sizes = torch.zeros(B, K, **on)
+        self.done = torch.zeros(B, K, dtype=torch.bool, **on)
+        # only one start hypothesis is alive, or the beam would hold K copies
+        self.scores = torch.full((B, K), -torch.inf, **on)
+        self.scores[:, 0] = 0.0
 
-    @property
-    def done(self):
-        return (self.tokens == EOS).any(-1).view_as(self.scores)
+    def extend(self, log_probs: Tensor, weights: Tensor, length_penalty: float) -> Tensor:
+        """Keep the best K of all hypotheses that are one token longer.
 
-    def extend(self, log_probs, weights, length_penalty):
-        """log_probs (B*K, V), weights (B*K, 1, S) -> the rows (B*K,) that the new hypotheses grew from.
-
+        log_probs: (B*K, V). weights: (B*K, 1, S).
+        Returns the rows (B*K,) that the new hypotheses grew from.
         A finished hypothesis stays, extended by PAD at no cost, and competes under its own length.
         """
-        V, K = log_probs.shape[-1], self.scores.shape[1]
-        padded = torch.full_like(log_probs[0], -torch.inf)
-        padded[PAD] = 0.0
-        steps = torch.where(self.done[..., None], padded, log_probs.view(-1, K, V))
-        totals, sizes = self.scores[..., None] + steps, self.sizes + ~self.done
-        ranks = (totals / sizes[..., None] ** length_penalty).flatten(1)  # (B, K * V)
-        best = ranks.topk(K, dim=-1).indices
-        rows = (self.first + best // V).flatten()
-        self.scores, self.sizes = totals.flatten(1).gather(1, best), sizes.gather(1, best // V)
-        self.tokens = torch.cat([self.tokens[rows], (best % V).view(-1, 1)], 1)
+        B, K = self.scores.shape
+        V = log_probs.shape[-1]
+        totals = self.scores[..., None] + self._costs(log_probs.view(B, K, V))
+        sizes = self.sizes + ~self.done  # (B, K)
+        ranks = totals / sizes[..., None] ** length_penalty  # (B, K, V)
+        best = ranks.flatten(1).topk(K, dim=-1).indices  # (B, K), numbers of (hypothesis, token)
+        parents = best // V
+        chosen = best % V
+        self.scores = totals.flatten(1).gather(1, best)
+        self.sizes = sizes.gather(1, parents)
+        self.done = self.done.gather(1, parents) | (chosen == EOS)
+        rows = (self.first + parents).flatten()
+        self.tokens = torch.cat([self.tokens[rows], chosen.view(-1, 1)], 1)
         self.weights = torch.cat([self.weights[rows], weights[rows]], 1)
         return rows
 
+    def _costs(self, log_probs: Tensor) -> Tensor:
+        """log_probs (B, K, V) -> the same, but a finished hypothesis can only be followed by PAD."""
+        stay = torch.full_like(log_probs[0, 0], -torch.inf)  # (V,)
+        stay[PAD] = 0.0
+        return torch.where(self.done[..., None], stay, log_probs)
 
-@torch.inference_mode()
-def beam(model, source, lengths, *, max_length, size=5, length_penalty=1.0):
-    """The best of `size` hypotheses by log-probability / length ** length_penalty.
+    def ranked(self, length_penalty: float) -> tuple[Tensor, Tensor]:
+        """Rows (B, K) and their scores (B, K), best first."""
+        values = self.scores / self.sizes**length_penalty
+        values, order = values.sort(dim=-1, descending=True, stable=True)
+        return self.first + order, values
 
-    source (B, S), lengths (B,) -> Decoded.
-    """
+
+def _searched(
+    model: Any,
+    source: Tensor,
+    lengths: Tensor,
+    *,
+    max_length: int,
+    size: int,
+    length_penalty: float,
+) -> _Beams:
     B, S = source.shape
     beams = _Beams(B, size, S, source.device)
-    sentences = torch.arange(B, device=source.device).repeat_interleave(size)
-    memory, state = model.encode(source, lengths).rows(sentences), None
+    sentences = torch.arange(B, device=source.device)
+    memory = model.encode(source, lengths).rows(sentences.repeat_interleave(size))
+    state = None
     last = source.new_full((B * size, 1), BOS)
     for _ in range(max_length):
         log_probs, weights, state = advance(model, last, memory, state)
         rows = beams.extend(log_probs, weights, length_penalty)
-        last, state = beams.tokens[:, -1:], state[:, rows]
-        if beams.done.all():
+        last = beams.tokens[:, -1:]
+        state = state[:, rows]
+        if beams.done.all():  # the only wait for the device
             break
-    winners = beams.first[:, 0] + (beams.scores / beams.sizes**length_penalty).argmax(-1)
-    return _trim(beams.tokens[winners], beams.weights[winners])
+    return beams
+
+
+@torch.inference_mode()
+def beam(
+    model: Any,
+    source: Tensor,
+    lengths: Tensor,
+    *,
+    max_length: int,
+    size: int = 5,
+    length_penalty: float = 1.0,
+) -> Decoded:
+    """The best of `size` hypotheses by log-probability / length ** length_penalty.
+
+    source (B, S), lengths (B,) -> Decoded.
+    """
+    beams = _searched(
+        model,
+        source,
+        lengths,
+        max_length=max_length,
+        size=size,
+        length_penalty=length_penalty,
+    )
+    rows, _ = beams.ranked(length_penalty)
+    winners = rows[:, 0]
+    return _trimmed(beams.tokens[winners], beams.weights[winners])
+
+
+@torch.inference_mode()
+def n_best(
+    model: Any,
+    source: Tensor,
+    lengths: Tensor,
+    *,
+    max_length: int,
+    size: int = 5,
+    length_penalty: float = 1.0,
+) -> list[list[Hypothesis]]:
+    """All hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
+    beams = _searched(
+        model,
+        source,
+        lengths,
+        max_length=max_length,
+        size=size,
+        length_penalty=length_penalty,
+    )
+    rows, values = beams.ranked(length_penalty)
+    lists = []
+    for chosen, scores in zip(rows, values.cpu().tolist(), strict=True):
+        decoded = _trimmed(beams.tokens[chosen], beams.weights[chosen])
+        found = []
+        for tokens, weights, score in zip(*decoded, scores, strict=True):
+            if score > -torch.inf:  # a wide beam may have places that nothing could fill
+                found.append(Hypothesis(tokens, weights, score))
+        lists.append(found)
+    return lists

@@ -49,6 +49,7 @@ rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
 weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
 tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
 closed = 1 / (2 + (n - 2) * sp.exp(-t))
+scored = sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
 counted = sp.exp(t) / (2 * sp.exp(t) + n - 2)
 
 
@@ -120,12 +121,17 @@ RIGHT = {
         "a row": lambda keys, a, b: both(9)(keys, a, b)[None],
     },
     "2.3": {
-        "shortest": chain((counted, "count"), (closed, "divide")),
-        "other way round": chain((closed, "all at once"), (counted, "multiply by exp(t)")),
+        "shortest": chain((scored, "scores"), (counted, "count")),
+        "divided before it is counted": chain(
+            (1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2))), "divide"), (closed, "count")
+        ),
         "through the leftover": chain(
-            (counted, "count"), ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest")
+            (scored, "scores"),
+            (counted, "count"),
+            ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest"),
         ),
         "as a tanh": chain(
+            (scored, "scores"),
             (counted, "count"),
             (closed, "divide"),
             (sp.Rational(1, 2) - (n - 2) * sp.exp(-t) / (4 + 2 * (n - 2) * sp.exp(-t)), "split"),
@@ -162,10 +168,10 @@ WRONG = {
         "difference": (lambda A, B: A @ A.T - B @ B.T, "M B equals -B"),
         "the other one": (lambda A, B: B @ B.T, "exchanged"),
         "mixed": (lambda A, B: A @ np.ones((A.shape[1], B.shape[1])) @ B.T, "it is v_b that moves"),
-        "twice": (lambda A, B: 2 * A @ A.T, "times 2"),
-        "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "with length 0.5"),
+        "twice": (lambda A, B: 2 * A @ A.T, "along A it is 2 times A"),
+        "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "lengths up to 0.5"),
         "zero": (lambda A, B: 0 * A @ A.T, "everything is sent to zero"),
-        "one column": (lambda A, B: np.outer(A[:, 0], A[:, 0]), "only 1 comes back"),
+        "one column": (lambda A, B: np.outer(A[:, 0], A[:, 0]), "only the first column comes back"),
         "random": (lambda A, B: np.ones((len(A), len(A))), "differs from A by"),
         "only when it fills the space": (
             lambda A, B: np.linalg.inv(np.c_[A, B]),
@@ -177,10 +183,10 @@ WRONG = {
         "half the sum": (both(0.5), "leftover 65% at n = 8"),
         "only a": (lambda keys, a, b: 20 * keys[a], "only one of the two"),
         "difference": (lambda keys, a, b: 20 * (keys[a] - keys[b]), "pushed down, below"),
-        "two to one": (lambda keys, a, b: 20 * (2 * keys[a] + keys[b]), "a gap of 20 "),
-        "nearly tied": (lambda keys, a, b: 20 * keys[a] + 20.5 * keys[b], "a gap of -0.5 "),
+        "two to one": (lambda keys, a, b: 20 * (2 * keys[a] + keys[b]), "a gap of 20,"),
+        "nearly tied": (lambda keys, a, b: 20 * keys[a] + 20.5 * keys[b], "a gap of -0.5,"),
         "sign": (both(-20), "points away"),
-        "all keys": (lambda keys, a, b: 20 * keys.sum(0), "each of the 8"),
+        "all keys": (lambda keys, a, b: 20 * keys.sum(0), "every key scores the same"),
         "elementwise product": (lambda keys, a, b: 99 * keys[a] * keys[b], "comes between"),
         "three keys": (three_keys, "ties with them"),
         "the average of the scores": (lambda keys, a, b: 10.0, "shape ()"),
@@ -198,7 +204,7 @@ WRONG = {
             ),
             "step 1",
         ),
-        "one step": (chain((closed, "clear")), "1 of at least 2"),
+        "one step": (chain((closed, "clear")), "two things at once"),
         "not finished": (
             chain(
                 (sp.exp(t) / (2 * sp.exp(t) + rest), "put t in"),
@@ -209,7 +215,7 @@ WRONG = {
         "another start": (derive((counted, "given"), (closed, "divide"), where=tie), "must start"),
         "the limit": (
             chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large")),
-            "not what is asked for",
+            "takes a limit",
         ),
         "a number": (0.5, "derive"),
     },
@@ -235,7 +241,18 @@ WRONG = {
             ),
             "average_weight(-1000, 2): your code stopped with ZeroDivisionError",
         ),
-        "overflow, warned": (lambda t, n: 1 / (2 + (n - 2) * np.exp(-t)), "it warns"),
+        "overflow, warned, and no others": (
+            lambda t, n: 1 / (2 + (n - 2) * np.exp(-t)),
+            "average_weight(-1000, 2) contains nan",
+        ),
+        "overflow, warned": (
+            lambda t, n: 0.5 if n == 2 else 1 / (2 + (n - 2) * np.exp(-t)),
+            "it warns",
+        ),
+        "no thought for two keys": (
+            lambda t, n: 0.0 if t < -700 else by_cases(t, n),
+            "average_weight(-1000, 2) is 0, the measured weight 0.5",
+        ),
         "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
     },
     "2.5": {

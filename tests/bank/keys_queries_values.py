@@ -97,17 +97,19 @@ def chain(start, *steps):
     return derive((start, "definition"), *((step, "algebra") for step in steps))
 
 
-SHORT_2 = chain(START_2, beta * sp.sqrt(2 * far**2), sp.sqrt(2) * beta / (E + 2))
-SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + 4 * far**2), sp.sqrt(5) * beta / (E + 2))
+SHORT_2 = chain(
+    START_2, beta * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + far**2), sp.sqrt(2) * beta * far
+)
+SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), sp.sqrt(5) * beta * far)
 LONG_2 = chain(
     START_2,
-    beta * sp.sqrt((-1 / (E + 2)) ** 2 + 1 / (E + 2) ** 2),
+    beta * sp.sqrt((1 - near - far) ** 2 + far**2),
+    beta * sp.sqrt((1 - (E + 1) / (E + 2)) ** 2 + far**2),
     beta * sp.sqrt(2) / (E + 2),
-    sp.sqrt(2) * beta * sp.exp(-(beta**2)) / (1 + 2 * sp.exp(-(beta**2))),
 )
 LONG_1 = chain(
     START_1,
-    beta * sp.sqrt((1 / (E + 2)) ** 2 + (2 / (E + 2)) ** 2),
+    beta * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
     beta * sp.sqrt(5 / (E + 2) ** 2),
     sp.sqrt(5) * beta / (2 + E),
 )
@@ -185,7 +187,7 @@ WRONG = {
         "x_1": (lambda a, b, c, d, added: d + b, "does not look there"),
         "x_3 when u_c is added": (
             lambda a, b, c, d, added: c + b if added == "c" else limit(a, b, c, d, added),
-            "does not look there (added = 'c'",
+            "with u_c added x_2 still scores higher",
         ),
         "still u_a (004-7)": (lambda a, b, c, d, added: a, "changed its value too"),
         "u_b and u_d grow together (000-8)": (
@@ -210,11 +212,11 @@ WRONG = {
         ),
         "V not normalised": (
             with_parts(V=lambda *u: standard_v(*u) * (u[0] @ u[0])),
-            "100 times too large",
+            "|v|^2 times too large",
         ),
         "V normalised by the length once": (
             with_parts(V=lambda *u: standard_v(*u) * np.linalg.norm(u[0])),
-            "10 times too large: |v|^2 is",
+            "V is |v| times too large",
         ),
         "half of V": (with_parts(V=lambda *u: standard_v(*u) / 2), "hands over half"),
         "V is the identity": (with_parts(V=lambda a, *u: np.eye(len(a))), "u_d through"),
@@ -223,6 +225,14 @@ WRONG = {
             "looks at itself",
         ),
         "Q transposed": (with_parts(Q=lambda *u: standard_q(*u).T), "after transposing Q"),
+        "another order": (
+            lambda *u: (standard(*u)[1], standard(*u)[0], standard(*u)[2]),
+            "if read as (Q, K, V)",
+        ),
+        "yet another order": (
+            lambda *u: (standard(*u)[2], standard(*u)[0], standard(*u)[1]),
+            "if read as (V, K, Q)",
+        ),
         "V transposed": (
             lambda *u: (*relabelled_by_v(*u)[:2], relabelled_by_v(*u)[2].T),
             "after transposing V",
@@ -267,7 +277,7 @@ WRONG = {
         ),
         "the same error twice": ((SHORT_2, SHORT_2), "`error_1` must start at the definition"),
         "a root of a sum taken term by term": (
-            (SHORT_2, chain(START_1, beta * sp.sqrt(5 * far**2), 3 * beta * far)),
+            (SHORT_2, chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), 3 * beta * far)),
             "step 2 of `error_1` does not follow",
         ),
         "not simplified": (
@@ -279,7 +289,7 @@ WRONG = {
                 ),
                 SHORT_1,
             ),
-            "can still be simplified",
+            "still to do: beta in two places",
         ),
     },
     "5.5": {
@@ -299,6 +309,10 @@ WRONG = {
         "Q transposed": (
             lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),
             "after transposing Q",
+        ),
+        "another order": (
+            lambda *u: (route(*u)[1], route(*u)[0], route(*u)[2]),
+            "if read as (Q, K, V)",
         ),
         "unit gap": (
             lambda *u: (route(*u)[0] / (u[0] @ u[0]), *route(*u)[1:]),

@@ -130,12 +130,14 @@ RIGHT = {
             chain(
                 n * (P * (1 - P) * ((1 - P) + P)) / (2 * (n - 1)),
                 n * (1 + e) * (1 - e) / (8 * (n - 1)),
+                n * (1 - e**2) / (8 * (n - 1)),
             ),
         ),
         "with erfc": (
             chain(
                 n * (P - P**2) / (2 * n - 2),
                 n * (2 - sp.erfc(1 / sp.sqrt(2 * beta))) * (1 - e) / (8 * n - 8),
+                n * (1 - (1 - sp.erfc(1 / sp.sqrt(2 * beta))) ** 2) / (8 * n - 8),
             ),
         ),
     },
@@ -176,11 +178,16 @@ WRONG = {
         "still too short for 4.1": (one_each(2), "multiply both queries by at least"),
     },
     "4.4": {
-        "division forgotten (003-4, 003-10)": (one_each(10), "multiply the queries by sqrt(d)"),
+        "division forgotten (003-4, 003-10)": (one_each(10), "as long in every space"),
+        "sqrt(d) made up for, short": (scaled(one_each(4)), "too short: 9.75%"),
+        "sqrt(d) made up for, nearly long enough": (scaled(one_each(6.6)), "too short: 2.39%"),
         "divided once more": (scaled(one_each(0.5)), "multiply both queries by at least"),
         "same query twice": (scaled(same_query(30)), "a tie that two random lengths break"),
-        "pushes the others down": (scaled(push_down), "had changed its sign"),
-        "pushes the rest down twice": (scaled(push_down_the_rest_twice), "in 35% a key other than"),
+        "pushes the others down": (scaled(push_down), "pushes such a key down"),
+        "pushes the rest down twice": (
+            scaled(push_down_the_rest_twice),
+            "a key other than a and b had changed",
+        ),
         "shares 0.9 and 0.1": (scaled(split(0.9)), "the weight on v_a had standard deviation"),
         "both heads on a": (scaled(lambda m, a, b: (20 * m[a],) * 2), "the same target"),
     },
@@ -198,7 +205,7 @@ WRONG = {
                 n * (P * (1 - P) ** 2 + (1 - P) * P**2) / (2 * n - 2),
                 n * (P - 2 * P**2 + P**3 + (1 - P) * P**2) / (2 * n - 2),
             ),
-            "can still be simplified",
+            "still to do: erf once",
         ),
         "starts elsewhere": (
             derive((P * (1 - P), "given"), (P - P**2, "algebra"), ((1 - e**2) / 4, "algebra")),

@@ -1,0 +1,288 @@
+"""The plane of queries, coloured by whose weight wins there. Draws the still picture; a script moves it."""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patheffects import withStroke
+from numpy.typing import ArrayLike
+
+from attn_course.figures import charts, showing
+from attn_course.figures.canvas import panels
+from attn_course.figures.style import COLOURS, INK
+
+_CELLS = 160  # of the still map, on a side
+_PALE = 0.6  # how strong the map's colours are
+_SAME = 1e-9  # two keys or scores that differ by less are equal
+_DRAWS = 24  # of the noise, kept in the page: the same ones for every size of it
+
+
+def query_plane(
+    keys: ArrayLike,
+    values: ArrayLike | None = None,
+    *,
+    query: ArrayLike = (2.0, 1.0),
+    names: Sequence[str] | None = None,
+    limit: float | None = None,
+    hull: bool = False,
+    land: bool = False,
+    noise: float = 0.0,
+    title: str = "",
+) -> None:
+    """Show whom every query of the plane attends to; the query and the keys can be moved, without a kernel.
+
+    keys: (n, 2), at most six. values: (n,), (n, 2) or None. query: (2,), or (H, 2) for H heads, whose
+    outputs are averaged. names: of the keys. limit: the plane reaches from -limit to limit. hull: outline
+    the keys. land: say which share of all directions each key wins. noise: the largest standard deviation
+    that a slider adds to the keys, drawn anew by a button.
+    """
+    keys = _keys(keys)
+    queries = np.atleast_2d(np.asarray(query, float))
+    if limit is None:
+        longest = max(3 * np.abs(keys).max(), np.abs(queries).max())
+        limit = 1.1 * longest
+    if names is None:
+        names = [f"key {i}" for i in range(len(keys))]
+    draws = np.random.default_rng(0).normal(size=(_DRAWS, *keys.shape))
+    setting = {
+        "keys": _plain(keys),
+        "names": list(names),
+        "values": None if values is None else _plain(_values(values, len(keys))),
+        "queries": _plain(queries),
+        "limit": float(limit),
+        "hull": hull,
+        "land": land,
+        "noise": float(noise),
+        "draws": _plain(draws.round(3)) if noise else [],
+        "title": title,
+    }
+    moved = keys + noise * draws[0].round(3)
+    picture = _still(setting, moved, queries)
+    page = showing.filled(
+        "plane.html",
+        setting=escape(json.dumps(setting, ensure_ascii=False)),
+        style=showing.asset("figure.css"),
+        shared=showing.asset("shared.js"),
+        script=showing.asset("plane.js"),
+    )
+    showing.show_moving(picture, page, "the same plane, to be moved by hand")
+
+
+def territory(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
+    """The weights of every query. keys: (n, 2), queries: (..., 2) -> (..., n)."""
+    keys = np.asarray(keys, float)
+    queries = np.asarray(queries, float)
+    scores = queries @ keys.T
+    highest = scores.max(-1, keepdims=True)
+    powers = np.exp(scores - highest)
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def tie_directions(keys: ArrayLike) -> np.ndarray:
+    """Unit vectors, (m, 2), along which the two best keys tie: the borders of the map."""
+    keys = np.asarray(keys, float)
+    found = []
+    for first, second in combinations(keys, 2):
+        across = first - second
+        length = np.hypot(*across)
+        if not length > _SAME:
+            continue
+        along = np.array([-across[1], across[0]]) / length
+        for ray in (along, -along):
+            best = (keys @ ray).max()
+            if first @ ray >= best - _SAME:
+                found.append(ray)
+    return np.array(found).reshape(-1, 2)
+
+
+def _keys(keys):
+    """The keys as an array (n, 2), or a sentence on what is wrong with them."""
+    keys = np.asarray(keys, float)
+    in_plane = keys.ndim == 2 and keys.shape[1] == 2
+    if not in_plane or not 1 <= len(keys) <= INK:
+        raise ValueError(f"keys must be (n, 2) with 1 to {INK} keys, not {keys.shape}")
+    return keys
+
+
+def _values(values, count):
+    """The values as an array (n,) or (n, 2), or a sentence on what is wrong with them."""
+    values = np.asarray(values, float)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape not in ((count,), (count, 2)):
+        raise ValueError(f"values must be ({count},) or ({count}, 2), not {values.shape}")
+    return values
+
+
+def _plain(numbers):
+    """Numbers as lists, short enough for a page."""
+    return np.asarray(numbers, float).round(6).tolist()
+
+
+def _still(setting, keys, queries):
+    """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
+    weights = territory(keys, queries)  # (H, n)
+    values = setting["values"]
+    count = 3 if np.ndim(values) == 2 else 2
+    left, right, *more = panels(count)
+    _draw_map(left, setting, keys, queries)
+    _draw_weights(right, setting["names"], weights)
+    said = [_weights_in_words(setting["names"], row) for row in weights]
+    if values is not None:
+        output = (weights @ np.array(values)).mean(0)
+        said.append(f"output {_number(output)}")
+        for ax in more:
+            _draw_values(ax, setting, output)
+        if not more:
+            right.set_title(f"weights; the output is {_number(output)}", loc="left")
+    figure = left.figure
+    alt = _alt(setting, queries, said)
+    picture = showing.photograph(figure, alt)
+    plt.close(figure)
+    return picture
+
+
+def _alt(setting, queries, said):
+    """The words that stand for the plane."""
+    places = [f"({x:g}, {y:g})" for x, y in queries]
+    listed = ", ".join(places)
+    result = "; ".join(said)
+    title = setting["title"] or "whom a query attends to"
+    picture = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys."
+    return f"{picture} Query at {listed}: {result}."
+
+
+def _weights_in_words(names, weights):
+    """Each key with its weight. names, weights: (n,)."""
+    pairs = zip(names, weights, strict=True)
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in pairs)
+
+
+def _number(output):
+    """A number or a vector, with two digits."""
+    numbers = [f"{value:.2f}" for value in np.atleast_1d(output)]
+    if len(numbers) == 1:
+        return numbers[0]
+    return f"({', '.join(numbers)})"
+
+
+def _draw_weights(ax, names, weights):
+    """A bar for each key, or a group for each head. weights: (H, n)."""
+    if len(weights) == 1:
+        charts.bars(weights[0], names, title="weights", ax=ax)
+        return
+    groups = {}
+    for head, row in enumerate(weights, 1):
+        groups[f"query {head}"] = row
+    charts.bars(groups, names, title="weights of each head", ax=ax)
+
+
+def _draw_map(ax, setting, keys, queries):
+    """The coloured plane with its borders and arrows."""
+    limit = setting["limit"]
+    _paint(ax, keys, limit)
+    for ray in tie_directions(keys):
+        x, y = 2 * limit * ray
+        ax.plot([0, x], [0, y], "--", color="black", linewidth=0.8)
+    for name, key, colour in zip(setting["names"], keys, COLOURS, strict=False):
+        _draw_arrow(ax, name, key, colour)
+    for head, query in enumerate(queries, 1):
+        name = "query" if len(queries) == 1 else f"query {head}"
+        _draw_arrow(ax, name, query, "black")
+    if setting["hull"]:
+        x, y = _hull(keys).T
+        ax.fill(x, y, fill=False, linestyle=":", edgecolor="black")
+    ax.set(
+        xlim=(-limit, limit),
+        ylim=(-limit, limit),
+        aspect="equal",
+        xlabel="first coordinate of the query",
+        ylabel="second coordinate",
+    )
+    ax.grid(visible=False)
+    if setting["title"]:
+        ax.set_title(setting["title"], loc="left")
+
+
+def _paint(ax, keys, limit):
+    """Each place in the mean of the keys' colours, weighted as a query there weights the keys."""
+    places = np.linspace(-limit, limit, _CELLS)
+    x, y = np.meshgrid(places, places)
+    queries = np.stack([x, y], axis=-1)  # (cells, cells, 2)
+    colours = np.array([to_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
+    mixed = territory(keys, queries) @ colours  # (cells, cells, 3)
+    ax.imshow(
+        1 - _PALE * (1 - mixed),
+        extent=(-limit, limit, -limit, limit),
+        origin="lower",
+        aspect="auto",
+    )
+
+
+def _draw_arrow(ax, name, end, colour):
+    """An arrow from the origin, its name beyond its tip. end: (2,)."""
+    x, y = end
+    style = {
+        "arrowstyle": "-|>",
+        "color": colour,
+        "linewidth": 2,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    ax.annotate("", end, (0, 0), arrowprops=style)
+    rightward = x >= 0
+    upward = y >= 0
+    ax.annotate(
+        name,
+        end,
+        xytext=(4 if rightward else -4, 3 if upward else -3),
+        textcoords="offset points",
+        color=colour,
+        fontsize=9,
+        ha="left" if rightward else "right",
+        va="bottom" if upward else "top",
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+    )
+
+
+def _draw_values(ax, setting, output):
+    """The values and the output among them, in their own plane. output: (2,)."""
+    axes = {
+        "xlabel": "first coordinate",
+        "ylabel": "second coordinate",
+        "ax": ax,
+    }
+    pairs = zip(setting["names"], setting["values"], strict=True)
+    for colour, (name, value) in enumerate(pairs):
+        charts.scatter([value], size=40, colour=colour, names=[f"value of {name}"], **axes)
+    charts.scatter([output], size=60, colour=INK, names=["output"], title="values", **axes)
+    ax.margins(0.25)
+
+
+def _hull(points):
+    """The corners of the convex hull in order, (m, 2)."""
+    ordered = sorted(tuple(point) for point in points)
+    lower = _half_hull(ordered)
+    upper = _half_hull(ordered[::-1])
+    return np.array(lower[:-1] + upper[:-1])
+
+
+def _half_hull(points):
+    """The lower corners of sorted points."""
+    chain: list[tuple] = []
+    for point in points:
+        while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
+            chain.pop()
+        chain.append(point)
+    return chain
+
+
+def _turn(a, b, c):
+    """Positive where the way from a over b to c turns left."""
+    first = np.subtract(b, a)
+    second = np.subtract(c, a)
+    return first[0] * second[1] - first[1] * second[0]

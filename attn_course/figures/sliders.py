@@ -1,0 +1,215 @@
+"""A figure with sliders: moved by a kernel, by frames packed into a page, or still. Knows no chart."""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attn_course.figures import showing
+from attn_course.figures.canvas import drawing_on
+from attn_course.figures.description import describe_scene
+from attn_course.figures.layout import freeze
+from attn_course.figures.scene import Scene
+from attn_course.figures.svg import to_svg
+from attn_course.figures.ticks import NotInScene
+
+_FRAMES = {1: 61, 2: 121}  # at most so many in a page, by the number of sliders
+_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@dataclass
+class Slider:
+    """A number the reader moves. Whole ends and start give whole steps."""
+
+    name: str
+    low: float
+    high: float
+    start: float
+    step: float | None = None
+
+    def __post_init__(self):
+        given = (self.low, self.high, self.start)
+        self.whole = all(isinstance(number, int) for number in given)
+        if self.step is None:
+            self.step = 1 if self.whole else _round_step(self.high - self.low)
+
+    def choices(self, most: int) -> list[float]:
+        """At most `most` values over the whole range, the start among them."""
+        steps = round((self.high - self.low) / self.step)
+        count = min(most, steps + 1)
+        numbers = np.linspace(0, steps, count).round()
+        values = self.low + self.step * numbers
+        distances = np.abs(values - self.start)
+        nearest = distances.argmin()
+        values[nearest] = self.start
+        if self.whole:
+            return values.astype(int).tolist()
+        return values.round(10).tolist()
+
+
+def _round_step(span):
+    """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
+    wanted = span / 100
+    power = 10.0 ** np.floor(np.log10(wanted))
+    round_numbers = power * np.array([1, 2, 5, 10])
+    ratios = np.abs(np.log(round_numbers / wanted))
+    best = ratios.argmin()
+    return float(round_numbers[best])
+
+
+class MovingFigure:
+    """`draw` with its sliders: the still picture at the start, and a frame for any values."""
+
+    def __init__(self, draw: Callable[..., object], sliders: list[Slider]):
+        self.draw = draw
+        self.sliders = sliders
+        self.start = {slider.name: slider.start for slider in sliders}
+        self.in_scene = True
+        self.still = self._still()
+
+    def _still(self):
+        """The picture at the start, by matplotlib; its layout is kept for the frames."""
+        self.draw(**self.start)
+        figure = plt.gcf()
+        picture = showing.photograph(figure)
+        self.layout = freeze(figure)
+        plt.close(figure)
+        return picture
+
+    def frame(self, values: dict[str, float]) -> str:
+        """The figure at these values as HTML: a scene, or matplotlib's picture where a scene cannot."""
+        if self.in_scene:
+            try:
+                return self._scene_frame(values)
+            except NotInScene:
+                self.in_scene = False
+        return self._picture_frame(values)
+
+    def _scene_frame(self, values):
+        """The figure as SVG; refused where `draw` uses more than the scene has."""
+        before = plt.get_fignums()
+        with drawing_on(Scene(self.layout)) as scene:
+            self.draw(**values)
+        drawn_elsewhere = set(plt.get_fignums()) - set(before)
+        for number in drawn_elsewhere:
+            plt.close(number)
+        if drawn_elsewhere or len(scene.axes) != len(self.layout.boxes):
+            raise NotInScene("panels of its own")
+        return to_svg(scene, describe_scene(scene))
+
+    def _picture_frame(self, values):
+        """The figure as matplotlib's picture."""
+        self.draw(**values)
+        figure = plt.gcf()
+        picture = showing.photograph(figure)
+        plt.close(figure)
+        return showing.as_html(picture)
+
+    def page(self) -> str:
+        """HTML that moves without a kernel: every frame of a grid of values, packed."""
+        most = _FRAMES.get(len(self.sliders), 121)
+        each = int(most ** (1 / len(self.sliders)) + 1e-9)
+        choices = [slider.choices(each) for slider in self.sliders]
+        frames = []
+        for chosen in product(*choices):
+            values = dict(zip(self.start, chosen, strict=True))
+            frames.append(self.frame(values))
+        controls = []
+        for slider, values in zip(self.sliders, choices, strict=True):
+            control = {
+                "name": slider.name,
+                "values": values,
+                "start": values.index(slider.start),
+            }
+            controls.append(control)
+        return showing.filled(
+            "frames.html",
+            style=showing.asset("figure.css"),
+            sliders=escape(json.dumps(controls)),
+            frames=_pack(frames),
+            shared=showing.asset("shared.js"),
+            script=showing.asset("frames.js"),
+        )
+
+    def words(self) -> str:
+        """What the sliders are, for those who see no page."""
+        settings = [f"{name} = {value:g}" for name, value in self.start.items()]
+        return f"sliders: {', '.join(settings)}"
+
+
+def _pack(frames):
+    """Frames as short text: JSON, compressed, in base64."""
+    text = json.dumps(frames, ensure_ascii=False)
+    packed = zlib.compress(text.encode(), 9)
+    return base64.b64encode(packed).decode()
+
+
+def explore(draw: Callable[..., object], **sliders: tuple) -> None:
+    """Show `draw(**values)` with a slider for each value; the picture alone where none can run.
+
+    sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps.
+    """
+    figure = MovingFigure(draw, _sliders(sliders))
+    audience = showing.audience()
+    view = None if audience else _widget(figure)
+    if audience == showing.STILL or view is not None:
+        data, metadata = showing.bundle(figure.still)
+        data["text/plain"] += f" With {figure.words()}."
+        if view is not None:
+            data[_VIEW] = view
+        showing.show(data, metadata)
+    else:
+        showing.show_moving(figure.still, figure.page(), figure.words())
+
+
+def packed(draw: Callable[..., object], **sliders: tuple) -> str:
+    """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
+    return MovingFigure(draw, _sliders(sliders)).page()
+
+
+def _sliders(given):
+    """The sliders of `explore`, from {name: (low, high, start, step)}."""
+    return [Slider(name, *ends) for name, ends in given.items()]
+
+
+def _widget(figure):
+    """The view of the sliders and their frame; None where ipywidgets is not installed."""
+    try:
+        import ipywidgets
+    except ImportError:
+        return None
+    controls = [_control(ipywidgets, slider) for slider in figure.sliders]
+    style = ipywidgets.HTML(f"<style>{showing.asset('figure.css')}</style>")
+    style.layout.display = "none"
+    out = ipywidgets.HTML(figure.frame(figure.start))
+    out.add_class("attn-figure")
+
+    def redraw(_: object) -> None:
+        values = {control.description: control.value for control in controls}
+        out.value = figure.frame(values)
+
+    for control in controls:
+        control.observe(redraw, "value")
+    shown = ipywidgets.VBox([*controls, style, out])
+    return shown._repr_mimebundle_()[_VIEW]
+
+
+def _control(ipywidgets, slider):
+    """The widget of a slider, wide enough for its values."""
+    kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
+    return kind(
+        value=slider.start,
+        min=slider.low,
+        max=slider.high,
+        step=slider.step,
+        description=slider.name,
+        continuous_update=True,
+        layout=ipywidgets.Layout(width="min(100%, 600px)"),
+        style={"description_width": "initial"},
+    )
