@@ -4,8 +4,8 @@ import ast
 import contextlib
 from collections import defaultdict
 
+from attn_course.grading.find_cells import is_check
 from attn_course.grading.magics import python_source
-from attn_course.grading.matching import is_check
 
 OURS = ("attn_utils.", "attn_course.")
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -12,13 +12,16 @@ import numpy as np
 from attn_course import derive, register
 from attn_course.answers import Answer
 from attn_course.checking import judge
-from attn_course.grading import channel, matching
+from attn_course.grading import find_cells
 from attn_course.grading.borrowing import borrowed
-from attn_course.grading.reading import MAX_BYTES, Unreadable, parse_submission
-from attn_course.grading.session import Limits, Session, one_line
+from attn_course.grading.foreign_text import one_line
+from attn_course.grading.read_submission import MAX_BYTES, Unreadable, parse_submission
+from attn_course.grading.record import State
+from attn_course.grading.sandbox import channel
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.session import Session
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
-WAITING = "awaits a person"
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN = ()  # of the course: a judge needs it all
 MAX_JOB = MAX_BYTES + (1 << 16)
@@ -67,8 +70,10 @@ class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
     def __init__(self, supervisor, lines):
-        self.supervisor, self.lines = supervisor, lines
-        self.num_requests, self.lock = 0, threading.Lock()
+        self.supervisor = supervisor
+        self.lines = lines
+        self.num_requests = 0
+        self.lock = threading.Lock()
 
     def spawn(self, limits):
         self._ask("spawn")
@@ -97,7 +102,7 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
     submission = parse_submission(data.tobytes(), suffix)
     questions = register.questions_of(notebook)
     asked = [(question, part) for question in questions for part in question.parts]
-    cells = matching.cells_to_run(submission.cells, questions, everything)
+    cells = find_cells.cells_to_run(submission.cells, questions, everything)
     with Session(children, cells, Limits(**limits)) as session:
         parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
     lent = _lent(submission.cells, asked, parts)
@@ -106,11 +111,12 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
 
 
 def _judged(session, cells, question, part, secret):
-    found = matching.cells_of(cells, question, part)
-    text = matching.text_of(found, question)
+    found = find_cells.cells_of(cells, question, part)
+    text = find_cells.text_of(found, question)
     if not part.judge:
-        written = (WAITING, "a person reads this.")
-        return (*(written if text else (NOT_ATTEMPTED, "the answer is still empty.")), text)
+        if text:
+            return State.WAITING, "a person reads this.", text
+        return State.NOT_ATTEMPTED, "the answer is still empty.", ""
     patient = replace(question, seconds=PATIENCE * question.seconds)
     rng = random_numbers(secret, question.id, part.kind)
     verdict = judge(patient, part, rng, session.answers(part.answers, patient.seconds))
