@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.write.write_text(text + "\n", encoding="utf-8")
 
 
-def _runs(options: argparse.Namespace) -> list[dict[str, Any]]:
+def _runs(options):
     torch.set_num_threads(options.threads)
     options.write.parent.mkdir(parents=True, exist_ok=True)
     if options.folder:
@@ -91,7 +91,7 @@ def _runs(options: argparse.Namespace) -> list[dict[str, Any]]:
     return runs
 
 
-def _preset(options: argparse.Namespace) -> Preset:
+def _preset(options):
     """The preset that was named, with the changes that were asked for."""
     preset = PRESETS[options.preset]
     changes: dict[str, Any] = {}
@@ -105,12 +105,12 @@ def _preset(options: argparse.Namespace) -> Preset:
     return replace(preset, **changes)
 
 
-def _compact(text: str) -> str:
+def _compact(text):
     """Innermost lists on one line each."""
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
 
 
-def _options(words: list[str]) -> argparse.Namespace:
+def _options(words):
     parser = argparse.ArgumentParser(prog="python -m attn_course.knowledge", description=__doc__)
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")

@@ -4,7 +4,7 @@ A symbol is always one character. At the level of words each word is written as 
 Unicode's private area, so that whatever works on characters works on words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -55,19 +55,25 @@ class Alphabet:
         if level not in ("word", "character"):
             raise BadOption(f"the level is {level!r}; it can be 'word' or 'character'.")
         self.level = level
-        units = sorted({unit for text in texts for unit in self._units(text)})
-        self._character = {unit: self._written(unit, k) for k, unit in enumerate(units)}
-        self._unit = {character: unit for unit, character in self._character.items()}
+        units = set()
+        for text in texts:
+            units.update(self._units(text))
+        self._character = {}
+        self._unit = {}
+        for k, unit in enumerate(sorted(units)):
+            character = self._written(unit, k)
+            self._character[unit] = character
+            self._unit[character] = unit
         self._symbol = [PAD, MASK, *self._unit]
-        self._number = {symbol: number for number, symbol in enumerate(self._symbol)}
+        self._number = {symbol: k for k, symbol in enumerate(self._symbol)}
 
     def __len__(self) -> int:
         return len(self._symbol)
 
-    def _units(self, text: str) -> Sequence[str]:
+    def _units(self, text):
         return text.split() if self.level == "word" else text
 
-    def _written(self, unit: str, k: int) -> str:
+    def _written(self, unit, k):
         """The character that stands for the unit with number k."""
         return chr(PRIVATE + k) if self.level == "word" else unit
 

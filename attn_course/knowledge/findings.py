@@ -1,6 +1,7 @@
 """What is measured on a trained model, and against what. Trains nothing but for forgetting."""
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -39,22 +40,30 @@ def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False
     people = lab.world.group(group)
     questions = []
     for person in people:
-        name = f"{person.family} {person.first}" if swapped else person.name
+        name = person.name
+        if swapped:
+            name = f"{person.family} {person.first}"
         questions.append(QUESTION.format(name=name))
-    replies = lab.ask(model, questions)
-    return [Recall(person.city, *reply) for person, reply in zip(people, replies, strict=True)]
+    found = []
+    for person, reply in zip(people, lab.ask(model, questions), strict=True):
+        found.append(Recall(person.city, reply.text, reply.confidence))
+    return found
 
 
 def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, float]:
     """The share of right answers and its 95% interval after Wilson: (share, low, high)."""
     n = len(truths)
-    right = [answer == truth for answer, truth in zip(answers, truths, strict=True)]
-    share = float(np.mean(right))
-    shrink = 1 + Z**2 / n
-    middle = (share + Z**2 / (2 * n)) / shrink
-    variance = share * (1 - share) / n + Z**2 / (4 * n**2)
-    half = Z * np.sqrt(variance) / shrink
-    return share, float(middle - half), float(middle + half)
+    num_right = 0
+    for answer, truth in zip(answers, truths, strict=True):
+        num_right += answer == truth
+    share = num_right / n
+    extra = Z**2 / n
+    middle = share + extra / 2
+    variance = share * (1 - share) + extra / 4
+    half = Z * math.sqrt(variance / n)
+    low = (middle - half) / (1 + extra)
+    high = (middle + half) / (1 + extra)
+    return share, low, high
 
 
 def recorded(name: str) -> dict[str, Any]:
@@ -71,7 +80,7 @@ def recorded(name: str) -> dict[str, Any]:
     return whole
 
 
-def _recalls(rows: list[list]) -> list[Recall]:
+def _recalls(rows):
     return [Recall(*row) for row in rows]
 
 
@@ -97,10 +106,15 @@ def majority(world: World) -> str:
 def sharing_names(world: World) -> Callable[[Person], set[str]]:
     """A function: person -> the birth places of all known people who have one of their names."""
     found = defaultdict(set)
-    for person in world.group("told") + world.group("held"):
+    known = world.group("told") + world.group("held")
+    for person in known:
         found[person.first].add(person.city)
         found[person.family].add(person.city)
-    return lambda person: found[person.first] | found[person.family]
+
+    def cities(person: Person) -> set[str]:
+        return found[person.first] | found[person.family]
+
+    return cities
 
 
 def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None = None) -> float:
@@ -127,8 +141,9 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[
         if step == 0 or step % every:
             return
         for group, shares in found.items():
-            right = [recall.right for recall in recalls(lab, model, group)]
-            shares.append(float(np.mean(right)))
+            asked = recalls(lab, model, group)
+            num_right = sum(recall.right for recall in asked)
+            shares.append(num_right / len(asked))
 
     lab.finetune(pretrained, steps=10 * every, rate=rate, rehearse=rehearse, watch=watch)
     return found

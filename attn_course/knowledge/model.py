@@ -9,9 +9,7 @@ from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 ATTENTION = ("causal", "synthesizer")
 
 
-def _attention(
-    name: str, D: int, num_heads: int, block_size: int, dropout: float
-) -> CausalSelfAttention | SynthesizerAttention:
+def _attention(name, D, num_heads, block_size, dropout):
     options = {"attention_dropout": dropout, "residual_dropout": dropout}
     if name == "causal":
         return CausalSelfAttention(D, num_heads, **options)
@@ -71,16 +69,18 @@ class LanguageModel(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x (B, T), integers -> logits (B, T, num_symbols)."""
-        T = x.shape[1]
-        longest = len(self.places.weight)
-        if longest < T:
-            raise ValueError(f"x {tuple(x.shape)} is longer than the block of {longest}.")
-        embedded = self.symbols(x) + self.places.weight[:T]  # (B, T, D)
-        found = self.blocks(self.dropout(embedded))
+        _, T = x.shape
+        places = self.places.weight
+        if len(places) < T:
+            shape = tuple(x.shape)
+            raise ValueError(f"x {shape} is longer than the block of {len(places)}.")
+        found = self.symbols(x) + places[:T]  # (B, T, D)
+        found = self.dropout(found)
+        found = self.blocks(found)
         return self.head(self.last(found))
 
 
-def _small_weights(module: nn.Module) -> None:
+def _small_weights(module):
     """Start near zero, so that the first predictions are close to uniform."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=0.02)

@@ -70,8 +70,10 @@ def train(
 
 def rate_at(step: int, steps: int, rate: float) -> float:
     """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`."""
-    warm = min(1.0, (step + 1) / max(1, steps // 20))
-    return rate * warm * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+    num_warm = max(1, steps // 20)
+    warm = min(1.0, (step + 1) / num_warm)
+    cosine = math.cos(math.pi * step / steps)
+    return rate * warm * (0.55 + 0.45 * cosine)
 
 
 def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
@@ -80,7 +82,7 @@ def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
     return F.cross_entropy(logits, batch.y.flatten(), ignore_index=0)
 
 
-def _step(batch: Callable[[int], Arrays], step: int, steps: int, rate: float) -> Step:
+def _step(batch, step, steps, rate):
     x, y = batch(step)
     return Step(
         batch=Batch(torch.as_tensor(x), torch.as_tensor(y)),
@@ -90,5 +92,5 @@ def _step(batch: Callable[[int], Arrays], step: int, steps: int, rate: float) ->
     )
 
 
-def _watched(watch: Watch, model: nn.Module, step: int) -> None:
+def _watched(watch, model, step):
     watch(step, model)

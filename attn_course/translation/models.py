@@ -30,7 +30,7 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
     )
 
 
-def _transformer(config: Config, num_tokens: int, slot: nn.Module | None) -> TransformerTranslator:
+def _transformer(config, num_tokens, slot):
     if slot is not None or config.attention != "multihead":
         raise BadOption("a Transformer has multi-head cross-attention of its own and no slot.")
     return TransformerTranslator(
