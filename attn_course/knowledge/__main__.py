@@ -28,7 +28,11 @@ def record(
     forgetting: bool = True,
     device: DeviceLike = None,
 ) -> dict[str, Any]:
-    """Everything notebook 08 shows of one seed, as plain data."""
+    """Everything notebook 08 shows of one seed, as plain data.
+
+    folder: where a checkpoint of the pretraining is kept and resumed from.
+    forgetting: whether to fine-tune for too long as well.
+    """
     start = time.process_time()
     lab = Lab(preset, seed=seed, device=device)
     pretrained = lab.model()
@@ -43,11 +47,16 @@ def record(
         "loss": [round(loss, 4) for loss in losses[::every]],
     }
     for name, model in models.items():
-        found[name] = {group: findings.recalls(lab, model, group) for group in GROUPS}
+        found[name] = {}
+        for group in GROUPS:
+            found[name][group] = findings.recalls(lab, model, group)
     found["swapped"] = findings.recalls(lab, tuned, "held", swapped=True)
-    found["cpu_seconds"] = round(time.process_time() - start, 1)
-    ways = findings.WAYS if forgetting else ()
-    found["forgetting"] = {way: findings.forgetting(lab, pretrained, way) for way in ways}
+    seconds = time.process_time() - start
+    found["cpu_seconds"] = round(seconds, 1)
+    found["forgetting"] = {}
+    if forgetting:
+        for way in findings.WAYS:
+            found["forgetting"][way] = findings.forgetting(lab, pretrained, way)
     return found
 
 

@@ -18,7 +18,8 @@ PRIVATE = 0xE000  # the first character of the private area
 def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> str:
     """A training string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD.
 
-    document: a string without MASK and PAD. rng: the only source of chance.
+    document: a string of symbols without MASK and PAD.
+    rng: the only source of chance.
     The document is cut to a length drawn from 4 .. 7/8 block_size; a quarter of it, on average, and
     never nothing, is taken out as the span.
     """
@@ -36,6 +37,7 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
 def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, str]:
     """What is read and what is to be predicted, two strings of block_size - 1 characters.
 
+    question, answer: strings of symbols.
     Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.
     """
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block_size, PAD)
@@ -91,7 +93,10 @@ class Alphabet:
 
     def numbers(self, strings: Iterable[str]) -> np.ndarray:
         """Strings of one length -> integers (B, T)."""
-        return np.array([[self._number[symbol] for symbol in string] for string in strings])
+        rows = []
+        for string in strings:
+            rows.append([self._number[symbol] for symbol in string])
+        return np.array(rows)
 
     def string(self, numbers: Iterable[int]) -> str:
         """Integers (T,) -> string of symbols."""

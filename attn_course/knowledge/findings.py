@@ -36,7 +36,11 @@ class Recall(NamedTuple):
 
 
 def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False) -> list[Recall]:
-    """One Recall for each person of a group; swapped: the family name is asked for first."""
+    """Ask a model about everyone in a group.
+
+    swapped: the family name comes first in the question.
+    Returns one Recall for each person.
+    """
     people = lab.world.group(group)
     questions = []
     for person in people:
@@ -51,7 +55,11 @@ def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False
 
 
 def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, float]:
-    """The share of right answers and its 95% interval after Wilson: (share, low, high)."""
+    """The share of right answers and its 95% interval after Wilson.
+
+    answers, truths: one of each for every person, in the same order.
+    Returns (share, low, high), numbers from 0 to 1.
+    """
     n = len(truths)
     num_right = 0
     for answer, truth in zip(answers, truths, strict=True):
@@ -67,7 +75,10 @@ def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, 
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """A recorded run, solutions/runs/NAME.json, its answers as Recall again."""
+    """A recorded run, solutions/runs/NAME.json, its answers as Recall again.
+
+    Returns {"command", "preset", "machine", "runs": one a seed}.
+    """
     path = RUNS / f"{name}.json"
     if not path.exists():
         raise BadRun(f"there is no recorded run solutions/runs/{path.name}.")
@@ -86,14 +97,18 @@ def _recalls(rows):
 
 def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
     """The recalls of one model and group over several recorded runs."""
-    return [recall for run in runs for recall in run[model][group]]
+    found = []
+    for run in runs:
+        found += run[model][group]
+    return found
 
 
 def score_of(recalls: Sequence[Recall]) -> tuple[float, float, float]:
     """`score` of a list of Recall."""
-    answers = [recall.answer for recall in recalls]
-    truths = [recall.truth for recall in recalls]
-    return score(answers, truths)
+    return score(
+        answers=[recall.answer for recall in recalls],
+        truths=[recall.truth for recall in recalls],
+    )
 
 
 def majority(world: World) -> str:
@@ -120,6 +135,7 @@ def sharing_names(world: World) -> Callable[[Person], set[str]]:
 def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None = None) -> float:
     """How often the answer for a stranger is the birth place of someone with one of their names.
 
+    answers: one for each stranger, in order.
     seed: deal the answers out to the strangers at random first, which gives the share by chance.
     """
     dealt = list(answers)
@@ -132,7 +148,11 @@ def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None
 
 
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[float]]:
-    """{"told": shares, "held": shares} right after 1, 2 ... 10 times the usual fine-tuning."""
+    """Fine-tune for ten times as long as needed, in one of the WAYS, and ask again and again.
+
+    Returns {"told": shares, "held": shares}: ten shares of right answers each, after 1, 2 ... 10 times
+    the usual number of steps.
+    """
     rate, rehearse = WAYS[way]
     every = lab.preset.finetune_steps
     found: dict[str, list[float]] = {"told": [], "held": []}

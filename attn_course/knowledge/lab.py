@@ -51,14 +51,20 @@ class Lab:
         self.corrupt = corrupt
         self.pair = pair
         self.world = World(
-            seed=seed, num_people=self.preset.num_people, num_names=self.preset.num_names
+            seed=seed,
+            num_people=self.preset.num_people,
+            num_names=self.preset.num_names,
         )
         questions = [person.question for person in self.world.people]
         texts = [*self.world.text, *questions, *CITIES]
         self.alphabet = Alphabet(texts, level=self.preset.level)
         spell = self.alphabet.spell
         self.documents = [spell(text) for text in self.world.text]
-        self.told = [(spell(p.question), spell(p.city)) for p in self.world.group("told")]
+        self.told = []  # questions and answers
+        for person in self.world.group("told"):
+            question = spell(person.question)
+            answer = spell(person.city)
+            self.told.append((question, answer))
 
     def model(self) -> LanguageModel:
         """A fresh model, the same for the same seed."""
@@ -76,7 +82,10 @@ class Lab:
         return model.to(self.device)
 
     def pretrain(self, model: LanguageModel, *, checkpoint: Path | None = None) -> list[float]:
-        """Train on corrupted biographies; the losses. The model is changed in place."""
+        """Train on corrupted biographies; the model is changed in place.
+
+        checkpoint: a file to keep and to resume from. Returns the loss of each step.
+        """
 
         def batch(step: int) -> Arrays:
             rng = np.random.default_rng((self.seed, 0, step))
@@ -103,7 +112,9 @@ class Lab:
     ) -> LanguageModel:
         """A copy of the model, trained on questions about the people told.
 
+        steps, rate: those of the preset if not given.
         rehearse: how many corrupted biographies go into each batch of questions.
+        watch: called with (steps taken, model) before the first step and after each.
         """
         model = copy.deepcopy(model)
         size = min(self.preset.batch_size, len(self.told))
@@ -130,7 +141,9 @@ class Lab:
     def from_scratch(self) -> LanguageModel:
         """A model that is trained on the questions alone, for longer and faster."""
         return self.finetune(
-            self.model(), steps=self.preset.scratch_steps, rate=self.preset.scratch_rate
+            self.model(),
+            steps=self.preset.scratch_steps,
+            rate=self.preset.scratch_rate,
         )
 
     def _corrupted(self, rng, count):
@@ -151,7 +164,21 @@ class Lab:
         return x[:, :T], y[:, :T]
 
     def ask(self, model: LanguageModel, questions: Sequence[str]) -> list[Reply]:
-        """The most probable continuation of each question, symbol by symbol, as a list of Reply."""
+        """The most probable continuation of each question, symbol by symbol.
+
+        questions: text of the world, in which every word is known.
+        Returns one Reply for each; what is never ended is cut after LONGEST_REPLY symbols.
+        """
+        x, ends = self._prompts(questions)
+        confidence = _continue(model, x, ends)
+        rows = x.cpu().tolist()
+        replies = []
+        for row, chance in zip(rows, confidence.cpu().tolist(), strict=True):
+            replies.append(self._reply(row, chance))
+        return replies
+
+    def _prompts(self, questions):
+        """Questions -> numbers (B, T), each followed by MASK and padded, and where they end (B,)."""
         T = self.preset.block_size - 1
         padded = []
         lengths = []
@@ -160,11 +187,9 @@ class Lab:
             padded.append(prompt.ljust(T, PAD))
             lengths.append(len(prompt))
         numbers = self.alphabet.numbers(padded)
-        x = torch.as_tensor(numbers, device=self.device)  # (B, T)
-        ends = torch.tensor(lengths, device=self.device)  # (B,)
-        confidence = _continue(model, x, ends)
-        rows = zip(x.cpu().tolist(), confidence.cpu().tolist(), strict=True)
-        return [self._reply(row, chance) for row, chance in rows]
+        x = torch.as_tensor(numbers, device=self.device)
+        ends = torch.tensor(lengths, device=self.device)
+        return x, ends
 
     def _reply(self, row, chance):
         """What stands between the first MASK of a row of numbers and the next."""
@@ -176,7 +201,11 @@ class Lab:
 
 @torch.no_grad()
 def _continue(model, x, ends):
-    """Write the likeliest symbols into x (B, T) from ends (B,) on, until MASK; their probability (B,)."""
+    """Write the likeliest symbols into x, one after another, until MASK.
+
+    x: (B, T), changed in place. ends: (B,), where each row goes on, changed too.
+    Returns the probability (B,) of all that was written in a row.
+    """
     B, T = x.shape
     last = (ends + LONGEST_REPLY).clamp(max=T)
     rows = torch.arange(B, device=x.device)  # of those who are still being answered
@@ -196,7 +225,10 @@ def _continue(model, x, ends):
 
 
 def _likeliest(logits, places):
-    """logits (B, T, V), places (B,) -> the probability (B,) and number (B,) of the best symbol there."""
+    """The best symbol at one place of each row.
+
+    logits: (B, T, V). places: (B,). Returns its probability (B,) and its number (B,).
+    """
     V = logits.shape[-1]
     index = places[:, None, None].expand(-1, 1, V)
     there = logits.gather(1, index)[:, 0]  # (B, V)

@@ -58,7 +58,7 @@ def train(
     try:
         if watch:
             watch(done, model)
-        training.run(plan, bar, watch=partial(_watched, watch, model) if watch else None)
+        training.run(plan, bar, watch=watch)
         training.save()
     except Stopped:
         done = f"{label} was stopped after {training.num_steps} of {steps} steps"
@@ -69,7 +69,10 @@ def train(
 
 
 def rate_at(step: int, steps: int, rate: float) -> float:
-    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`."""
+    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`.
+
+    step: from 0 to steps - 1.
+    """
     num_warm = max(1, steps // 20)
     warm = min(1.0, (step + 1) / num_warm)
     cosine = math.cos(math.pi * step / steps)
@@ -90,7 +93,3 @@ def _step(batch, step, steps, rate):
         rate=rate_at(step, steps, rate),
         seed=step,  # dropout too is a function of the step
     )
-
-
-def _watched(watch, model, step):
-    watch(step, model)

@@ -93,7 +93,8 @@ class World:
     def group(self, name: str) -> tuple[Person, ...]:
         """The people of one group."""
         if name not in GROUPS:
-            raise BadOption(f"there is no group {name!r}; there are {', '.join(GROUPS)}.")
+            known = ", ".join(GROUPS)
+            raise BadOption(f"there is no group {name!r}; there are {known}.")
         return tuple(person for person in self.people if person.group == name)
 
     @property
@@ -112,13 +113,17 @@ def _pairs_of_names(rng, num_names, num_known, num_strangers):
     for first, family in pairs[num_known:]:
         if first in firsts and family in families:
             strangers.append((first, family))
-    if len(strangers) < num_strangers:
-        raise BadOption(f"{num_names} names give {len(strangers)} strangers, not {num_strangers}.")
+    there_are = len(strangers)
+    if there_are < num_strangers:
+        raise BadOption(f"{num_names} names give {there_are} strangers, not {num_strangers}.")
     return known + strangers[:num_strangers]
 
 
 def _birth_places(rng, count, common):
-    """`count` cities in random order, in proportions that are exact up to rounding."""
+    """`count` cities in random order, in proportions that are exact up to rounding.
+
+    common: the share of the first city; the others share the rest evenly.
+    """
     num_others = len(CITIES) - 1
     other = (1 - common) / num_others
     ends = np.cumsum([common, *[other] * num_others])

@@ -102,14 +102,14 @@ class Training:
         plan: Iterable[Callable[[], Step]],
         bar: Bar,
         *,
-        watch: Callable[[int], None] | None = None,
+        watch: Callable[[int, nn.Module], None] | None = None,
         keep: Callable[[Step], None] | None = None,
     ) -> None:
         """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
 
         plan: each entry makes its step when called, on another thread and a few steps ahead.
-        watch: called with the number of steps taken, after each. keep: called with the step itself, to
-        bring `extra` up to date before a checkpoint is written.
+        watch: called with the number of steps taken and the model, after each. keep: called with the
+        step itself, to bring `extra` up to date before a checkpoint is written.
         """
         with Interrupt() as interrupt:
             try:
@@ -119,7 +119,7 @@ class Training:
                         keep(step)
                     self._report(step, bar)
                     if watch:
-                        watch(self.num_steps)
+                        watch(self.num_steps, self.model)
                     if self.num_steps % self.save_every == 0:
                         self.save()
                     if interrupt.pressed:

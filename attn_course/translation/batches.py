@@ -41,7 +41,10 @@ def pad_source(sources: Sequence[Ids], device: DeviceLike = "cpu") -> tuple[Tens
 
 
 def collate(pairs: Sequence[Pair], device: DeviceLike = "cpu") -> Batch:
-    """Encoded pairs -> Batch; inputs are targets moved one step to the right."""
+    """Encoded pairs -> Batch.
+
+    Inputs are targets moved one step to the right; a source ends with an end mark.
+    """
     sources = []
     inputs = []
     targets = []

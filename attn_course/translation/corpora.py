@@ -35,7 +35,10 @@ class Corpus(NamedTuple):
 
 
 def load(name: str, *, data: str | None = None) -> Corpus:
-    """The corpus of that name: "multi30k", "embedded", or a "tiny" one."""
+    """The corpus of that name: "multi30k", "embedded", or a "tiny" one.
+
+    data: the folder of Multi30k's raw files; None looks elsewhere, see `multi30k`.
+    """
     if name == "multi30k":
         return multi30k(data)
     if name == "tiny":
@@ -59,7 +62,10 @@ def embedded(
 
 
 def multi30k(data: str | None = None) -> Corpus:
-    """Multi30k from the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded."""
+    """Multi30k, real captions of photographs.
+
+    From the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded.
+    """
     folder = data or os.environ.get("ATTN_DATA")
     find = _fetched
     if folder:
@@ -146,7 +152,10 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def read_parallel(source: str | Path, reference: str | Path) -> tuple[list[str], list[str]]:
-    """(source lines, reference lines) of two files that must have equally many."""
+    """The lines of a source and of a reference file, which must have equally many.
+
+    Both are UTF-8 text; a name that ends in .gz is unpacked.
+    """
     sources = read_lines(source)
     references = read_lines(reference)
     if len(sources) != len(references):

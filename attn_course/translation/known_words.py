@@ -52,7 +52,11 @@ class KnownWords:
 
     def unknown(self, sentence: str) -> list[str]:
         """The words of a sentence that the training text does not hold."""
-        return [word for word in words_of(sentence) if _number(word) not in self.numbers]
+        found = []
+        for word in words_of(sentence):
+            if _number(word) not in self.numbers:
+                found.append(word)
+        return found
 
     def remark(self, sentence: str) -> str | None:
         """One honest sentence about a text far from the training text; None if it is near."""

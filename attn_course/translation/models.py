@@ -12,7 +12,10 @@ Translator = RecurrentTranslator | TransformerTranslator
 
 
 def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> Translator:
-    """The translator that a configuration describes, with fresh weights; its slot, or the one given."""
+    """The translator that a configuration describes, with fresh weights.
+
+    num_tokens: size of the vocabulary. slot: a module in the place of the configured attention.
+    """
     if config.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadOption(f"the architecture must be one of {known}, not {config.architecture!r}.")

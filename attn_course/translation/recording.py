@@ -41,7 +41,10 @@ def without_paths(argv: Iterable[str]) -> str:
 
 
 def record(trainer: Trainer, run: Run, command: str) -> Record:
-    """Write record.json, what is kept of a run, in the run's folder; it is returned too."""
+    """Write record.json, what is kept of a run, in the run's folder; it is returned too.
+
+    command: what was typed, without anybody's folders.
+    """
     threads = f"{torch.get_num_threads()} threads"
     machine = [trainer.device.type, threads, f"torch {torch.__version__}"]
     result = {
@@ -61,6 +64,7 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
 def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
     """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
 
+    Returns {"test", "source_words", "counts", "hypotheses"}, plain data.
     From the counts the score, its bootstrap and its dependence on length can be computed again without
     the references.
     """

@@ -34,7 +34,10 @@ class Run(NamedTuple):
     def load(
         cls, folder: str | Path, *, device: DeviceLike = None, slot: nn.Module | None = None
     ) -> "Run":
-        """The best model of a run folder; with `slot` if it was trained with a module of its own there."""
+        """The best model of a run folder.
+
+        slot: the module in the place of attention, if the run was trained with one of its own.
+        """
         folder = Path(folder)
         device = best_device(device)
         try:
@@ -74,7 +77,10 @@ class Run(NamedTuple):
         )
 
     def n_best(self, sentence: str, *, beam_size: int = 5) -> list[Hypothesis]:
-        """The hypotheses of the last beam for one sentence, best first."""
+        """The hypotheses of the last beam for one sentence, best first.
+
+        Their scores are log-probabilities per subword.
+        """
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
@@ -122,7 +128,10 @@ class Run(NamedTuple):
         beam_size: int = 1,
         length_penalty: float = 1.0,
     ) -> list[str]:
-        """Sentences -> their translations, in the same order; options as for `search`."""
+        """Sentences -> their translations, in the same order.
+
+        batch_size: sentences at a time, of similar length. The other options are those of `search`.
+        """
         sizes = self._refuse_long(sentences)
         order = sorted(range(len(sizes)), key=sizes.__getitem__)
         results = [""] * len(sizes)

@@ -65,6 +65,7 @@ def bootstrap(
 ) -> tuple[float, float, float, float]:
     """Paired bootstrap of two systems' counts (n, 10) on the same n sentences: (gain, low, high, p).
 
+    worse, better: what `counts` gives for each system.
     The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
     test sets, the better system did not win (never reported below 1 / num_samples).
     """
@@ -125,6 +126,7 @@ def _own_inputs(model, memory, inputs):
 def perplexity(model: Any, pairs: Sequence[Pair], *, batch_size: int = 100) -> float:
     """exp of the mean negative log-likelihood per target subword, end mark included, start mark not.
 
+    pairs: ids of source and target, without marks.
     Teacher forcing is on: each subword is predicted after the true ones before it.
     """
     device = next(model.parameters()).device

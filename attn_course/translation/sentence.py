@@ -40,7 +40,11 @@ class Explanation(NamedTuple):
 
 
 def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explanation:
-    """Translate one sentence and keep what is worth knowing about it."""
+    """Translate one sentence and keep what is worth knowing about it.
+
+    folder: of the run, where its known words are.
+    beam_size: how many hypotheses are kept and listed.
+    """
     hypotheses = run.n_best(sentence, beam_size=beam_size)
     candidates = []
     for hypothesis in hypotheses:

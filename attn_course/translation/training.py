@@ -32,14 +32,20 @@ SEED_BITS = 2**63
 
 
 def rate_at(step: int, fraction: float, config: Config) -> float:
-    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget."""
+    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget.
+
+    step: counted from 1. fraction: of the budget, from 0 to 1.
+    """
     rising = step / config.warmup
     falling = max(1.0 - fraction, 0.0) / config.cooldown
     return config.rate * min(rising, 1.0, falling)
 
 
 def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch.Tensor:
-    """Summed cross-entropy of the real target subwords of a batch, a scalar."""
+    """Summed cross-entropy of the real target subwords of a batch, a scalar.
+
+    smoothing: the share of the target's mass that is spread over all subwords.
+    """
     logits = model(batch).flatten(0, 1).float()  # (B * T, V)
     targets = batch.targets.flatten()
     return F.cross_entropy(
