@@ -11,7 +11,7 @@ import warnings
 from collections import defaultdict, deque
 
 from attn_course.grading.foreign_text import LONGEST_ANSWER, as_answer
-from attn_course.grading.magics import python_source
+from attn_course.grading.magics import parsed
 from attn_course.markers import EMPTY
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
@@ -149,11 +149,15 @@ class Names:
     def __init__(self, source):
         self.defined, self.used, self.used_later = set(), set(), set()
         self.imported, self.called = set(), set()
-        unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
-        with contextlib.suppress(*unparsable), warnings.catch_warnings(action="ignore"):
-            source = python_source(source)
+        if not (found := parsed(source)):
+            return
+        source, tree = found
+        with (
+            contextlib.suppress(SyntaxError, RecursionError),
+            warnings.catch_warnings(action="ignore"),
+        ):
             self._read(symtable.symtable(source, "cell", "exec"), self.used)
-            for node in ast.walk(ast.parse(source)):
+            for node in ast.walk(tree):
                 self._read_changes(node)
 
     def _read(self, table, used):

@@ -10,8 +10,8 @@ from attn_course.grading.sandbox.session import MAX_CHILDREN
 
 CHILD = "attn_course.grading.sandbox.child"
 JUDGE = "attn_course.grading.sandbox.judge"
-BESIDE_ANSWERS = ("numpy", "sympy", "matplotlib.pyplot")
-BESIDE_JUDGES = ("numpy", "sympy")
+# The last ones are what the first sum of two symbols imports.
+EVERYWHERE = ("numpy", "numpy.random", "sympy", "sympy.tensor.tensor", "sympy.sets.setexpr")
 MARGIN = 120.0  # seconds a judge may need beyond its submission's
 MAX_REPLY = 4 << 20
 
@@ -27,8 +27,9 @@ class Bench:
         more = ("torch",) if torch else ()
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
         self.limits = limits
-        self.students = Zygote((*BESIDE_ANSWERS, *more), tier=tier, role=CHILD)
-        self.judges = Zygote((*BESIDE_JUDGES, *more, *questions), tier=tier, role=judge)
+        both = (*EVERYWHERE, *more)
+        self.students = Zygote((*both, "matplotlib.pyplot"), tier=tier, role=CHILD)
+        self.judges = Zygote((*both, *questions), tier=tier, role=judge)
 
     def __enter__(self):
         self.process = start_together(self.students, self.judges)
