@@ -14,7 +14,7 @@ from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.world import QUESTION, Person, World
 from attn_course.refusals import BadRun
 
-RUNS = Path(__file__).parents[2] / "solutions" / "runs"
+RUNS = Path(__file__).parents[1] / "runs"
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch
     "gentle": (5e-4, 0),
     "harsh": (3e-3, 0),
@@ -75,13 +75,13 @@ def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, 
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """A recorded run, solutions/runs/NAME.json, its answers as Recall again.
+    """A recorded run, attn_course/runs/NAME.json, its answers as Recall again.
 
     Returns {"command", "preset", "machine", "runs": one a seed}.
     """
     path = RUNS / f"{name}.json"
     if not path.exists():
-        raise BadRun(f"there is no recorded run solutions/runs/{path.name}.")
+        raise BadRun(f"there is no recorded run attn_course/runs/{path.name}.")
     whole = json.loads(path.read_text("utf-8"))
     for run in whole["runs"]:
         for model in ("no pretraining", "pretrained"):

@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except BrokenPipeError:  # whoever read the output has gone away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return 141  # as a shell has it
     except KeyboardInterrupt as interrupt:
         print(f"\nattn translate: {str(interrupt) or 'stopped.'}", file=sys.stderr)
         return 130

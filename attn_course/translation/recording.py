@@ -18,7 +18,7 @@ from attn_course.translation.corpora import TextPair
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
 
-RUNS = Path(__file__).parents[2] / "solutions" / "runs"
+RUNS = Path(__file__).parents[1] / "runs"
 PATHS = {"--data": "DIR", "--out": "RUN"}
 
 Record = dict[str, Any]
@@ -105,7 +105,7 @@ def read_record(path: str | Path) -> Record:
 
 
 def records(pattern: str) -> list[Record]:
-    """The committed records solutions/runs/PATTERN.json, the smallest budget first."""
+    """The committed records attn_course/runs/PATTERN.json, the smallest budget first."""
     paths = sorted(RUNS.glob(f"{pattern}.json"))
     found = [read_record(path) for path in paths]
     found.sort(key=lambda record: record["config"]["tokens"])
@@ -113,14 +113,14 @@ def records(pattern: str) -> list[Record]:
 
 
 def recorded(name: str) -> Ladder:
-    """The committed records solutions/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
+    """The committed records attn_course/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
     runs = {}
     for attention in ATTENTIONS:
         found = records(f"{name}_{attention}_[0-9]")
         if found:
             runs[attention] = found
     if not runs:
-        raise BadRun(f"there is no recorded run solutions/runs/{name}_*.json.")
+        raise BadRun(f"there is no recorded run attn_course/runs/{name}_*.json.")
     return runs
 
 

@@ -16,11 +16,11 @@ import types
 import warnings
 
 import attn_course
-from attn_course import derivation, drivers, plots
+from attn_course import derivation, drivers, numpy_symbols, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
-from attn_course.grading import channel
 from attn_course.grading.magics import FLAGS, python_source
+from attn_course.grading.sandbox import channel
 from attn_course.verdict import NotAttempted, NotYet
 
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
@@ -33,10 +33,11 @@ HIDDEN = (
     "questions",
     "__pycache__",
     "explaining.py",
-    "frames.py",
     "judge_derivation.py",
     "layer_mistakes.py",
+    "random_keys.py",
     "tensors.py",
+    "values.py",
 )
 
 
@@ -91,6 +92,7 @@ def prepare(preload):
     attn_course.check = attn_course.hint = Quiet()
     plots.explore = plots.query_plane = Quiet()
     derivation.look_at = lambda chain: None
+    numpy_symbols.let_numpy_take_symbols()
 
 
 def serve(lines, *, output):
