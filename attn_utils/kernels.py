@@ -1,36 +1,44 @@
-"""Knows attention as pure functions of arrays, NumPy or torch; knows nothing of layers or questions."""
+"""Attention as pure functions of NumPy arrays or torch tensors. No layers, no questions."""
 
 import math
-import sys
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_utils.masks import causal_mask, is_tensor
+from attn_utils.arrays import Array, as_floats, batch_of, cast, is_tensor, library, misfit, spread
+from attn_utils.masks import causal_mask
 
 BLOCK = 2**19  # scores worked on at a time: two megabytes of float32 stay in the cache
 MIN_ROWS = 32  # fewer queries at a time would starve the matrix product
 
 
-def softmax(scores, axis=-1):
+def softmax(scores: Array, axis: int = -1) -> Array:
     """Non-negative weights of the shape of scores that sum to one along axis, for scores of any size.
 
     Shifting the scores by their maximum changes nothing but keeps exp from overflowing. Scores that
     are all -inf, as of a query that may look at nothing, give weights of zero.
 
-    >>> softmax([0.0, 1e4, 1e4])
+    >>> softmax(np.array([0.0, 1e4, 1e4]))
     array([0. , 0.5, 0.5])
     """
+    (scores,) = as_floats(scores)
     if is_tensor(scores):
-        scores = scores if scores.is_floating_point() else scores * 1.0
-        closed = (scores == -np.inf).all(axis, keepdim=True)
-        return scores.masked_fill(closed, 0).softmax(axis).masked_fill(closed, 0)
-    scores = np.asarray(scores)
-    dtype = _float_type(scores)
-    weights = scores.astype(np.promote_types(dtype, np.float32))
-    return _softmax_in_place(weights, axis).astype(dtype, copy=False)
+        return _softmax_torch(scores, axis)
+    weights = scores.astype(_at_least_single(scores))  # a copy, to work in
+    _softmax_in_place(weights, axis)
+    return cast(weights, scores.dtype)
 
 
-def attend(q, k, v, *, mask=None, causal=False, scale=None, need_weights=True):
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+    need_weights: bool = True,
+) -> tuple[Array, Any]:
     """Attention of every query over all keys: context = softmax(scale * q k^T) v.
 
     q: (..., T, d), or (d,) for a single query; k: (..., S, d); v: (..., S, dv); NumPy arrays or torch
@@ -43,82 +51,199 @@ def attend(q, k, v, *, mask=None, causal=False, scale=None, need_weights=True):
     Returns context (..., T, dv) and weights (..., T, S), or None in place of weights that are not
     needed: then the scores are never all in memory at once, and memory grows linearly with length
     (for torch if no mask is given and causal is off or T = S).
+
+    >>> context, weights = attend(np.zeros((2, 4)), np.eye(4), np.eye(4), causal=True)
+    >>> weights.round(2)
+    array([[0.33, 0.33, 0.33, 0.  ],
+           [0.25, 0.25, 0.25, 0.25]])
     """
-    q, k, v, mask = _of_one_kind(q, k, v, mask)
-    if q.ndim == 1:  # the only query is also the last, which causal hides nothing from
-        mask = None if mask is None else mask[..., None, :]
-        context, weights = attend(q[None], k, v, mask=mask, scale=scale, need_weights=need_weights)
-        return context[..., 0, :], weights[..., 0, :] if need_weights else None
-    q, mask = _fitted(q, k, v, mask)
-    scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    q, k, v = as_floats(q, k, v)
+    mask = _as_mask(mask, q)
+    if q.ndim == 1:
+        return _attend_once(q, k, v, mask, scale, need_weights)
+    q, mask, batch = _fitted(q, k, v, mask)
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
+    scale = float(scale)
+    causal = causal and q.shape[-2] > 1  # the last query sees every key
     if not is_tensor(q):
-        return _attend_numpy(q, k, v, mask, causal, scale, need_weights)
-    return (_attend_torch if need_weights else _attend_fused)(q, k, v, mask, causal, scale)
+        return _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights)
+    if need_weights:
+        return _attend_torch(q, k, v, mask, causal, scale)
+    return _attend_fused(q, k, v, mask, causal, scale, batch)
 
 
-def _attend_numpy(q, k, v, mask, causal, scale, need_weights):
-    (*batch, T, _), S, dv = q.shape, k.shape[-2], v.shape[-1]
-    dtype = np.promote_types(q.dtype, np.float32)  # NumPy can store half precision, not compute it
-    weights = np.zeros((*batch, T, S), dtype) if need_weights else None
-    context = np.zeros((*np.broadcast_shapes(tuple(batch), v.shape[:-2]), T, dv), dtype)
-    for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
-        queries = q[..., rows, :].astype(dtype) * scale  # cheaper than scaling the scores
-        out = weights[..., rows, keys] if need_weights else None
-        scores = np.matmul(queries, k[..., keys, :].mT, out=out, dtype=dtype)
-        _hide(scores, _part(mask, rows, keys), causal)
-        context[..., rows, :] = _softmax_in_place(scores) @ v[..., keys, :]
-    return tuple(x if x is None else x.astype(q.dtype, copy=False) for x in (context, weights))
+def rotate(x: Array, positions: Any, base: float = 10_000.0) -> Array:
+    """Turn each pair of neighbouring features by an angle that grows with the position (RoPE).
+
+    x: (..., T, d) queries or keys, d even; positions: integers (T,), or what broadcasts to (..., T).
+    Features 2i and 2i + 1 turn by position * base ** (-2i / d), so the dot product of a turned query
+    and a turned key depends on their positions through the difference alone.
+
+    Returns an array of the shape and float type of x.
+
+    >>> rotate(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1]).round(2)
+    array([[1.  , 0.  ],
+           [0.54, 0.84]])
+    """
+    (x,) = as_floats(x)
+    d = x.shape[-1]
+    if d % 2:
+        raise ValueError(f"features are turned in pairs, but x {tuple(x.shape)} has {d}")
+    xp = library(x)
+    wide = _at_least_single(x)  # half precision cannot tell position 2048 from 2049
+    places = xp.asarray(positions, dtype=wide, device=x.device)  # (..., T)
+    exponents = xp.arange(0, d, 2, dtype=wide, device=x.device) / d  # (d / 2,)
+    angles = places[..., None] * base**-exponents  # (..., T, d / 2)
+    cos = xp.cos(angles)
+    sin = xp.sin(angles)
+    even = x[..., 0::2]
+    odd = x[..., 1::2]
+    turned = xp.stack((even * cos - odd * sin, even * sin + odd * cos), -1)  # (..., T, d / 2, 2)
+    return cast(turned.reshape(*turned.shape[:-2], d), x.dtype)
 
 
-def _attend_torch(q, k, v, mask, causal, scale):
-    T, S = q.shape[-2], k.shape[-2]
-    split = causal and q.device.type == "cpu"  # nothing to skip otherwise, or faster in one step
-    blocks = list(_row_blocks(T, S, _num_rows(q, S) if split else T, causal))
-    if len(blocks) == 1:
-        return _block_torch(q, k, v, mask, causal, scale)
-    cut = ((q[..., r, :], k[..., c, :], v[..., c, :], _part(mask, r, c)) for r, c in blocks)
-    return _stacked(blocks, (_block_torch(*parts, causal, scale) for parts in cut), S)
+class Summary(NamedTuple):
+    """All that the rest of a softmax needs to know of a block of keys, however many they are.
+
+    largest: (..., T) largest score, -inf if there is no key; total: (..., T) sum of
+    exp(score - largest); output: (..., T, dv) sum of exp(score - largest) * value.
+    """
+
+    largest: Any
+    total: Any
+    output: Any
 
 
-def _block_torch(q, k, v, mask, causal, scale):
-    scores = (q * scale) @ k.mT  # cheaper than scaling the scores
-    seeing = _hide_torch(scores, mask, causal)
-    weights = sys.modules["torch"].softmax(scores, -1, out=None if scores.requires_grad else scores)
-    weights = weights if seeing is None else weights * seeing
-    return weights @ v, weights
+def summary(scores: Array, values: Array) -> Summary:
+    """What one block of keys adds to attention.
+
+    scores: (..., T, S), or (S,) for a single query, -inf where it may not look; values: (..., S, dv).
+    Half precision becomes single: its sums would stop growing at 2048.
+
+    >>> summary(np.array([3.0, 3.0]), np.array([[1.0, 0.0], [0.0, 1.0]])).total
+    np.float64(2.0)
+    """
+    scores, values = as_floats(scores, values)
+    wide = _at_least_single(scores)
+    scores = cast(scores, wide)
+    xp = library(scores)
+    if scores.shape[-1] == 0:
+        largest = xp.full(scores.shape[:-1], -math.inf, dtype=wide, device=scores.device)
+    else:
+        largest = xp.amax(scores, -1)  # (..., T)
+    exps = xp.exp(scores - _unit(largest)[..., None])  # (..., T, S)
+    return Summary(largest, exps.sum(-1), exps @ cast(values, wide))
 
 
-def _stacked(blocks, results, S):
-    """The (context, weights) of each block in turn, one below the other, the weights S wide."""
-    torch, contexts, weights = sys.modules["torch"], [], []
-    for (rows, keys), (context, block) in zip(blocks, results, strict=True):
-        contexts.append(context)
-        if block.requires_grad:  # gradients flow back through cat, not through a filled array
-            weights.append(torch.nn.functional.pad(block, (0, S - keys.stop)))
-        else:
-            weights = weights or [block.new_zeros(*block.shape[:-2], blocks[-1][0].stop, S)]
-            weights[0][..., rows, keys] = block
-    return torch.cat(contexts, -2), weights[0] if len(weights) == 1 else torch.cat(weights, -2)
+def merge(one: Summary, other: Summary) -> Summary:
+    """The summary of the keys of two blocks together, in any order; both are put in one unit first.
+
+    >>> values = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
+    >>> first = summary(np.array([0.0, 0.0]), values[:2])
+    >>> second = summary(np.array([1.0]), values[2:])
+    >>> finish(merge(first, second)).round(3)
+    array([3.093, 3.093])
+    """
+    xp = library(one.output, other.output)
+    largest = xp.maximum(one.largest, other.largest)
+    a = xp.exp(one.largest - _unit(largest))  # (..., T), at most 1
+    b = xp.exp(other.largest - _unit(largest))
+    total = a * one.total + b * other.total
+    output = a[..., None] * one.output + b[..., None] * other.output
+    return Summary(largest, total, output)
 
 
-def _attend_fused(q, k, v, mask, causal, scale):
-    """Context alone, by torch's own kernel."""
-    square = bool(causal) and mask is None and q.shape[-2] == k.shape[-2]
-    if causal and not square:  # torch aligns its own causal mask top-left
-        below = causal_mask(q.shape[-2], k.shape[-2], like=q)
-        mask = below if mask is None else mask & below
-    batch = _batch("scores and v", q.shape, v.shape)
-    four = (1,) * (2 - len(batch)) + batch  # the fast kernel wants four axes, of a mask two or four
-    q, k, v = (_spread(x, (*four, *x.shape[-2:])) for x in (q, k, v))
-    mask = mask[None] if mask is not None and mask.ndim == 3 else mask
-    sdpa = sys.modules["torch"].nn.functional.scaled_dot_product_attention
-    context = sdpa(q, k, v, attn_mask=mask, is_causal=square, scale=scale)
-    return context.reshape(*batch, *context.shape[-2:]), None
+def finish(state: Summary) -> Any:
+    """The context (..., T, dv) of all the keys that a summary has seen; zeros if there was none.
+
+    >>> finish(summary(np.array([7.0, -np.inf]), np.array([[2.0], [3.0]])))
+    array([2.])
+    """
+    # the largest score adds exp(0) = 1, so only a row with nothing to look at totals less
+    return state.output / state.total.clip(1)[..., None]
+
+
+def _unit(largest):
+    """The largest score, or 0 where there is no key: -inf - (-inf) would have no value."""
+    xp = library(largest)
+    return xp.where(largest == -math.inf, 0.0, largest)
+
+
+def _at_least_single(x):
+    """The float type to compute in where half precision is not enough."""
+    xp = library(x)
+    return xp.promote_types(x.dtype, xp.float32)
+
+
+def _softmax_torch(scores, axis):
+    closed = (scores == -math.inf).all(axis, keepdim=True)
+    weights = scores.masked_fill(closed, 0).softmax(axis)
+    return weights.masked_fill(closed, 0)
+
+
+def _softmax_in_place(scores, axis=-1):
+    """Replace the scores by their weights; a row that is all -inf becomes zeros."""
+    least = np.finfo(scores.dtype).min
+    scores -= scores.max(axis, keepdims=True, initial=least)
+    np.exp(scores, out=scores)
+    # the largest score adds exp(0) = 1, so only a row with nothing to look at sums to less
+    scores /= np.maximum(scores.sum(axis, keepdims=True), 1)
+
+
+def _as_mask(mask, like):
+    """The mask as a boolean array of the library and on the device of like."""
+    if mask is None:
+        return None
+    xp = library(like)
+    mask = xp.asarray(mask, device=like.device)
+    if mask.dtype != xp.bool:
+        raise TypeError(f"mask must be boolean, True = may look, got {mask.dtype}")
+    return mask
+
+
+def _attend_once(q, k, v, mask, scale, need_weights):
+    """The same for one query (d,), which is also the last: causal hides nothing from it."""
+    rows = None if mask is None else mask[..., None, :]
+    context, weights = attend(q[None], k, v, mask=rows, scale=scale, need_weights=need_weights)
+    if need_weights:
+        weights = weights[..., 0, :]
+    return context[..., 0, :], weights
+
+
+def _fitted(q, k, v, mask):
+    """q with all leading axes of the scores, mask (..., 1 or T, S), the leading axes of the context.
+
+    Raises a ValueError that names both shapes of the first pair that does not fit.
+    """
+    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
+        raise misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
+    if v.ndim < 2 or k.shape[-2] != v.shape[-2]:
+        raise misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
+    T = q.shape[-2]
+    S = k.shape[-2]
+    scores = (*batch_of("q and k", q.shape, k.shape), T, S)
+    if mask is not None:
+        mask = _fitted_mask(mask, scores)
+        scores = (*batch_of("mask and scores", mask.shape, scores), T, S)
+    batch = batch_of("scores and v", scores, v.shape)
+    return spread(q, (*scores[:-1], q.shape[-1])), mask, batch
+
+
+def _fitted_mask(mask, scores):
+    """mask with an axis (1 or T) of queries and one (S) of keys, if it fits the shape of the scores."""
+    if mask.ndim < 2:
+        mask = mask.reshape(1, -1)
+    T, S = scores[-2:]
+    if mask.shape[-2] not in (1, T) or mask.shape[-1] not in (1, S):
+        raise misfit("mask and scores (..., T, S)", mask.shape, scores)
+    return spread(mask, (*mask.shape[:-1], S))
 
 
 def _num_rows(q, S):
     """How many queries to take at a time, so that their scores stay in the cache."""
-    return max(MIN_ROWS, BLOCK // max(1, math.prod(q.shape[:-2]) * S))
+    scores_per_row = math.prod(q.shape[:-2]) * S
+    return max(MIN_ROWS, BLOCK // max(1, scores_per_row))
 
 
 def _row_blocks(T, S, size, causal):
@@ -126,120 +251,184 @@ def _row_blocks(T, S, size, causal):
 
     A causal block leaves out the keys after its last query, which saves half of the work.
     """
-    blind = max(T - S, 0) if causal else 0  # queries before the first key
-    if blind:
-        yield slice(0, blind), slice(0, 0)
-    for start in range(blind, max(T, 1), max(size, 1)):
+    first = 0
+    if causal and T > S:  # queries before the first key
+        first = T - S
+        yield slice(0, first), slice(0, 0)
+    for start in range(first, max(T, 1), max(size, 1)):
         stop = min(start + size, T)
-        yield slice(start, stop), slice(0, S - T + stop if causal else S)
+        last_key = S - T + stop if causal else S
+        yield slice(start, stop), slice(0, last_key)
 
 
-def _hide(scores, mask, causal):
-    """Set the scores of one block to -inf, in place, where a query may not look."""
+def _part(mask, rows, keys):
+    """The mask (..., 1 or T, S) of one block."""
+    if mask is None:
+        return None
+    if mask.shape[-2] == 1:
+        return mask[..., keys]
+    return mask[..., rows, keys]
+
+
+def _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights):
+    """Context (*batch, T, dv) and weights (..., T, S) or None, a few queries at a time."""
+    T = q.shape[-2]
+    S = k.shape[-2]
+    wide = _at_least_single(q)  # NumPy can store half precision, not compute it
+    context = np.zeros((*batch, T, v.shape[-1]), wide)  # (..., T, dv)
+    weights = None
+    if need_weights:
+        weights = np.zeros((*q.shape[:-1], S), wide)  # (..., T, S)
+    for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
+        queries = q[..., rows, :].astype(wide) * scale  # cheaper than scaling the scores
+        seen = k[..., keys, :].mT  # (..., d, keys)
+        place = weights[..., rows, keys] if need_weights else None
+        scores = np.matmul(queries, seen, out=place, dtype=wide)  # (..., rows, keys)
+        _hide_numpy(scores, _part(mask, rows, keys), causal)
+        _softmax_in_place(scores)
+        context[..., rows, :] = scores @ v[..., keys, :]
+    if need_weights:
+        weights = cast(weights, q.dtype)
+    return cast(context, q.dtype), weights
+
+
+def _hide_numpy(scores, mask, causal):
+    """Set the scores (..., T, S) of one block to -inf, in place, where a query may not look."""
     if mask is not None:
         np.copyto(scores, -np.inf, where=~mask)
-    if causal:  # the last key is the last query's: later keys fill the corner of the last square
-        corner = scores[..., -scores.shape[-2] :]
-        np.copyto(corner, -np.inf, where=~causal_mask(*corner.shape[-2:]))
+    if causal:
+        corner = _corner(scores)
+        later = ~causal_mask(*corner.shape[-2:])
+        np.copyto(corner, -np.inf, where=later)
+
+
+def _corner(scores):
+    """The last square of the scores of a causal block, where all that it has to hide is."""
+    T = scores.shape[-2]
+    return scores[..., -T:]
+
+
+def _attend_torch(q, k, v, mask, causal, scale):
+    """Context (..., T, dv) and weights (..., T, S), a few queries at a time where that is faster."""
+    T = q.shape[-2]
+    S = k.shape[-2]
+    size = T
+    if causal and q.device.type == "cpu":  # elsewhere one large step is faster
+        size = _num_rows(q, S)
+    blocks = list(_row_blocks(T, S, size, causal))
+    if len(blocks) == 1:
+        return _block_torch(q, k, v, mask, causal, scale)
+    results = (
+        _block_torch(
+            q[..., rows, :],
+            k[..., keys, :],
+            v[..., keys, :],
+            _part(mask, rows, keys),
+            causal,
+            scale,
+        )
+        for rows, keys in blocks
+    )
+    return _stacked(results, blocks, T, S)
+
+
+def _block_torch(q, k, v, mask, causal, scale):
+    """Context (..., T, dv) and weights (..., T, S) of one block."""
+    scores = (q * scale) @ k.mT  # (..., T, S); cheaper than scaling the scores
+    seeing = _hide_torch(scores, mask, causal)
+    place = None if scores.requires_grad else scores
+    weights = library(q).softmax(scores, -1, out=place)
+    if seeing is not None:
+        weights = library(q).mul(weights, seeing, out=place)
+    return weights @ v, weights
+
+
+def _stacked(results, blocks, T, S):
+    """The (context, weights) of each block in turn, one below the other, the weights S wide."""
+    contexts = []
+    widened = []
+    whole = None  # (..., T, S), filled where no gradient has to flow back through it
+    for (context, weights), (rows, keys) in zip(results, blocks, strict=True):
+        contexts.append(context)
+        if weights.requires_grad:
+            beyond = weights.new_zeros(*weights.shape[:-1], S - keys.stop)
+            widened.append(library(weights).cat((weights, beyond), -1))
+            continue
+        if whole is None:
+            whole = weights.new_zeros(*weights.shape[:-2], T, S)
+        whole[..., rows, keys] = weights
+    torch = library(context)
+    if whole is None:
+        whole = torch.cat(widened, -2)
+    return torch.cat(contexts, -2), whole
 
 
 def _hide_torch(scores, mask, causal):
-    """The same, but for rows without a key, since softmax of -inf alone has no value and no gradient.
+    """Add -inf in place where a query may not look, but not to a whole row: it would have no softmax.
 
-    Returns which rows (..., T, 1) have a key, or None if all have: the others are still to be zeroed.
+    Returns which rows (..., T, 1) have a key, 1 or 0: the others are still to be zeroed; or None if
+    every row has one.
     """
-    if mask is None and causal:
-        corner = scores[..., -scores.shape[-2] :]
-        corner += _bias(causal_mask(*corner.shape[-2:], like=scores), scores.dtype)
     if mask is None:
+        if causal:
+            corner = _corner(scores)
+            look = causal_mask(*corner.shape[-2:], like=scores)
+            corner += _bias(look, scores.dtype)
         return None
-    look = mask & causal_mask(*scores.shape[-2:], like=scores) if causal else mask
+    look, seeing = _opened(_both(mask, causal, scores.shape, scores))
+    scores += _bias(look, scores.dtype)
+    return seeing.to(scores.dtype)
+
+
+def _both(mask, causal, shape, like):
+    """The mask and the causal mask of the last two axes of shape as one tensor; None if neither."""
+    if not causal:
+        return mask
+    look = causal_mask(*shape[-2:], like=like)
+    return look if mask is None else mask & look
+
+
+def _opened(look):
+    """look, with rows that see nothing opened, and which rows (..., T, 1) were open before.
+
+    Nobody asks whether there are such rows: the answer would have to be waited for.
+    """
     seeing = look.any(-1, keepdim=True)
-    scores += _bias(look | ~seeing, scores.dtype)
-    return None if seeing.all() else seeing
+    return look | ~seeing, seeing
 
 
 def _bias(look, dtype):
     """0 where a query may look and -inf where not: adding it is faster than filling the scores."""
-    return look.new_zeros(look.shape, dtype=dtype).masked_fill_(~look, -np.inf)
+    bias = look.new_zeros(look.shape, dtype=dtype)
+    return bias.masked_fill_(~look, -math.inf)
 
 
-def _part(mask, rows, keys):
-    if mask is None:
-        return None
-    return mask[..., rows if mask.shape[-2] > 1 else slice(None), keys]
-
-
-def _softmax_in_place(scores, axis=-1):
-    scores -= scores.max(axis, keepdims=True, initial=np.finfo(scores.dtype).min)
-    np.exp(scores, out=scores)
-    # the largest score adds exp(0) = 1, so only a row with nothing to look at sums to less
-    scores /= np.maximum(scores.sum(axis, keepdims=True), 1)
-    return scores
-
-
-def _float_type(*arrays):
-    dtype = np.result_type(*arrays)
-    if dtype.kind not in "biuf":
-        raise TypeError(f"attention is defined for real numbers, got {dtype}")
-    return dtype if dtype.kind == "f" else np.dtype(float)
-
-
-def _of_one_kind(q, k, v, mask):
-    """q, k and v as arrays of one library and one float type, and the mask as a boolean one."""
-    if any(is_tensor(x) for x in (q, k, v)):
-        torch = sys.modules["torch"]
-        device = next(x.device for x in (q, k, v) if is_tensor(x))
-        q, k, v = (torch.as_tensor(x, device=device) for x in (q, k, v))
-        dtype = torch.promote_types(torch.promote_types(q.dtype, k.dtype), v.dtype)
-        if dtype.is_complex:
-            raise TypeError(f"attention is defined for real numbers, got {dtype}")
-        dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
-        q, k, v = (x.to(dtype) for x in (q, k, v))
-        mask = None if mask is None else torch.as_tensor(mask, device=device)
-    else:
-        q, k, v = (np.asarray(x) for x in (q, k, v))
-        q, k, v = (x.astype(_float_type(q, k, v), copy=False) for x in (q, k, v))
-        mask = None if mask is None else np.asarray(mask)
-    if mask is not None and str(mask.dtype) not in ("bool", "torch.bool"):
-        raise TypeError(f"mask must be boolean, True = may look, got {mask.dtype}")
-    return q, k, v, mask
-
-
-def _fitted(q, k, v, mask):
-    """q with all leading axes of the scores, and mask (..., 1 or T, S).
-
-    Raises a ValueError that names both shapes of the first pair that does not fit.
-    """
-    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
-        raise _misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
-    if v.ndim < 2 or k.shape[-2] != v.shape[-2]:
-        raise _misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
-    T, S = q.shape[-2], k.shape[-2]
-    scores = (*_batch("q and k", q.shape, k.shape), T, S)
+def _attend_fused(q, k, v, mask, causal, scale, batch):
+    """Context alone, by torch's own kernel."""
+    T = q.shape[-2]
+    S = k.shape[-2]
+    own_mask = causal and mask is None and T == S  # torch aligns its causal mask top-left
+    seeing = None
+    if not own_mask:
+        mask = _both(mask, causal, (T, S), q)
     if mask is not None:
-        mask = mask if mask.ndim > 1 else mask.reshape(1, -1)
-        if mask.shape[-2] not in (1, T) or mask.shape[-1] not in (1, S):
-            raise _misfit("mask and scores (..., T, S)", mask.shape, scores)
-        mask = _spread(mask, (*mask.shape[:-1], S))
-        scores = (*_batch("mask and scores", mask.shape, scores), T, S)
-    _batch("scores and v", scores, v.shape)
-    return _spread(q, (*scores[:-1], q.shape[-1])), mask
+        mask, seeing = _opened(mask)
+        mask = mask[(None,) * (4 - mask.ndim)]
+    context = library(q).nn.functional.scaled_dot_product_attention(
+        _four_axes(q, batch),
+        _four_axes(k, batch),
+        _four_axes(v, batch),
+        attn_mask=mask,
+        is_causal=own_mask,
+        scale=scale,
+    )
+    context = context.reshape(*batch, T, v.shape[-1])  # (..., T, dv)
+    if seeing is not None:
+        context = context * seeing.to(context.dtype)
+    return context, None
 
 
-def _misfit(names, one, other):
-    return ValueError(f"{names} do not fit together: {tuple(one)} and {tuple(other)}")
-
-
-def _batch(names, one, other):
-    """The leading axes that two shapes broadcast to."""
-    try:
-        return np.broadcast_shapes(one[:-2], other[:-2]) if one[:-2] != other[:-2] else one[:-2]
-    except ValueError:
-        raise _misfit(f"leading axes of {names}", one, other) from None
-
-
-def _spread(x, shape):
-    if x.shape == shape:
-        return x
-    return x.expand(shape) if is_tensor(x) else np.broadcast_to(x, shape)
+def _four_axes(x, batch):
+    """x spread over the leading axes batch, of which the fast kernel wants at least two."""
+    missing = (1,) * (2 - len(batch))
+    return spread(x, (*missing, *batch, *x.shape[-2:]))

@@ -1,18 +1,33 @@
 """Holds the attention kernels to an oracle (torch), a slow twin (a loop) and what must never change."""
 
+import cmath
+import doctest
+import importlib
+import itertools
 import math
 import subprocess
 import sys
 import tracemalloc
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
 import torch
+from devices import devices_of, waits_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attn_utils import attend, causal_mask, kernels, padding_mask, softmax
+from attn_utils import (
+    attend,
+    causal_mask,
+    finish,
+    kernels,
+    merge,
+    padding_mask,
+    rotate,
+    softmax,
+    summary,
+)
 
 LIBRARIES = pytest.mark.parametrize("wrap", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
 
@@ -94,9 +109,12 @@ def test_blocks_change_nothing(wrap, T, S, causal, masked):
     look = np.broadcast_to(mask & causal_mask(T, S) if causal else mask, (2, T, S))
     twins = [looped(q[b], k[b], v[b], look[b], 0.5) for b in range(2)]
     given = wrap(mask) if masked else None
-    context, weights = attend(wrap(q), wrap(k), wrap(v), mask=given, causal=causal)
+    call = partial(attend, wrap(q), wrap(k), wrap(v), mask=given, causal=causal)
+    context, weights = call()
+    alone, _ = call(need_weights=False)
     np.testing.assert_allclose(context, [twin[0] for twin in twins], atol=1e-12)
     np.testing.assert_allclose(weights, [twin[1] for twin in twins], atol=1e-12)
+    np.testing.assert_allclose(alone, [twin[0] for twin in twins], atol=1e-12)
 
 
 @LIBRARIES
@@ -297,14 +315,216 @@ def test_shapes_that_do_not_fit_are_both_named(wrap, q, k, v, mask, first, secon
 
 
 @LIBRARIES
-def test_what_is_no_mask_no_number_and_no_length_is_refused(wrap):
+def test_what_is_no_mask_and_no_number_is_refused(wrap):
     q, k, v = map(wrap, inputs(2, 3))
     with pytest.raises(TypeError, match="mask must be boolean"):
         attend(q, k, v, mask=wrap(np.ones((2, 3), int)))
     with pytest.raises(TypeError, match="real numbers"):
         attend(q * 1j, k, v)
+
+
+@pytest.mark.parametrize("lengths", [[4], [-1], [[0, 3], [5, 1]]])
+def test_lengths_beyond_the_keys_are_refused(lengths):
     with pytest.raises(ValueError, match="between 0 and the 3 keys"):
-        padding_mask(wrap(np.array([4])), 3)
+        padding_mask(lengths, 3)
+    assert padding_mask([0, 3], 3).tolist() == [[False] * 3, [True] * 3]
+
+
+def turned(x, positions, base):
+    """The slow twin of rotate: each pair of features as one complex number."""
+    out = np.array(x)
+    d = x.shape[-1]
+    for index in np.ndindex(x.shape[:-1]):
+        for i in range(d // 2):
+            angle = positions[index[-1]] * base ** (-2 * i / d)
+            pair = complex(*x[index][2 * i : 2 * i + 2]) * cmath.exp(1j * angle)
+            out[index][2 * i : 2 * i + 2] = pair.real, pair.imag
+    return out
+
+
+@LIBRARIES
+@pytest.mark.parametrize("d, base", [(8, 10_000.0), (6, 100.0), (2, 10_000.0)])
+def test_rotate_equals_multiplication_by_complex_numbers(wrap, d, base):
+    x = sample(3, 4, 5, d)
+    positions = [0, 1, 7, 2, 30]
+    result = rotate(wrap(x), wrap(np.array(positions)), base)
+    np.testing.assert_allclose(result, turned(x, positions, base), atol=1e-12)
+    np.testing.assert_allclose(rotate(wrap(x), positions, base), result, atol=0)
+
+
+@LIBRARIES
+def test_scores_of_rotated_queries_and_keys_depend_on_the_distance_alone(wrap):
+    q, k = wrap(sample(8)), wrap(sample(8, seed=1))
+    near = rotate(q, 12) @ rotate(k, 9)
+    np.testing.assert_allclose(rotate(q, 1012) @ rotate(k, 1009), near, atol=1e-10)
+    assert abs(rotate(q, 12) @ rotate(k, 8) - near) > 1e-3
+    np.testing.assert_allclose(rotate(rotate(q, 3), 4), rotate(q, 7), atol=1e-12)
+    assert (rotate(q, 0) == q).all()
+
+
+@LIBRARIES
+def test_each_sequence_of_a_batch_may_have_its_own_positions(wrap):
+    x = wrap(sample(2, 3, 4, 6))
+    positions = np.array([[0, 1, 2, 3], [5, 6, 7, 8]])
+    result = rotate(x, wrap(positions[:, None]))
+    for b in range(2):
+        np.testing.assert_allclose(result[b], rotate(x[b], wrap(positions[b])), atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_half_precision_is_kept_but_still_tells_far_positions_apart(dtype):
+    x = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=dtype)
+    result = rotate(x, torch.tensor([4096, 4097]))
+    assert result.dtype == dtype
+    expected = torch.tensor([[math.cos(p), math.sin(p)] for p in (4096, 4097)])
+    torch.testing.assert_close(result.float(), expected, atol=1e-2, rtol=0)
+
+
+def test_an_odd_number_of_features_cannot_be_rotated():
+    with pytest.raises(ValueError, match=r"x \(4, 3\) has 3"):
+        rotate(np.zeros((4, 3)), range(4))
+
+
+def blocks_of(wrap, scores, values, cuts):
+    """A summary of each stretch of keys between the cuts."""
+    edges = [0, *sorted(cuts), scores.shape[-1]]
+    return [
+        summary(wrap(scores[..., a:b]), wrap(values[..., a:b, :]))
+        for a, b in itertools.pairwise(edges)
+    ]
+
+
+@LIBRARIES
+@given(
+    S=st.integers(1, 9),
+    cuts=st.lists(st.integers(0, 9), max_size=4),
+    scale=st.sampled_from([1.0, 30.0, 1e4]),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60, deadline=None)
+def test_merged_blocks_equal_one_softmax_whatever_the_cuts_and_their_order(
+    wrap, S, cuts, scale, seed
+):
+    scores, values = scale * sample(2, 3, S, seed=seed), sample(2, S, 4, seed=seed)
+    hidden = sample(2, 3, S, seed=seed + 1) > 1
+    scores = np.where(hidden, -np.inf, scores)
+    parts = blocks_of(wrap, scores, values, [min(cut, S) for cut in cuts])
+    expected = softmax(scores) @ values
+    for order in (parts, parts[::-1], parts[1:] + parts[:1]):
+        np.testing.assert_allclose(finish(reduce(merge, order)), expected, atol=1e-12)
+
+
+@LIBRARIES
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("level", [0.0, 1e5, -1e5])
+def test_scores_far_from_zero_and_blocks_without_a_key_change_nothing(wrap, level):
+    values = sample(3, 2)
+    scores = level + np.array([0.0, 1.0, 2.0])
+    alone = summary(wrap(scores), wrap(values))
+    expected = softmax(np.arange(3.0)) @ values
+    np.testing.assert_allclose(finish(alone), expected, atol=1e-10)
+    for nothing in (np.zeros(0), np.full(2, -np.inf)):
+        empty = summary(wrap(nothing), wrap(np.ones((len(nothing), 2))))
+        assert (finish(empty) == 0).all() and (finish(merge(empty, empty)) == 0).all()
+        for both in (merge(empty, alone), merge(alone, empty)):
+            assert all((x == y).all() for x, y in zip(both, alone, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_summaries_are_kept_in_single_precision_or_better(dtype):
+    scores, values = np.zeros(4096, dtype), np.ones((4096, 1), dtype)
+    for wrap in (np.asarray, torch.as_tensor):
+        state = reduce(merge, blocks_of(wrap, scores, values, range(16, 4096, 16)))
+        assert float(state.total) == 4096 and float(finish(state)[0]) == 1
+        wide = np.promote_types(dtype, np.float32).name
+        assert all(str(x.dtype).removeprefix("torch.") == wide for x in state)
+
+
+def test_gradients_flow_through_a_merge_past_hidden_keys():
+    scores = torch.as_tensor(sample(2, 5))
+    scores[0, :3] = -math.inf
+    scores[1] = -math.inf
+    values = torch.as_tensor(sample(5, 2)).requires_grad_()
+
+    def merged(scores, values):
+        return finish(merge(*blocks_of(lambda x: x, scores, values, [3])))
+
+    def whole(scores, values):
+        return softmax(scores) @ values
+
+    scores.requires_grad_()
+    results = [
+        torch.autograd.grad(f(scores, values).sin().sum(), (scores, values))
+        for f in (merged, whole)
+    ]
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    free = torch.as_tensor(sample(2, 5, seed=9)).requires_grad_()
+    assert torch.autograd.gradcheck(merged, (free, values))
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_queries_that_share_keys_are_one_more_leading_axis(need_weights):
+    q, k, v = (torch.as_tensor(sample(2, n, 5, 4, seed=i)) for i, n in enumerate((6, 2, 2)))
+    groups = q.unflatten(1, (2, 3))  # (B, G, H / G, T, d)
+    context, _ = attend(
+        groups, k[:, :, None], v[:, :, None], causal=True, need_weights=need_weights
+    )
+    oracle = torch.nn.functional.scaled_dot_product_attention(
+        q, k, v, is_causal=True, enable_gqa=True
+    )
+    torch.testing.assert_close(context.flatten(1, 2), oracle)
+
+
+def problem_on_a_device():
+    """q (B, H, T, d), keys (B, H, S, d), mask (B, 1, 1, S), lengths (B,) on the current device."""
+    mask = torch.ones(2, 1, 1, 7, dtype=torch.bool)
+    return torch.rand(2, 3, 5, 4), torch.rand(2, 3, 7, 4), mask, torch.ones(2, dtype=torch.long)
+
+
+def merged_scores(q, k, mask, lengths):
+    first, second = ((q @ part.mT, part) for part in k.split(4, dim=-2))
+    return finish(merge(summary(*first), summary(*second)))
+
+
+ON_A_DEVICE = {
+    f"attend {'masked' if masked else ''} {'causal' if causal else ''} {'with' if need else 'without'}": (
+        lambda q, k, mask, lengths, masked=masked, causal=causal, need=need: attend(
+            q, k, k, mask=mask if masked else None, causal=causal, need_weights=need
+        )
+    )
+    for masked in (False, True)
+    for causal in (False, True)
+    for need in (False, True)
+} | {
+    "attend to fewer keys": lambda q, k, mask, lengths: attend(k, q, q, causal=True),
+    "softmax": lambda q, k, mask, lengths: softmax(q),
+    "rotate": lambda q, k, mask, lengths: rotate(q, lengths[:, None, None]),
+    "merge": merged_scores,
+    "causal_mask": lambda q, k, mask, lengths: causal_mask(5, 7, like=q),
+    "padding_mask": lambda q, k, mask, lengths: padding_mask(lengths, 7),
+}
+
+
+@pytest.mark.parametrize("name", ON_A_DEVICE)
+@pytest.mark.usefixtures("tiny_blocks")
+def test_no_kernel_waits_for_the_device_or_leaves_it(name):
+    assert waits_of(ON_A_DEVICE[name], *problem_on_a_device()) == []
+    assert devices_of(problem_on_a_device, ON_A_DEVICE[name]) == {"meta"}
+
+
+def test_a_wait_and_a_second_device_would_be_noticed():
+    assert waits_of(lambda x: bool(x.all()), torch.ones(2)) == ["_local_scalar_dense"]
+    assert waits_of(lambda x: x[x > 0], torch.ones(2)) == ["index"]
+    with pytest.raises(RuntimeError, match="same device"):
+        devices_of(problem_on_a_device, lambda q, *rest: q + torch.ones(4))
+
+
+@pytest.mark.parametrize("name", ["arrays", "kernels", "layers", "masks"])
+def test_the_calls_shown_in_docstrings_give_what_they_show(name):
+    module = importlib.import_module(f"attn_utils.{name}")
+    results = doctest.testmod(module)
+    assert results.attempted > 0 and results.failed == 0
 
 
 def peak_bytes(L, **options):

@@ -5,12 +5,13 @@ import itertools
 import pytest
 import torch
 from course import answers_in
+from devices import devices_of, waits_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
 import attn_utils
-from attn_utils import layers
+from attn_utils import attend, layers, rotate
 
 SIZES = [(2, 5, 12, 3), (1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8)]  # B, T, D, H
 
@@ -222,3 +223,103 @@ def test_no_synthesizer_readout_does_better_at_or_than_a_quarter(H):
         fit = features @ torch.linalg.pinv(features) @ target
         torch.testing.assert_close(fit[0] + fit[3], fit[1] + fit[2], atol=1e-6, rtol=0)
         assert (fit - target).abs().max() > 0.25 - 1e-6
+
+
+STEPS = [(6,), (1,) * 6, (4, 1, 1), (2, 3, 1)]
+ROTATIONS = pytest.mark.parametrize("turn", [None, rotate], ids=["plain", "rotated"])
+
+
+def full_pass(q, k, v, turn):
+    """Causal attention over all tokens at once, without a cache."""
+    if turn is not None:
+        positions = torch.arange(q.shape[-2])
+        q, k = turn(q, positions), turn(k, positions)
+    return attend(q, k, v, causal=True)[0]
+
+
+@ROTATIONS
+@pytest.mark.parametrize("sizes", STEPS)
+def test_a_cache_gives_what_the_full_pass_gives_though_another_is_stepped_in_between(turn, sizes):
+    q, k, v = (sequence(2, 6, d).roll(i, 0) for i, d in enumerate((4, 4, 3)))
+    ours, other = layers.Cache(turn), layers.Cache(turn)
+    steps = []
+    for new in zip(*(x.split(sizes, dim=1) for x in (q, k, v)), strict=True):
+        steps.append(ours.step(*new))
+        other.step(*(-x for x in new))
+    torch.testing.assert_close(torch.cat(steps, 1), full_pass(q, k, v, turn))
+    assert ours.length == 6 and layers.Cache(turn).length == 0
+
+
+@ROTATIONS
+def test_rows_of_a_cache_go_on_by_themselves(turn):
+    x = sequence(3, 5, 4)
+    cache = layers.Cache(turn)
+    assert cache.rows(torch.tensor([0])).length == 0
+    cache.step(*[x[:, :4]] * 3)
+    index = torch.tensor([2, 0, 2, 1])
+    chosen = cache.rows(index)
+    last = chosen.step(*[x[index, 4:]] * 3)
+    torch.testing.assert_close(last, full_pass(x, x, x, turn)[index, 4:])
+    assert chosen.length == 5 and cache.length == 4
+
+
+@ROTATIONS
+@pytest.mark.parametrize("sizes", STEPS)
+def test_a_layer_with_a_cache_gives_what_it_gives_without(turn, sizes):
+    layer, x = make(layers.CausalSelfAttention, 8, 2), sequence(2, 6, 8)
+    whole = layer(x, layers.Cache(turn))
+    cache = layers.Cache(turn)
+    steps = [layer(new, cache) for new in x.split(sizes, dim=1)]
+    torch.testing.assert_close(torch.cat(steps, 1), whole)
+    assert torch.equal(whole, layer(x)) == (turn is None)
+
+
+def test_positions_reach_the_weights_that_are_dropped_from():
+    layer, x = make(layers.CausalSelfAttention, 8, 2, attention_dropout=1e-9), sequence(2, 6, 8)
+    torch.testing.assert_close(
+        layer.train()(x, layers.Cache(rotate)), layer.eval()(x, layers.Cache(rotate))
+    )
+
+
+def slot_inputs():
+    """A slot's queries (B, T, D), memory (B, S, D) and mask (B, S) on the current device."""
+    return torch.rand(2, 3, 8), torch.rand(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)
+
+
+BUILDERS = {
+    name: lambda slot=slot: (slot(8), *slot_inputs()) for name, slot in layers.SLOTS.items()
+}
+BUILDERS |= {
+    "causal": lambda: (layers.CausalSelfAttention(8, 2), torch.rand(2, 3, 8)),
+    "causal, dropping": lambda: (
+        layers.CausalSelfAttention(8, 2, attention_dropout=0.5),
+        torch.rand(2, 3, 8),
+    ),
+    "causal, cached": lambda: (
+        layers.CausalSelfAttention(8, 2),
+        torch.rand(2, 3, 8),
+        layers.Cache(rotate),
+    ),
+    "synthesizer": lambda: (layers.SynthesizerAttention(8, 2, 4), torch.rand(2, 3, 8)),
+}
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_no_layer_waits_for_the_device_or_leaves_it(name):
+    def forward(layer, *args):
+        return layer(*args)
+
+    assert waits_of(forward, *BUILDERS[name]()) == []
+    assert devices_of(BUILDERS[name], forward) == {"meta"}
+
+
+@pytest.mark.parametrize("name", layers.SLOTS)
+def test_a_sentence_without_words_leaves_the_gradients_finite(name):
+    torch.manual_seed(0)
+    slot, (queries, memory, mask) = layers.SLOTS[name](8), slot_inputs()
+    mask[1] = False
+    parameters = [queries.requires_grad_(), *slot.parameters()]
+    context, weights = slot(queries, memory, mask)
+    assert (weights[1] == 0).all()
+    (context.sin().sum() + 0 * queries.sum()).backward()
+    assert all(x.grad is None or x.grad.isfinite().all() for x in parameters)

@@ -14,8 +14,9 @@ from attn_utils.course import register
 PACKAGE = ROOT / "attn_utils"
 # Which rooms a room may import: doors are one-way.
 DOORS = {
-    "kernels": {"masks"},
-    "masks": set(),
+    "arrays": set(),
+    "masks": {"arrays"},
+    "kernels": {"arrays", "masks"},
     "plots": set(),
     "layers": {"kernels", "masks"},
     "course": {"kernels", "masks"},
