@@ -68,6 +68,14 @@ class Answer:
         return self.via(lambda thing: thing)
 
 
+def in_any_order(rng, answer, settings):
+    """What `answer(*setting)` gives for each of the settings, in their order, asked in a random one."""
+    found = [None] * len(settings)
+    for k in rng.permutation(len(settings)):
+        found[k] = answer(*settings[k])
+    return found
+
+
 def _call(thing, *args, **kwargs):
     return thing(*args, **kwargs)
 

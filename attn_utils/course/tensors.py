@@ -1,131 +1,11 @@
-"""Run a student's torch functions and layers on arrays, and compare what comes back; knows no question.
-
-`run_function` and `run_layer` are drivers: they run where the student's code runs, take arrays, make
-tensors of them and bring arrays back. Everything else here runs in the judge. torch is imported only
-when a driver runs, so that the notebooks without torch never load it.
-"""
+"""Compare what a student's torch functions and layers gave with what they should give; knows no question."""
 
 import numpy as np
 
+from .drivers import as_array, as_leaf, gradients_of
 from .verdict import NotYet
 
 TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
-
-
-def probe(shape):
-    """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
-    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
-
-
-def run_function(function, arrays, *others):
-    """Driver: function(*tensors, *others); its outputs, and the gradients of the first of them."""
-    import torch
-
-    if function is None:
-        raise NotImplementedError
-    tensors = [_tensor(value) for value in arrays]
-    result = function(*tensors, *others)
-    several = isinstance(result, tuple | list)
-    outputs = list(result) if several else [result]
-    if not all(isinstance(output, torch.Tensor) for output in outputs):
-        kinds = " and ".join(dict.fromkeys(type(output).__name__ for output in outputs))
-        return {"outputs": None, "kinds": kinds}
-    leaves = [tensor for tensor in tensors if tensor.requires_grad]
-    gradients = gradients_of(outputs[0], leaves)
-    return {"outputs": [_data(output) for output in outputs], "gradients": gradients}
-
-
-def run_layer(layer_class, sizes, parameters, x, *, train=False, repeats=1, **options):
-    """Driver: build the layer, give it these parameters, run it; outputs and gradients by name."""
-    import torch
-
-    if layer_class is None:
-        raise NotImplementedError
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(len(parameters))
-        layer = _make(layer_class, sizes, options)
-        found = layer if isinstance(layer, str) else _load(layer.train(train), parameters)
-        if isinstance(found, str):
-            return {"problem": found}
-        x = _tensor(x)
-        outputs = [layer(x) for _ in range(repeats)]
-    if not isinstance(outputs[0], torch.Tensor):
-        return {"problem": f"forward returned a {type(outputs[0]).__name__}, not one tensor"}
-    gradients = gradients_of(outputs[0], [x, *found.values()])
-    names = ["x", *found]
-    return {
-        "outputs": [_data(output) for output in outputs],
-        "gradients": gradients and dict(zip(names, gradients, strict=True)),
-    }
-
-
-def _make(layer_class, sizes, options):
-    """The layer in float64, or a sentence on why there is none."""
-    import torch
-
-    if isinstance(layer_class, torch.nn.Module):
-        return "hand over the class itself, not a layer made of it"
-    layer = layer_class(*sizes, **options)
-    if not isinstance(layer, torch.nn.Module):
-        return f"an nn.Module is expected, but this is a {type(layer).__name__}"
-    return layer.double()
-
-
-def _tensor(value):
-    """A tensor of its own; one of floats collects gradients."""
-    import torch
-
-    tensor = torch.as_tensor(value).clone()
-    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
-
-
-def _data(tensor):
-    """As an array; NumPy has no bfloat16."""
-    tensor = tensor.detach().cpu()
-    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-
-
-def gradients_of(output, leaves):
-    """Gradients of the probed output, zeros where a leaf plays no part; None where none flow."""
-    import torch
-
-    if not output.requires_grad or not output.is_floating_point():
-        return None
-    loss = (output * torch.as_tensor(probe(output.shape), dtype=output.dtype)).sum()
-    found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
-    return [_data(gradient) for gradient in found]
-
-
-def _load(layer, parameters):
-    """Copy the arrays into the layer's parameters; those by name, or a sentence on what is amiss."""
-    import torch
-
-    inner = [m for m in layer.modules() if isinstance(m, torch.nn.MultiheadAttention)]
-    own, found = dict(layer.named_parameters()), {}
-    if len(inner) == 1 and "query.weight" not in own:
-        return _load_fused(inner[0], parameters)
-    for name, values in parameters.items():
-        if own.get(name) is None:
-            return f"the layer has no parameter `{name}`"
-        if own[name].shape != values.shape:
-            return f"`{name}` has shape {tuple(own[name].shape)}, not {tuple(values.shape)}"
-        own[name].data.copy_(torch.as_tensor(values))
-        found[name] = own[name]
-    return found
-
-
-def _load_fused(inner, parameters):
-    """The same for torch's own module, which stacks three projections in one parameter."""
-    import torch
-
-    stacked = [torch.as_tensor(values) for values in parameters.values()]
-    for kind, stack in (("weight", inner.in_proj_weight), ("bias", inner.in_proj_bias)):
-        if stack is None or len(stack) != 3 * len(parameters["out.bias"]):
-            return f"the nn.MultiheadAttention inside has no {kind} for three projections of this width"
-        parts = [v for name, v in zip(parameters, stacked, strict=True) if name.endswith(kind)]
-        stack.data.copy_(torch.cat(parts[:3]))
-        getattr(inner.out_proj, kind).data.copy_(parts[3])
-    return {"out.weight": inner.out_proj.weight, "out.bias": inner.out_proj.bias}
 
 
 def only_tensors(result, name, count):
@@ -141,7 +21,7 @@ def only_tensors(result, name, count):
 
 def leaves_of(arrays):
     """{name: array} -> {name: tensor that collects gradients}."""
-    return {name: _tensor(value) for name, value in arrays.items()}
+    return {name: as_leaf(value) for name, value in arrays.items()}
 
 
 def match(found, right, setting, known=dict):
@@ -167,7 +47,7 @@ def match(found, right, setting, known=dict):
 
 
 def _array(value):
-    return value if isinstance(value, np.ndarray) else _data(value)
+    return value if isinstance(value, np.ndarray) else as_array(value)
 
 
 def _same(one, other):
@@ -198,8 +78,27 @@ def match_gradients(found, right, leaves, setting):
         )
 
 
-def sound(result):
+def sound(result, parameters):
     """The result of `run_layer`, unless the layer could not be run as the question says."""
-    if "problem" in result:
-        raise NotYet(f"{result['problem']}.")
+    if result.get("kind") == "layer":
+        raise NotYet("hand over the class itself, not a layer made of it.")
+    if "kind" in result:
+        raise NotYet(f"an nn.Module is expected, but this is a {result['kind']}.")
+    if "returned" in result:
+        raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
+    if "own" in result:
+        raise NotYet(_why_not_loaded(result["own"], parameters))
     return result
+
+
+def _why_not_loaded(own, parameters):
+    shapes = {name: tuple(values.shape) for name, values in parameters.items()}
+    rule = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
+    for name, shape in shapes.items():
+        if name not in own:
+            what = f"there is no parameter `{name}`"
+            break
+        if tuple(own[name]) != shape:
+            what = f"`{name}` has shape {tuple(own[name])}, not {shape}"
+            break
+    return f"{what}; at this size the parameters are named and shaped {rule}."

@@ -612,7 +612,7 @@ WRONG = {
             (BatchForTime,),
             "batch and time have changed places",
         ),
-        "torch's module without biases": ((WithoutBias,), "no bias for three projections"),
+        "torch's module without biases": ((WithoutBias,), "there is no parameter `query.bias`"),
         "values without a projection": (
             (but(project=lambda self, x: (self.query(x), self.key(x), x)),),
             "`value` is missing",

@@ -5,6 +5,7 @@ from itertools import chain
 
 import numpy as np
 
+from ..drivers import call_with_seeds
 from ..reading import number, vector
 from ..register import Part, Question
 from ..verdict import NotYet
@@ -219,10 +220,9 @@ def _resampled(one, other, rng, *, paired=True, num_samples=4000):
     return _bleu(picks @ other) - _bleu((picks if paired else others) @ one)
 
 
-def _with_seed(paired_bootstrap, one, other, seed, num_samples):
-    if paired_bootstrap is None:
-        raise NotImplementedError
-    return paired_bootstrap(one, other, np.random.default_rng(seed), num_samples)
+def _with_seed(paired_bootstrap, one, other, seed):
+    (result,) = paired_bootstrap.via(call_with_seeds, [(one, other)], [seed], 1000)
+    return vector(result, 4, "(gain, low, high, p)")
 
 
 def bootstraps_in_pairs(rng, paired_bootstrap):
@@ -230,12 +230,7 @@ def bootstraps_in_pairs(rng, paired_bootstrap):
     for gap, low, high in ((0.02, 0.5, 1.5), (0.16, 4, 99)):  # unclear, then clear
         one, other = _pair(rng, gap, low, high)
         seeds = [int(seed) for seed in rng.integers(2**31, size=2)]
-        rows = [
-            vector(
-                paired_bootstrap.via(_with_seed, one, other, seed, 1000), 4, "(gain, low, high, p)"
-            )
-            for seed in (*seeds, seeds[0])
-        ]
+        rows = [_with_seed(paired_bootstrap, one, other, seed) for seed in (*seeds, seeds[0])]
         if not np.array_equal(rows[0], rows[2]):
             raise NotYet("the same generator in the same state gave two results: use `rng` alone.")
         gains = _resampled(one, other, rng)
@@ -254,8 +249,7 @@ def _judge_last(paired_bootstrap, one):
     """Two systems that differ in the last sentence alone: a test set without it is a tie."""
     other = one.copy()
     one[-1, :4], other[-1, :4] = 0, other[-1, 4:8]
-    result = paired_bootstrap.via(_with_seed, one, other, 0, 1000)
-    p, right = vector(result, 4, "(gain, low, high, p)")[3], (1 - 1 / len(one)) ** len(one)
+    p, right = _with_seed(paired_bootstrap, one, other, 0)[3], (1 - 1 / len(one)) ** len(one)
     measured = f"p = {p:.2f} where `other` wins by the last sentence alone, which {right:.0%} of samples lack"
     if p > 0.9:
         raise NotYet(f"{measured}: the last sentence is never drawn.")

@@ -4,12 +4,14 @@ from math import comb
 
 import numpy as np
 
+from ..drivers import call_each, call_with_seeds
 from ..reading import matrix
 from ..register import Part, Question
 from ..verdict import NotYet
 
 MASK, PAD = "▒", "·"  # as in attn_utils.knowledge
 _LETTERS = [chr(code) for code in (*range(0x21, 0x7F), *range(0xC0, 0x100))]  # all different
+OTHER = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}  # wrong, but a city of the list
 
 
 def corrupts_spans(rng, corrupt_span):
@@ -29,7 +31,8 @@ def corrupts_spans(rng, corrupt_span):
 
 def _judge_chance(rng, corrupt_span):
     document, seeds = _document(rng, 60), list(range(40))
-    strings, again = (corrupt_span.via(_with_seeds, [document] * 40, seeds, 64) for _ in range(2))
+    rows = [(document,)] * 40
+    strings, again = (corrupt_span.via(call_with_seeds, rows, seeds, 64) for _ in range(2))
     _parts(strings[0], document, 64)
     if strings != again:
         raise NotYet(
@@ -44,17 +47,12 @@ def _draw(rng, corrupt_span, size, block, count):
     """`count` times (prefix, span, suffix) of documents of `size` different characters."""
     documents = [_document(rng, size) for _ in range(count)]
     seeds = [int(seed) for seed in rng.integers(2**31, size=count)]
-    strings = corrupt_span.via(_with_seeds, documents, seeds, block)
+    strings = corrupt_span.via(call_with_seeds, [(text,) for text in documents], seeds, block)
     return [_parts(*pair, block) for pair in zip(strings, documents, strict=True)]
 
 
 def _document(rng, size):
     return "".join(rng.permutation(_LETTERS)[:size])
-
-
-def _with_seeds(corrupt_span, documents, seeds, block):
-    pairs = zip(documents, seeds, strict=True)
-    return [corrupt_span(text, np.random.default_rng(seed), block) for text, seed in pairs]
 
 
 def _parts(found, document, block):
@@ -222,19 +220,12 @@ def _judge_targets(x, y, whole, asked, size):
 def _all_counts(rng, score, n):
     """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3)."""
     truths = [str(city) for city in rng.choice(["Wynd", "Orvane", "Tessel"], n)]
-    orders = [rng.permutation(n).tolist() for _ in range(n + 1)]
-    return matrix(score.via(_scored, truths, orders), (n + 1, 3), "score(...)")
-
-
-def _scored(score, truths, orders):
-    """The wrong answers are other cities of the same list, so that only their places are wrong."""
-    other = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}
     rows = []
-    for count, order in enumerate(orders):
-        right = set(order[:count])
-        answers = [city if k in right else other[city] for k, city in enumerate(truths)]
-        rows.append([float(value) for value in score(answers, truths)])
-    return rows
+    for count in range(n + 1):
+        right = set(rng.permutation(n)[:count].tolist())
+        answers = [city if k in right else OTHER[city] for k, city in enumerate(truths)]
+        rows.append((answers, truths))
+    return matrix(score.via(call_each, rows), (n + 1, 3), "score(...)")
 
 
 def _judge_share(rows, n):

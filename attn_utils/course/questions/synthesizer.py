@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...kernels import softmax
-from ..causal_layers import cut, finish, judge_layer, linear
+from ..layer_mistakes import cut, finish, judge_layer, linear
 from ..reading import matrix
 from ..register import Part, Question
 from ..verdict import NotYet

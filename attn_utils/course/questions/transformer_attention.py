@@ -7,7 +7,8 @@ import numpy as np
 
 from ...kernels import attend as reference_attend
 from ...kernels import softmax
-from ..causal_layers import (
+from ..drivers import run_function
+from ..layer_mistakes import (
     WRONG_CUTS,
     WRONG_GLUES,
     cut,
@@ -25,7 +26,6 @@ from ..tensors import (
     match,
     match_gradients,
     only_tensors,
-    run_function,
 )
 from ..verdict import NotAttempted, NotYet
 

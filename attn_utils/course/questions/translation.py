@@ -2,26 +2,17 @@
 
 import numpy as np
 
+from ...kernels import softmax
+from ..drivers import call_with_links, gradients_of, run_search, run_slot
 from ..reading import array, matrix, number
 from ..register import Part, Question
-from ..tensors import probe, run_function
+from ..tensors import leaves_of
 from ..verdict import NotYet
 
 PAD, BOS, EOS = 0, 1, 2  # as in attn_utils.translation.vocabulary
 SIZES = ((3, 4, 6, 8), (4, 1, 5, 4), (2, 3, 2, 12))  # B, T, S, D
 POLARITY = "the mask is the wrong way round: True means may look"
 CLOSE = 1e-4  # the slots run in float32, as they do in the model
-
-
-def run_slot(slot_class, width, queries, memory, mask):
-    """Driver: build the slot and run it on tensors of these arrays."""
-    import torch
-
-    if slot_class is None:
-        raise NotImplementedError
-    slot = slot_class(width).eval()
-    inputs = [torch.as_tensor(value, dtype=torch.float32) for value in (queries, memory)]
-    return run_function(slot, [*inputs, torch.as_tensor(mask)])
 
 
 def slots_fit(rng, no_attention, mean_attention, dot_attention):
@@ -39,7 +30,7 @@ def slots_fit(rng, no_attention, mean_attention, dot_attention):
             _judge(found, cases(*inputs), f"{name}, (B, T, S, D) = {sizes}")
             _judge_invariance(run, found, *inputs, name)
             if name != "NoAttention":
-                _judge_gradients(rng, answer, *inputs, name)
+                _judge_gradients(answer, *inputs, name)
     return f"all three hold on {len(SIZES)} shapes; neither padding nor company changes a sentence."
 
 
@@ -100,24 +91,30 @@ def _judge_invariance(run, found, queries, memory, mask, name):
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
 
-def _judge_gradients(rng, answer, queries, memory, mask, name):
-    """What flows back to each input must be the slope of the slot's own context along a random line."""
-
-    def run(inputs):
-        return answer.via(run_slot, queries.shape[-1], *inputs, mask)
-
-    gradients = run([queries, memory])["gradients"] or [np.zeros(()), np.zeros(())]
-    for k, what in enumerate(("queries", "memory")):
-        line = [rng.normal(size=x.shape) * (i == k) for i, x in enumerate((queries, memory))]
-        ends = [
-            run([x + h * move for x, move in zip((queries, memory), line, strict=True)])
-            for h in (0.01, -0.01)
-        ]
-        contexts = [end["outputs"][0] for end in ends]
-        slope = ((contexts[0] - contexts[1]) * probe(queries.shape)).sum() / 0.02
-        if abs((gradients[k] * line[k]).sum() - slope) > 0.05 * (0.1 + abs(slope)):
-            how = "only part of the" if np.abs(gradients[k]).max() > 1e-8 else "no"
+def _judge_gradients(answer, queries, memory, mask, name):
+    """What flows back to queries and memory must be what flows back through the definition."""
+    arrays = {"queries": queries, "memory": memory}
+    found = answer.via(run_slot, queries.shape[-1], queries, memory, mask)["gradients"]
+    if found is None:
+        raise NotYet(f"{name} is right, but no gradient flows back to the {_first_used(name)}.")
+    leaves = leaves_of(arrays)
+    look = leaves["memory"].new_tensor(mask[:, None]).bool()
+    scores = leaves["queries"] @ leaves["memory"].mT / queries.shape[-1] ** 0.5
+    scores = scores if name == "DotAttention" else 0 * scores
+    right = gradients_of(
+        softmax(scores.where(look, -np.inf)) @ leaves["memory"], list(leaves.values())
+    )
+    for (what, values), have, want in zip(arrays.items(), found, right, strict=True):
+        if have.shape != values.shape:
+            raise NotYet(f"the gradient of the {what} has shape {have.shape}, not {values.shape}.")
+        if not np.abs(have - want).max() <= 1e-3 * (1 + np.abs(want).max()):
+            how = "only part of the" if np.abs(have).max() > 1e-8 else "no"
+            how = "nan instead of a" if np.isnan(have).any() else how
             raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
+
+
+def _first_used(name):
+    return "queries" if name == "DotAttention" else "memory"
 
 
 def _softmax(scores, axis=-1):
@@ -202,7 +199,7 @@ def counts_alignment_errors(rng, alignment_error_rate):
 
     def judge(*corpora):
         """A mistake is named if it explains every number."""
-        rates = [alignment_error_rate.via(_with_sets, *corpus) for corpus in corpora]
+        rates = [alignment_error_rate.via(call_with_links, *corpus) for corpus in corpora]
         rates = [number(rate, "alignment_error_rate(...)") for rate in rates]
         known = [_known_rates(*corpus) for corpus in corpora]
         _judge_rates(rates, {name: [k[name] for k in known] for name in known[0]})
@@ -214,12 +211,6 @@ def counts_alignment_errors(rng, alignment_error_rate):
     return (
         "the error rate is that of the links, over all sentences at once, and silence makes none."
     )
-
-
-def _with_sets(function, weights, gold):
-    if function is None:
-        raise NotImplementedError
-    return function(list(weights), [frozenset(map(tuple, links)) for links in gold])
 
 
 def _aligned(rng, T, S):
@@ -302,43 +293,44 @@ def _judge_rates(rates, known):
     raise NotYet(f"this is not (1), over all sentences ({said}).")
 
 
-def run_search(greedy_search, chances, max_length):
-    """Driver: search with a step function made of a table (B, steps, V, V) of logits by the last token.
-
-    The state counts the calls; what was fed in and how often is returned with the tokens.
-    """
-    import torch
-
-    if greedy_search is None:
-        raise NotImplementedError
-    table, seen = torch.as_tensor(chances, dtype=torch.float32), []
-
-    def step(last, state):
-        t = 0 if state is None else state
-        if t >= table.shape[1]:
-            raise ValueError(f"step was called {t + 1} times for max_length {max_length}")
-        last = torch.as_tensor(last).reshape(len(table))
-        seen.append((t, last.tolist()))
-        return table[torch.arange(len(table)), t, last], t + 1
-
-    return {"tokens": greedy_search(step, len(table), max_length), "seen": seen}
-
-
 def searches_greedily(rng, greedy_search):
     """9.4: the likeliest token at every step, each row until its own end mark, also in a batch of one."""
     for B, V, longest, max_length in ((4, 9, 8, 20), (3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)):
         table, right = _table(rng, B, V, longest, max_length)
-        result = greedy_search.via(run_search, table, max_length)
-        tokens = array(result["tokens"], "the result").astype(int)
-        _judge_feeding(result["seen"])
+        fed, tokens = _searched(greedy_search, table, max_length)
+        tokens = array(tokens, "the result").astype(int)
+        _judge_feeding(fed)
         _judge_size(tokens, right, max_length)
         _judge_tokens(tokens, right)
-        if len(result["seen"]) > right.shape[1]:
+        if len(fed) > right.shape[1]:
             raise NotYet(
-                f"`step` was called {len(result['seen'])} times, where all sentences had ended "
+                f"`step` was called {len(fed)} times, where all sentences had ended "
                 f"after {right.shape[1]}."
             )
     return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
+
+
+def _searched(greedy_search, table, max_length):
+    """What was fed in at each step, and the tokens that came back.
+
+    The logits of a step are handed out only when it is asked for, so that the steps are counted here.
+    """
+    B, longest, V, _ = table.shape
+    logits = []
+    asked = []
+    while True:
+        result = greedy_search.via(run_search, B, max_length, logits)
+        if result["tokens"] is not None or len(result["fed"]) <= len(logits):
+            return asked, result["tokens"]
+        t, last = result["fed"][-1]
+        if not 0 <= t < longest or len(asked) > 3 * longest:
+            raise NotYet(
+                f"step was called {len(asked) + 1} times, where max_length is {max_length}."
+            )
+        if not 0 <= min(last) <= max(last) < V:
+            raise NotYet(f"{last} was fed in, where a token is a number from 0 to {V - 1}.")
+        asked.append((t, last))
+        logits.append(table[np.arange(B), t, last].astype(np.float32))
 
 
 def _table(rng, B, V, longest, max_length):

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..kernels import softmax
 from ..masks import causal_mask
-from .tensors import TOLERANCE, leaves_of, match, match_gradients, run_layer, sound
+from .drivers import run_layer
+from .tensors import TOLERANCE, leaves_of, match, match_gradients, sound
 from .verdict import NotYet
 
 AXES = ("B", "T", "D", "H", "max_length")
@@ -27,7 +28,7 @@ def judge_layer(rng, layer_class, cases, *, shapes, compute, known):
         D, H = sizes[:2]
         x, parameters = rng.normal(size=(B, T, D)), _draw(rng, shapes(*sizes))
         setting = f"({', '.join(AXES[: len(case)])}) = {case}"
-        result = sound(layer_class.via(run_layer, sizes, parameters, x))
+        result = sound(layer_class.via(run_layer, sizes, parameters, x), parameters)
         leaves = leaves_of({"x": x, **parameters})
         right = compute(leaves, H)
         mistakes = partial(_mistakes, leaves, H, compute, known)
@@ -147,7 +148,9 @@ def _judge_dropouts(rng, layer_class, sizes, shapes):
 
     def outputs(**options):
         return np.array(
-            sound(layer_class.via(run_layer, sizes, parameters, x, **options))["outputs"]
+            sound(layer_class.via(run_layer, sizes, parameters, x, **options), parameters)[
+                "outputs"
+            ]
         )
 
     (calm,) = outputs()

@@ -1,0 +1,108 @@
+"""What runs beside a student's object: nothing that could tell an answer, and raw numbers come back."""
+
+import ast
+
+import numpy as np
+import pytest
+import torch
+from course import JUDGED, ROOT, answers_in
+
+from attn_utils.course import drivers
+from attn_utils.course.answers import Answer, listening
+
+BESIDE = {"attn_utils.course.drivers", "attn_utils.course.answers", "attn_utils.course.chains"}
+
+
+class Watched(Answer):
+    """Keeps the module of every function that is run on the student's object."""
+
+    def __init__(self, thing, caught, sent):
+        super().__init__(thing, caught)
+        self.sent = sent
+
+    def via(self, driver, *args, **kwargs):
+        self.sent.add(driver.__module__)
+        return super().via(driver, *args, **kwargs)
+
+
+@pytest.mark.parametrize(("question", "part"), JUDGED, ids=[f"{q.id} {p.kind}" for q, p in JUDGED])
+def test_no_function_of_a_judge_is_run_beside_the_student(question, part):
+    space = answers_in("solutions", question.notebook)
+    sent = set()
+    with listening() as caught:
+        answers = [Watched(space[name], caught, sent) for name in part.answers]
+        part.judge(np.random.default_rng(0), *answers)
+    assert sent and sent <= BESIDE
+
+
+def test_drivers_import_numpy_torch_and_kernels_alone():
+    tree = ast.parse((ROOT / drivers.__name__.replace(".", "/")).with_suffix(".py").read_text())
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            names.add("." * node.level + (node.module or ""))
+    assert names <= {
+        "numpy",
+        "torch",
+        "attn_utils.kernels",
+        "attn_utils.masks",
+        "attn_utils.layers",
+    }
+
+
+class Fused(torch.nn.Module):
+    def __init__(self, D, num_heads):
+        super().__init__()
+        self.inner = torch.nn.MultiheadAttention(D, num_heads, batch_first=True)
+
+    def forward(self, x):
+        return self.inner(x, x, x)[0]
+
+
+def test_the_stack_of_torchs_own_module_is_loaded_and_its_gradient_cut_in_three():
+    rng = np.random.default_rng(0)
+    shapes = {"weight": (4, 4), "bias": (4,)}
+    parameters = {
+        f"{name}.{kind}": rng.normal(size=shape)
+        for name in ("query", "key", "value", "out")
+        for kind, shape in shapes.items()
+    }
+    x = rng.normal(size=(2, 3, 4))
+    result = drivers.run_layer(Fused, (4, 2), parameters, x)
+    assert set(result["gradients"]) == {"x", *parameters}
+    moved = parameters | {"key.weight": parameters["key.weight"] + 1e-6 * x[0, 0]}
+    outputs = [drivers.run_layer(Fused, (4, 2), p, x)["outputs"][0] for p in (moved, parameters)]
+    slope = ((outputs[0] - outputs[1]) * drivers.probe(x.shape)).sum() / 1e-6
+    assert slope == pytest.approx((result["gradients"]["key.weight"] * x[0, 0]).sum(), rel=1e-3)
+
+
+def test_a_search_gets_no_logits_that_the_judge_has_not_handed_out():
+    seen = []
+
+    def greedy(step, num_sentences, max_length):
+        state, last = None, torch.ones(num_sentences, dtype=torch.long)
+        for _ in range(max_length):
+            try:
+                logits, state = step(last, state)
+            except Exception:
+                return last
+            seen.append(logits.tolist())
+        return last
+
+    result = drivers.run_search(greedy, 1, 9, [np.zeros((1, 3)), np.ones((1, 3))])
+    assert seen == [[[0, 0, 0]], [[1, 1, 1]]]
+    assert result["tokens"] is None and len(result["fed"]) == 3
+
+
+def test_a_slot_that_makes_tensors_on_the_wrong_device_is_seen_without_one():
+    class Zeros(torch.nn.Module):
+        def __init__(self, width):
+            super().__init__()
+
+        def forward(self, queries, memory, mask):
+            return torch.zeros(queries.shape), queries @ memory.mT
+
+    result = drivers.run_slot_elsewhere(Zeros, 4, ((2, 3, 4), (2, 5, 4), (2, 5)))
+    assert result == {"wanted": "meta", "devices": ["cpu", "meta"]}
