@@ -17,7 +17,8 @@ import math
 import numpy as np
 import sympy as sp
 
-from attn_utils import attend, plots, softmax
+from attn_course import plots
+from attn_utils import attend, softmax
 from attn_utils.course import check, derive, hint
 
 rng = np.random.default_rng(2)

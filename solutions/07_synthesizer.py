@@ -18,7 +18,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from attn_utils import layers, plots
+from attn_course import plots
+from attn_utils import layers
 from attn_utils.course import check, hint
 
 torch.set_num_threads(1)  # the tensors here are small

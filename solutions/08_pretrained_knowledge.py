@@ -17,7 +17,8 @@ from collections import Counter
 import numpy as np
 import torch
 
-from attn_utils import knowledge, plots
+from attn_course import plots
+from attn_utils import knowledge
 from attn_utils.course import check, hint
 from attn_utils.knowledge import CITIES, GROUPS, MASK, PAD, findings
 

@@ -18,7 +18,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from attn_utils import layers, plots
+from attn_course import plots
+from attn_utils import layers
 from attn_utils.course import check, hint
 from attn_utils.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from sacrebleu import BLEU
 
-from attn_utils import plots
+from attn_course import plots
 from attn_utils.course import check, hint
 from attn_utils.translation import Trainer, bleu_of_counts, corpora, recording, scoring, setting
 

@@ -8,6 +8,7 @@ says what it is in its marker: `answer="1.4"` (solution regions are cut for stud
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -207,7 +208,7 @@ def execute(notebook, folder):
     options["extra_arguments"] = ["--IPKernelApp.log_level=ERROR"]  # or it warns of its own socket
     client = NotebookClient(notebook, timeout=600, **options)
     try:
-        client.execute()
+        client.execute(env=os.environ | {"ATTN_FIGURES": "still"})
     except CellExecutionError as error:
         raise BuildError(f"a cell fails:\n{error}") from None
     return [_clean(cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
@@ -221,7 +222,8 @@ def _clean(outputs):
         if drawn and set(data) <= {"text/plain"}:
             data.clear()  # a progress bar: without its kernel only the first line of it is left
         if output.get("output_type") in ("display_data", "execute_result"):
-            output["metadata"] = {}
+            kept = output["metadata"].get("image/png", {})
+            output["metadata"] = {"image/png": kept} if "alt" in kept else {}
     return [output for output in outputs if output.get("data", True)]
 
 

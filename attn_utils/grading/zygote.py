@@ -62,7 +62,7 @@ def serve_one(control, base, sandboxed):
 def warm_up(preload):
     """Import `preload` on one thread, since a pool of threads does not survive a fork."""
     with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
-        for name in ("attn_utils.plots", *preload):
+        for name in ("attn_course.figures", *preload):
             importlib.import_module(name)
     tempfile.tempdir = None
     if "torch" in preload:
@@ -76,7 +76,9 @@ def warm_up(preload):
 
 def hush():
     """Have the course's machinery show and check nothing in a child: the judge does, outside."""
-    course.check = course.hint = sys.modules["attn_utils.plots"].explore = child.Quiet()
+    course.check = course.hint = child.Quiet()
+    figures = sys.modules["attn_course.figures"]
+    figures.explore = figures.query_plane = child.Quiet()
     derivation.look_at = lambda chain: None
 
 

@@ -1,0 +1,37 @@
+"""The figures of the course, `plots` in its notebooks. Knows nothing of any question."""
+
+from attn_course.figures.canvas import panels, same_scale
+from attn_course.figures.charts import (
+    arrows,
+    attention_map,
+    bars,
+    curves,
+    histogram,
+    intervals,
+    matrix,
+    scatter,
+)
+from attn_course.figures.plane import query_plane
+from attn_course.figures.showing import register
+from attn_course.figures.sliders import explore, packed
+from attn_course.figures.style import COLOURS, apply_style
+
+__all__ = [
+    "COLOURS",
+    "arrows",
+    "attention_map",
+    "bars",
+    "curves",
+    "explore",
+    "histogram",
+    "intervals",
+    "matrix",
+    "packed",
+    "panels",
+    "query_plane",
+    "same_scale",
+    "scatter",
+]
+
+apply_style()
+register()

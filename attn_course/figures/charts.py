@@ -1,0 +1,293 @@
+"""The charts of the course in one style. Knows how to draw, not what is being claimed.
+
+Each function takes `ax=None`, sets its own labels and returns the Axes. An object keeps its colour: key i
+has colour i as an arrow and as a bar.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from attn_course.figures.canvas import new_axes
+from attn_course.figures.style import COLOURS, INK
+
+_LEGEND_DOT = 40  # square points: large enough to see its colour
+_STRONG = 3.5  # points: the line that is the reader's own
+
+
+def bars(
+    heights: ArrayLike | Mapping[str, ArrayLike],
+    labels: Sequence | None = None,
+    *,
+    ylabel: str = "weight",
+    xlabel: str = "key",
+    title: str = "",
+    top: float | None = 1.0,
+    colours: Sequence[int] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A bar per item, its number written on it. heights: (n,) or {name: (n,)} for groups.
+
+    colours: the number of each item's colour. Bars over keys take the keys' own, as in `arrows`;
+    groups have one colour each.
+    """
+    ax = new_axes(ax)
+    groups = heights if isinstance(heights, Mapping) else {None: heights}
+    size = len(next(iter(groups.values())))
+    width = 0.8 / len(groups)
+    if colours is None and None in groups and xlabel == "key" and size < INK:
+        colours = range(size)
+    for k, (name, values) in enumerate(groups.items()):
+        places = np.arange(size) + (k - (len(groups) - 1) / 2) * width
+        options = {} if colours is None else {"color": [COLOURS[c] for c in colours]}
+        drawn = ax.bar(places, values, width, label=name, **options)
+        ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
+    ax.set_xticks(range(size), labels if labels is not None else range(size))
+    if top:
+        lowest = min(0, *(np.min(values) for values in groups.values()))
+        ax.set_ylim(lowest, 1.12 * top)
+    ax.grid(axis="x", visible=False)
+    if None not in groups:
+        _show_legend(ax)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def curves(
+    x: ArrayLike,
+    series: Mapping[str, ArrayLike],
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    band: tuple[ArrayLike, ArrayLike] | None = None,
+    log: str = "",
+    marks: Mapping[str, float] | None = None,
+    strong: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
+
+    marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed. strong:
+    the label of the reader's own curve, drawn thick in ink; the others keep their colours beside it.
+    """
+    ax = new_axes(ax)
+    for label, y in series.items():
+        style = "--" if label.startswith("-") else "-"
+        own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
+        ax.plot(x, y, style, label=label.lstrip("-"), **own)
+    if band is not None:
+        ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
+    for label, place in (marks or {}).items():
+        ax.axvline(place, color=COLOURS[INK], linestyle=":", linewidth=1.5, label=label)
+    if "x" in log:
+        ax.set_xscale("log")
+    if "y" in log:
+        ax.set_yscale("log")
+    _show_legend(ax)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def scatter(
+    points: ArrayLike,
+    *,
+    xlabel: str,
+    ylabel: str,
+    title: str = "",
+    colour: int = 0,
+    label: str | None = None,
+    size: float = 8,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A cloud of points. points: (n, 2); names: a word beside each point."""
+    ax = new_axes(ax)
+    xs, ys = np.asarray(points, float).T
+    alpha = 0.4 if len(xs) > 20 else 1  # a cloud shows its density, a landmark stands out
+    ax.scatter(xs, ys, s=size, alpha=alpha, color=COLOURS[colour], label=label, linewidths=0)
+    for place, name in zip(zip(xs, ys, strict=True), names or [], strict=False):
+        ax.annotate(name, place, xytext=(5, 5), textcoords="offset points", color=COLOURS[colour])
+    if label:
+        _show_legend(ax)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def histogram(
+    samples: Mapping[str, ArrayLike],
+    *,
+    xlabel: str,
+    ylabel: str = "density",
+    title: str = "",
+    bins: int = 50,
+    limits: tuple[float, float] | None = None,
+    curve: tuple[ArrayLike, ArrayLike] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Densities. samples: {label: (n,)}; curve: (x, density) of the exact law drawn on top."""
+    ax = new_axes(ax)
+    for label, values in samples.items():
+        ax.hist(values, bins, range=limits, density=True, alpha=0.45, label=label)
+    if curve is not None:
+        ax.plot(*curve, color=COLOURS[INK], label="exact density")
+    _show_legend(ax)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def intervals(
+    rows: Mapping[str, tuple[float, float, float]],
+    *,
+    xlabel: str,
+    title: str = "",
+    marks: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A dot with its interval per row, from the top down. rows: {label: (value, low, high)}.
+
+    marks: {label: x position} for vertical lines.
+    """
+    ax = new_axes(ax)
+    for place, (value, low, high) in enumerate(rows.values()):
+        ax.plot([low, high], [place, place], color=COLOURS[0])
+        ax.plot(value, place, "o", color=COLOURS[0])
+    for k, (label, place) in enumerate((marks or {}).items()):
+        style = (":", "--")[k % 2]
+        ax.axvline(place, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.invert_yaxis()
+    if marks:
+        _show_legend(ax)
+    return _name(ax, xlabel, "", title)
+
+
+def attention_map(
+    weights: ArrayLike,
+    queries: Sequence | None = None,
+    keys: Sequence | None = None,
+    *,
+    mask: ArrayLike | None = None,
+    xlabel: str = "key",
+    ylabel: str = "query",
+    title: str = "",
+    numbers: bool | None = None,
+    colour_bar: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Queries down, keys across, colour fixed to 0..1, masked cells hatched.
+
+    weights: (T, S). queries, keys: labels. mask: boolean (T, S), True = may look. xlabel, ylabel: what
+    the two sides hold, such as German and English. numbers: write each weight into its cell (by default
+    where there are few).
+    """
+    ax = new_axes(ax)
+    weights = np.asarray(weights, float)
+    _draw_cells(ax, weights, 0, 1, "weight" if colour_bar else None)
+    if mask is not None:
+        for row, column in np.argwhere(~np.asarray(mask)):
+            corner = (column - 0.5, row - 0.5)
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, hatch="///", alpha=0.4))
+    if numbers or (numbers is None and weights.size <= 36):
+        _write_numbers(ax, weights, 0.6, "%.2f")
+    _label_cells(ax, weights.shape, queries, keys)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def matrix(
+    values: ArrayLike,
+    *,
+    rows: Sequence | None = None,
+    columns: Sequence | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+    title: str = "",
+    numbers: bool | None = None,
+    top: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """A matrix as a heat map: purple positive, orange negative, white at zero.
+
+    Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
+    size; give panels that are compared the same. Whole numbers are written without a point.
+    """
+    ax = new_axes(ax)
+    values = np.asarray(values, float)
+    size = top or max(np.abs(values).max(), 1e-12)
+    signed = values.min() < 0
+    low = -size if signed else 0
+    _draw_cells(ax, values, low, size, "", cmap="PuOr" if signed else "Purples")
+    if numbers or (numbers is None and values.size <= 36):
+        whole = np.array_equal(values, values.round())
+        _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f")
+    _label_cells(ax, values.shape, rows, columns)
+    return _name(ax, xlabel, ylabel, title)
+
+
+def arrows(
+    vectors: Mapping[str, ArrayLike],
+    *,
+    title: str = "",
+    limit: float | None = None,
+    colours: Mapping[str, int] | None = None,
+    xlabel: str = "first coordinate",
+    ylabel: str = "second coordinate",
+    ax: Axes | None = None,
+) -> Axes:
+    """Vectors in the plane from the origin. vectors: {label: (2,)}.
+
+    colours: {label: number}; without one, an arrow has the colour of its place in the dictionary, and
+    one whose label begins with "query" is ink, so that key i has colour i.
+    """
+    ax = new_axes(ax)
+    given = colours or {}
+    for k, (label, (x, y)) in enumerate(vectors.items()):
+        usual = INK if label.startswith("query") else k % INK
+        colour = COLOURS[given.get(label, usual)]
+        head = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
+        ax.annotate("", (x, y), (0, 0), arrowprops=head)
+        ax.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", color=colour)
+    if limit is None:
+        limit = 1.25 * max(np.abs(np.asarray(v, float)).max() for v in vectors.values())
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
+    return _name(ax, xlabel, ylabel, title)
+
+
+def _name(ax, xlabel, ylabel, title):
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    if title:
+        ax.set_title(title, loc="left")
+    return ax
+
+
+def _show_legend(ax):
+    """A legend whose marks can be seen, however small and pale they are in the picture."""
+    for handle in ax.legend().legend_handles:
+        if hasattr(handle, "set_sizes"):
+            handle.set_sizes([_LEGEND_DOT])
+            handle.set_alpha(1)
+
+
+def _draw_cells(ax, values, low, high, label, cmap=None):
+    """label: the name of the colour bar, None for no bar."""
+    image = ax.imshow(values, vmin=low, vmax=high, cmap=cmap, aspect="auto")
+    if label is not None:
+        ax.figure.colorbar(image, ax=ax, label=label, fraction=0.046)
+    ax.grid(visible=False)
+
+
+def _label_cells(ax, shape, rows, columns):
+    """Ticks at the cells' middles; long labels of columns are slanted."""
+    height, width = shape
+    ax.set_yticks(range(height), rows if rows is not None else range(height))
+    slanted = columns is not None and max(len(str(name)) for name in columns) > 3
+    names = columns if columns is not None else range(width)
+    side = "right" if slanted else "center"
+    ax.set_xticks(range(width), names, rotation=45 * slanted, ha=side)
+
+
+def _write_numbers(ax, values, dark_from, form):
+    """Each number in its cell, white where the cell is dark."""
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if abs(value) > dark_from else "black"
+        place = {"ha": "center", "va": "center", "fontsize": 9, "color": colour}
+        ax.text(column, row, form % value, **place)

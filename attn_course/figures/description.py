@@ -1,0 +1,100 @@
+"""The alt text of a picture, from its titles, axes and legends. Reads figures, draws none."""
+
+from attn_course.figures import marks
+
+_MANY = 12  # bars: more are a histogram
+_COLOUR_BAR = "<colorbar>"  # matplotlib's label of such Axes
+
+
+def describe_figure(figure) -> str:
+    """The alt text of a matplotlib figure."""
+    panels = [ax for ax in figure.axes if ax.get_label() != _COLOUR_BAR]
+    return describe([_facts(ax) for ax in panels])
+
+
+def describe_scene(scene) -> str:
+    """The alt text of a scene: the same words as for the figure it stands for."""
+    panels = [axes for axes in scene.axes if axes.scale is None]
+    return describe([_scene_facts(axes) for axes in panels])
+
+
+def describe(panels: list[dict]) -> str:
+    """One sentence for each panel. panels: kind, title, x, y and the names in the legend."""
+    sentences = [_sentence(**panel) for panel in panels]
+    if len(sentences) == 1:
+        return sentences[0]
+    numbered = [f"Panel {k}: {sentence}" for k, sentence in enumerate(sentences, 1)]
+    return " ".join(numbered)
+
+
+def _sentence(kind, title, x, y, names):
+    parts = [f"{kind} “{title}”" if title else kind]
+    if x and y:
+        parts.append(f"{y} over {x}")
+    elif x or y:
+        parts.append(x or y)
+    if names:
+        parts.append(f"with {', '.join(names)}")
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _facts(ax):
+    title = ax.get_title(loc="left") or ax.get_title()
+    kind = _kind(ax)
+    legend = ax.get_legend()
+    texts = legend.get_texts() if legend else []
+    if kind == "arrows":
+        texts = ax.texts
+    names = [text.get_text() for text in texts if text.get_text()]
+    facts = {"kind": kind, "title": title, "names": names}
+    return _flat(facts, ax.get_xlabel(), ax.get_ylabel())
+
+
+def _kind(ax):
+    if ax.images:
+        return "map"
+    if any(getattr(text, "arrow_patch", None) for text in ax.texts):
+        return "arrows"
+    bars = [len(container) for container in ax.containers]
+    lines = [len(line.get_xdata()) for line in ax.lines]
+    return _kind_of_marks(bars, lines, bool(ax.collections))
+
+
+def _kind_of_marks(bars, lines, has_points):
+    """bars, lines: how many bars each group has, how many points each line."""
+    if bars:
+        return "histogram" if max(bars) > _MANY else "bars"
+    if any(count > 2 for count in lines):
+        return "curves"
+    if has_points:
+        return "points"
+    return "intervals" if lines else "panel"
+
+
+def _scene_facts(axes):
+    kind = _scene_kind(axes)
+    names = [mark.label for mark in axes.marks if mark.label and axes.has_legend]
+    if kind == "arrows":
+        names = [mark.text for mark in axes.marks if isinstance(mark, marks.Word)]
+    facts = {"kind": kind, "title": axes.title, "names": names}
+    return _flat(facts, axes.xlabel, axes.ylabel)
+
+
+def _scene_kind(axes):
+    found = {type(mark) for mark in axes.marks}
+    if marks.Cells in found:
+        return "map"
+    if marks.Arrow in found:
+        return "arrows"
+    bars = [len(mark.left) for mark in axes.marks if isinstance(mark, marks.Bars)]
+    lines = [len(mark.x) for mark in axes.marks if isinstance(mark, marks.Line)]
+    return _kind_of_marks(bars, lines, marks.Points in found)
+
+
+def _flat(facts, x, y):
+    """The facts with the names of the axes, every text on one line."""
+    facts["title"] = " ".join(facts["title"].split())
+    facts["x"] = " ".join(x.split())
+    facts["y"] = " ".join(y.split())
+    return facts

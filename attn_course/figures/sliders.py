@@ -1,0 +1,184 @@
+"""A figure with sliders: moved by a kernel, by frames packed into a page, or still. Knows no chart."""
+
+import base64
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from attn_course.figures import showing
+from attn_course.figures.canvas import drawing_on
+from attn_course.figures.description import describe_scene
+from attn_course.figures.layout import freeze
+from attn_course.figures.scene import Scene
+from attn_course.figures.svg import to_svg
+from attn_course.figures.ticks import NotInScene
+
+_FRAMES = {1: 61, 2: 121}  # at most so many in a page, by the number of sliders
+_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@dataclass
+class Slider:
+    """A number the reader moves. Whole ends and start give whole steps."""
+
+    name: str
+    low: float
+    high: float
+    start: float
+    step: float | None = None
+
+    def __post_init__(self):
+        self.whole = all(isinstance(end, int) for end in (self.low, self.high, self.start))
+        if self.step is None:
+            self.step = 1 if self.whole else (self.high - self.low) / 100
+
+    def choices(self, most: int) -> list[float]:
+        """At most `most` values over the whole range, the start among them."""
+        steps = round((self.high - self.low) / self.step)
+        numbers = np.unique(np.linspace(0, steps, min(most, steps + 1)).round())
+        values = self.low + self.step * numbers
+        values[np.abs(values - self.start).argmin()] = self.start
+        if self.whole:
+            return [int(value) for value in values]
+        return [float(value) for value in values.round(10)]
+
+
+class MovingFigure:
+    """`draw` with its sliders: the still picture at the start, and a frame for any values."""
+
+    def __init__(self, draw: Callable[..., object], sliders: list[Slider]):
+        self.draw = draw
+        self.sliders = sliders
+        self.start = {slider.name: slider.start for slider in sliders}
+        self.in_scene = True
+        self.still = self._still()
+
+    def _still(self):
+        """The picture at the start, by matplotlib; its layout is kept for the frames."""
+        self.draw(**self.start)
+        figure = plt.gcf()
+        picture = showing.photograph(figure)
+        self.layout = freeze(figure)
+        plt.close(figure)
+        return picture
+
+    def frame(self, values: dict[str, float]) -> str:
+        """The figure at these values as HTML: a scene, or matplotlib's picture where a scene cannot."""
+        if self.in_scene:
+            try:
+                return self._scene_frame(values)
+            except NotInScene:
+                self.in_scene = False
+        return self._picture_frame(values)
+
+    def _scene_frame(self, values):
+        before = plt.get_fignums()
+        with drawing_on(Scene(self.layout)) as scene:
+            self.draw(**values)
+        drawn_elsewhere = set(plt.get_fignums()) - set(before)
+        for number in drawn_elsewhere:
+            plt.close(number)
+        if drawn_elsewhere or len(scene.axes) != len(self.layout.boxes):
+            raise NotInScene("panels of its own")
+        return to_svg(scene, describe_scene(scene))
+
+    def _picture_frame(self, values):
+        self.draw(**values)
+        figure = plt.gcf()
+        picture = showing.photograph(figure)
+        plt.close(figure)
+        return showing.filled("picture.html", alt=escape(picture.alt), png=picture.png)
+
+    def page(self) -> str:
+        """HTML that moves without a kernel: every frame of a grid of values, packed."""
+        most = _FRAMES.get(len(self.sliders), 121)
+        each = int(most ** (1 / len(self.sliders)) + 1e-9)
+        choices = [slider.choices(each) for slider in self.sliders]
+        frames = []
+        for place in np.ndindex(*map(len, choices)):
+            chosen = [values[k] for values, k in zip(choices, place, strict=True)]
+            frames.append(self.frame(dict(zip(self.start, chosen, strict=True))))
+        packed = zlib.compress(json.dumps(frames, ensure_ascii=False).encode(), 9)
+        controls = []
+        for slider, values in zip(self.sliders, choices, strict=True):
+            place = values.index(slider.start)
+            controls.append({"name": slider.name, "values": values, "start": place})
+        return showing.filled(
+            "frames.html",
+            style=showing.asset("figure.css"),
+            sliders=escape(json.dumps(controls)),
+            frames=base64.b64encode(packed).decode(),
+            shared=showing.asset("shared.js"),
+            script=showing.asset("frames.js"),
+        )
+
+    def words(self) -> str:
+        """What the sliders are, for those who see no page."""
+        return "sliders: " + ", ".join(f"{name} = {value:g}" for name, value in self.start.items())
+
+
+def explore(draw: Callable[..., object], **sliders: tuple) -> None:
+    """Show `draw(**values)` with a slider for each value; the picture alone where none can run.
+
+    sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps.
+    """
+    figure = MovingFigure(draw, _sliders(sliders))
+    audience = showing.audience()
+    view = None if audience else _widget(figure)
+    if audience == showing.STILL or view is not None:
+        data, metadata = showing.bundle(figure.still)
+        data["text/plain"] += f" With {figure.words()}."
+        if view is not None:
+            data[_VIEW] = view
+        showing.show(data, metadata)
+    else:
+        showing.show_moving(figure.still, figure.page(), figure.words())
+
+
+def packed(draw: Callable[..., object], **sliders: tuple) -> str:
+    """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
+    return MovingFigure(draw, _sliders(sliders)).page()
+
+
+def _sliders(given):
+    return [Slider(name, *ends) for name, ends in given.items()]
+
+
+def _widget(figure):
+    """The view of the sliders and their frame; None where ipywidgets is not installed."""
+    try:
+        import ipywidgets
+    except ImportError:
+        return None
+    controls = [_control(ipywidgets, slider) for slider in figure.sliders]
+    style = ipywidgets.HTML(f"<style>{showing.asset('figure.css')}</style>")
+    style.layout.display = "none"
+    out = ipywidgets.HTML(figure.frame(figure.start))
+    out.add_class("attn-figure")
+
+    def redraw(_):
+        out.value = figure.frame({control.description: control.value for control in controls})
+
+    for control in controls:
+        control.observe(redraw, "value")
+    shown = ipywidgets.VBox([*controls, style, out])
+    return shown._repr_mimebundle_()[_VIEW]
+
+
+def _control(ipywidgets, slider):
+    kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
+    return kind(
+        value=slider.start,
+        min=slider.low,
+        max=slider.high,
+        step=slider.step,
+        description=slider.name,
+        continuous_update=True,
+        layout=ipywidgets.Layout(width="min(100%, 600px)"),
+        style={"description_width": "initial"},
+    )
