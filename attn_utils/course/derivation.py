@@ -4,15 +4,28 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 `("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from attn_utils.course import trees
-from attn_utils.course.relations import is_limit, latex_of, limit_of, read_relation
+from attn_utils.course.numpy_symbols import let_numpy_take_symbols
+from attn_utils.course.relations import (
+    EQUAL,
+    compose,
+    is_limit,
+    latex_of,
+    limit_of,
+    read_relation,
+    weakened,
+)
 from attn_utils.course.trees import Unreadable
 from attn_utils.course.verdict import NotAttempted, NotYet
 
+LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
 _ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
 _REASON = 300  # letters of a reason that travel
+
+let_numpy_take_symbols()
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,7 @@ class Step:
 
     expression: object
     reason: str
-    relation: str = "="
+    relation: str = EQUAL
 
 
 @dataclass
@@ -33,6 +46,8 @@ class Derivation:
     fault: str | None = None
     at: int | None = None
     found: list[str] = field(default_factory=list)  # how each step was found to hold
+    together: str = ""  # what the whole chain proves
+    notes: list[str] = field(default_factory=list)
     readable: bool = True
 
     @property
@@ -44,14 +59,16 @@ class Derivation:
         return self.steps[-1].expression
 
     def summary(self) -> str:
-        """One sentence on the whole chain."""
+        """What was found, in a few sentences."""
+        return " ".join([*self.notes, self._finding()])
+
+    def _finding(self):
         if self.fault:
             return self.fault
         if len(self.steps) < 2:
             return "the chain has no steps yet."
-        ways = {way: self.found.count(way) for way in self.found}
-        parts = [f"{count} {way}" for way, count in ways.items()]
-        return f"every step holds ({', '.join(parts)})."
+        ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
+        return f"every step holds ({', '.join(ways)}). {self.together}"
 
     def __repr__(self):
         lines = []
@@ -74,26 +91,28 @@ class Derivation:
         relation = latex_of(step.relation) if k else ""
         shown = sp.latex(step.expression)
         reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
-        if k == self.at:
-            shown = rf"\boxed{{{shown}}}"
-            reason = rf"{reason} \quad \times\ \text{{does not follow}}"
-        return rf"{relation} &\;{shown} && \text{{{reason}}}"
+        if k != self.at:
+            return rf"{relation} &\;{shown} && \text{{{reason}}}"
+        mark = r"\quad\boldsymbol{\times}\ \text{does not follow}"
+        return rf"{relation} &\;\boxed{{{shown}}} && \text{{{reason}}}{mark}"
 
 
-def derive(*steps, where=None) -> Derivation:
+def derive(*steps, where: dict | None = None) -> Derivation:
     """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
-    where: symbol -> (low, high), the range a symbol is drawn from; the ends may use other symbols.
+    where: symbol -> (low, high), the range a symbol lies in; the ends may use other symbols. A symbol with
+    two equal ends stands for that value, which is used in the line in which the symbol goes.
     """
-    chain = []
+    let_numpy_take_symbols()
+    made = Derivation([], dict(where or {}))
     for k, step in enumerate(steps):
         try:
-            chain.append(_read(step))
+            made.steps.append(_read(step))
         except Exception as error:
-            fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
-            return Derivation(chain, dict(where or {}), fault, readable=False)
-    made = Derivation(chain, dict(where or {}))
+            made.fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
+            made.readable = False
+            return made
     look_at(made)
     return made
 
@@ -103,7 +122,7 @@ def _read(step):
 
     if not isinstance(step, tuple | list) or len(step) not in (2, 3):
         raise Unreadable("write it as (expression, reason) or (relation, expression, reason)")
-    relation, expression, reason = step if len(step) == 3 else ("=", *step)
+    relation, expression, reason = step if len(step) == 3 else (EQUAL, *step)
     if isinstance(expression, str):
         raise Unreadable("the expression stands in quotation marks; write it without them")
     try:
@@ -118,56 +137,120 @@ def _read(step):
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
-    from attn_utils.course.compare_lines import HOLDS, compare
-    from attn_utils.course.limits import compare_limit
-
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
+    symbols = _first_of_each_name(chain)
     try:
-        domain = domain_of(_all_symbols(chain), chain.where)
-    except Unreadable as error:
-        chain.fault = f"`where` cannot be read: {error}."
+        domain = domain_of(symbols, chain.where)
+    except (Unreadable, TypeError, ValueError) as error:
+        chain.fault = f"`where` cannot be read: {' '.join(str(error).split())}."
         return
+    chain.notes += _merged(lines)
+    proved = EQUAL
+    limits = []
     for k, step in enumerate(chain.steps[1:], 1):
-        if is_limit(step.relation):
-            outcome = compare_limit(lines[k - 1], *limit_of(step.relation), lines[k], domain)
-        else:
-            outcome = compare(lines[k - 1], step.relation, lines[k], domain)
-        if outcome.state != HOLDS:
+        outcome = _compare(chain, lines, k, domain)
+        together = _and_then(proved, step.relation, limits)
+        if not outcome:
             chain.fault = outcome.sentence(f"step {k}")
+        elif together is None:
+            chain.fault = _turned(k, proved, step.relation)
+        elif {name for name, _ in limits} & trees.symbols(lines[k]):
+            chain.fault = f"step {k} brings back a symbol that has gone to its limit."
+        if chain.fault:
             chain.at = k
             return
+        proved = together
         chain.found.append(outcome.detail)
+    chain.together = _statement(chain, proved, limits)
 
 
-def _all_symbols(chain):
-    """Every symbol of the chain, in the order in which they appear."""
-    found = {}
-    for step in chain.steps:
-        for symbol in sorted(step.expression.atoms(_symbol_class()), key=str):
-            found.setdefault(symbol.name, symbol)
-    return list(found.values())
+def _merged(lines):
+    """A note on lines that SymPy made the same."""
+    same = [k for k in range(1, len(lines)) if lines[k] == lines[k - 1]]
+    if not same:
+        return []
+    return [f"SymPy shows step {same[0]} like the line above it: the two count as one line."]
 
 
-def _symbol_class():
+def _compare(chain, lines, k, domain):
+    from attn_utils.course.compare_lines import compare
+    from attn_utils.course.limits import compare_limit
+
+    relation = chain.steps[k].relation
+    if not is_limit(relation):
+        return compare(lines[k - 1], relation, lines[k], domain)
+    name, target = limit_of(relation)
+    exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
+    return compare_limit(lines[k - 1], name, target, lines[k], domain, exact)
+
+
+def _and_then(proved, relation, limits):
+    """What is proved with one more line; a limit is noted in `limits`."""
+    if not is_limit(relation):
+        return compose(proved, relation)
+    limits.append(limit_of(relation))
+    return weakened(proved)
+
+
+def _turned(k, proved, relation):
+    return f"step {k} turns round: after {proved} a line with {relation} says nothing of the first line."
+
+
+def _limit_by_sympy(expression, name, target):
+    """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
-    return sp.Symbol
+    from attn_utils.course.answers import Stopped, within
+
+    symbol = next((s for s in expression.free_symbols if s.name == name), None)
+    if symbol is None:
+        return None
+    infinite = {float("inf"): sp.oo, float("-inf"): -sp.oo}
+    end = infinite[target] if isinstance(target, float) else sp.Rational(target)
+    try:
+        found = within(LIMIT_SECONDS, lambda: sp.limit(expression, symbol, end))
+        return trees.read(trees.write(found))
+    except (Exception, Stopped):
+        return None
+
+
+def _first_of_each_name(chain):
+    """The symbols of the chain; another one of the same name is read as the first, and noted."""
+    import sympy as sp
+
+    first = {}
+    for k, step in enumerate(chain.steps):
+        for symbol in sorted(step.expression.atoms(sp.Symbol), key=str):
+            known = first.setdefault(symbol.name, symbol)
+            if known != symbol and not chain.notes:
+                name = trees.shown_name(symbol.name)
+                chain.notes.append(
+                    f"In step {k} this is another {name}, declared with other assumptions; it is read "
+                    f"as the {name} of the lines above."
+                )
+    return list(first.values())
 
 
 def domain_of(symbols, where):
     """The Domain in which SymPy's assumptions and `where` put the symbols."""
     from attn_utils.course.compare_lines import Domain
 
-    ranges = {symbol.name: _assumed(symbol) for symbol in symbols}
+    ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
     pins = {}
-    for symbol, ends in where.items():
-        low, high = (_end(end) for end in ends)
-        for name in {n for end in (low, high) if end for n in trees.symbols(end)} - set(ranges):
-            ranges[name] = _assumed_in(ends, name)
-        if low == high and low is not None:
-            pins[symbol.name] = low
-        ranges[symbol.name] = _narrowed(_assumed(symbol), low, high)
+    for symbol, (low, high) in where.items():
+        for other in sorted(_free_symbols(low) | _free_symbols(high), key=str):
+            ranges.setdefault(other.name, _assumed(other))
+        ends = (_end(low), _end(high))
+        if ends[0] == ends[1] and ends[0] is not None:
+            pins[symbol.name] = ends[0]
+        else:
+            assumed = ranges.get(symbol.name) or _assumed(symbol)
+            ranges[symbol.name] = _narrowed(assumed, *ends)
     return Domain(ranges, pins)
+
+
+def _free_symbols(end):
+    return set(getattr(end, "free_symbols", ()))
 
 
 def _end(end):
@@ -178,11 +261,6 @@ def _end(end):
         return trees.decimal(end) if "/" not in end else trees.read([f"Rational {end}"])
     found = sp.sympify(end, strict=True)
     return None if found in (sp.oo, -sp.oo) else trees.read(trees.write(found))
-
-
-def _assumed_in(ends, name):
-    found = [s for end in ends for s in getattr(end, "free_symbols", ()) if s.name == name]
-    return _assumed(found[0])
 
 
 def _assumed(symbol):
@@ -202,6 +280,47 @@ def _narrowed(assumed, low, high):
     low = assumed.low if low is None else low
     high = assumed.high if high is None else high
     return Range(low, high, assumed.whole, assumed.positive)
+
+
+def _statement(chain, proved, limits):
+    """What the chain says of its first and its last line, and for which values."""
+    if not chain.steps[1:]:
+        return ""
+    way = " and ".join(f"{name} -> {_shown_target(target)}" for name, target in limits)
+    said = f"first line {proved} last line"
+    if way:
+        tends = {EQUAL: "tends to the last line", "<=": "ends at or below the last line"}
+        said = f"the first line {tends.get(proved, 'ends at or above the last line')} as {way}"
+    places = _places(chain, {name for name, _ in limits})
+    return f"Together: {said}{', for all ' if places else ''}{' and '.join(places)}."
+
+
+def _shown_target(target):
+    return str(target).replace("inf", "oo")
+
+
+def _places(chain, gone):
+    """Where the symbols of the chain lie, in words, those that lie alike together."""
+    used = {s for step in chain.steps for s in step.expression.free_symbols}
+    by_name = {s.name: s for s in used if s.name not in gone}
+    ranged = {symbol.name: ends for symbol, ends in chain.where.items()}
+    alike = {}
+    for name in sorted(by_name):
+        if name not in ranged:
+            alike.setdefault(_kind(by_name[name]), []).append(name)
+    places = [f"{', '.join(names)}{kind}" for kind, names in alike.items()]
+    for name in sorted(by_name.keys() & ranged.keys()):
+        low, high = ranged[name]
+        places.append(f"{name} = {low}" if str(low) == str(high) else f"{low} <= {name} <= {high}")
+    return places
+
+
+def _kind(symbol):
+    if symbol.is_integer:
+        return " = 2, 3, ..." if symbol.is_positive else " whole"
+    if symbol.is_positive:
+        return " > 0"
+    return " >= 0" if symbol.is_nonnegative else ""
 
 
 def as_data(chain) -> list:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from attn_utils import course
-from attn_utils.course import derivation
+from attn_utils.course import derivation, numpy_symbols
 from attn_utils.grading import child, sandbox
 
 
@@ -80,6 +80,7 @@ def hush():
     figures = sys.modules["attn_course.figures"]
     figures.explore = figures.query_plane = child.Quiet()
     derivation.look_at = lambda chain: None
+    numpy_symbols.let_numpy_take_symbols()
 
 
 def spawn(fd, base, sandboxed, *, output_bytes, **limits):
