@@ -18,6 +18,7 @@ from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
+RUNS = Path(__file__).parents[1] / "solutions" / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
 
 
@@ -230,6 +231,23 @@ def _scores(model):
 
 def _rounded(values):
     return [round(float(value), 4) for value in values]
+
+
+def recorded() -> dict:
+    """What was written by `main` for the course."""
+    return json.loads((RUNS / "position.json").read_text(encoding="utf-8"))
+
+
+def table(found: dict) -> str:
+    """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
+    names = [f"{low}-{high}" for low, high in found["bands"]]
+    lines = [f"{'':10}" + "".join(f"{name:>21}" for name in names)]
+    for way, runs in found["accuracy"].items():
+        columns = zip(*runs, strict=True)
+        cells = [" / ".join(f"{value:.2f}" for value in column) for column in columns]
+        lines.append(f"{way:10}" + "".join(f"{cell:>21}" for cell in cells))
+    bound = "".join(f"{value:21.4f}" for value in found["bound"])
+    return "\n".join([*lines, f"{'bound':10}{bound}"])
 
 
 def main() -> None:

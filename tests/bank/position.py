@@ -505,7 +505,11 @@ WRONG = {
             "2 of `score` ",
         ),
         "chain: n is left": ((chain(collected, added),), "still contains"),
-        "chain: jumps": ((chain(end),), "score"),
+        "chain: jumps": ((chain(end),), "does two things at once"),
+        "chain: padded": (
+            (chain((given + far - far * 1, ""), (end[0] + a - m * theta, ""), end),),
+            "two things at once: ",
+        ),
         "mixed pairings": (mixed_pairings, "turned by different angles"),
         "minus lost": (lost_minus, "one sine needs a minus"),
         "cosine only": (cosine_only, "half of the rotation is missing"),

@@ -1,9 +1,11 @@
 """Questions 11.1-11.6, position; judges measure properties, and accept every layout that has them."""
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
+from attn_utils.course.chain_rules import PLAIN, TURNS, at_most, gone
 from attn_utils.course.drivers import (
     call_with_layer,
     call_with_rotation,
@@ -11,7 +13,7 @@ from attn_utils.course.drivers import (
     make_rotation,
 )
 from attn_utils.course.explaining import Seen, Trials
-from attn_utils.course.judge_derivation import judge_chain
+from attn_utils.course.judge_derivation import Claim, judge_derivation
 from attn_utils.course.reading import array, matrix, truth, vector
 from attn_utils.course.register import Part, Question
 from attn_utils.course.verdict import NotAttempted, NotYet
@@ -413,8 +415,8 @@ def shift_is_a_matrix(rng, shift_matrix):
 # 11.5
 
 
-def score_is_relative(rng, score):
-    """11.5: from the two turned pairs to a line that knows the distance alone."""
+@cache
+def _relative_score():
     import sympy as sp
 
     names = "q_1 q_2 k_1 k_2 theta m n delta"
@@ -423,17 +425,26 @@ def score_is_relative(rng, score):
     b = n * theta
     first = (q1 * sp.cos(a) - q2 * sp.sin(a)) * (k1 * sp.cos(b) - k2 * sp.sin(b))
     second = (q1 * sp.sin(a) + q2 * sp.cos(a)) * (k1 * sp.sin(b) + k2 * sp.cos(b))
-    turn = delta * theta
-    goal = (q1 * k1 + q2 * k2) * sp.cos(turn) + (q1 * k2 - q2 * k1) * sp.sin(turn)
-    judge_chain(
-        score,
+    cosine = (q1 * k1 + q2 * k2) * sp.cos(delta * theta)
+    sine = (q1 * k2 - q2 * k1) * sp.sin(delta * theta)
+    return Claim(
+        name="`score`",
         start=first + second,
-        goal=goal,
+        goal=cosine + sine,
+        to_do=(
+            at_most("one cosine and one sine left, by the addition theorems", 2, "cos", "sin"),
+            gone("delta put in for m - n", "m"),
+        ),
         symbols=symbols,
         where={m: (n + delta, n + delta)},
+        heads=PLAIN | TURNS,
         only=(q1, q2, k1, k2, theta, delta),
-        name="`score`",
     )
+
+
+def score_is_relative(rng, score):
+    """11.5: from the two turned pairs to a line that knows the distance alone."""
+    judge_derivation(score, _relative_score())
     return "the score depends on m and n through their difference alone."
 
 
