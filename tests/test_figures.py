@@ -39,13 +39,17 @@ def draw_curves():
     marked = {"here": 4.0}
     plots.curves(GRID, series, xlabel="t", ylabel="y", marks=marked, strong="own", ax=left)
     band = (np.sin(GRID) - 1, np.sin(GRID) + 1)
-    plots.curves(GRID, {"gap": np.where(GRID < 7, GRID, np.nan)}, xlabel="t", ylabel="z", band=band, ax=right)
+    plots.curves(
+        GRID, {"gap": np.where(GRID < 7, GRID, np.nan)}, xlabel="t", ylabel="z", band=band, ax=right
+    )
     plots.same_scale([left, right], "y")
 
 
 def draw_scatter():
     ax = plots.scatter(NORMAL.reshape(-1, 2), xlabel="x", ylabel="y", label="cloud")
-    plots.scatter([[0, 0], [3, 4]], xlabel="x", ylabel="y", colour=6, names=["v_a", "v_b"], size=50, ax=ax)
+    plots.scatter(
+        [[0, 0], [3, 4]], xlabel="x", ylabel="y", colour=6, names=["v_a", "v_b"], size=50, ax=ax
+    )
 
 
 def draw_histogram():
@@ -145,7 +149,9 @@ def test_a_scene_has_the_series_and_colours_that_matplotlib_has(draw):
     figure, scene = both(draw)
     panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     for ours, theirs in zip([a for a in scene.axes if a.scale is None], panels, strict=True):
-        of_kind = {kind: [m for m in ours.marks if isinstance(m, kind)] for kind in map(type, ours.marks)}
+        of_kind = {
+            kind: [m for m in ours.marks if isinstance(m, kind)] for kind in map(type, ours.marks)
+        }
         lines = of_kind.get(marks.Line, [])
         rules = of_kind.get(marks.Rule, [])
         assert len(lines) + len(rules) == len(theirs.lines)
@@ -155,7 +161,9 @@ def test_a_scene_has_the_series_and_colours_that_matplotlib_has(draw):
             np.testing.assert_allclose(line.y, np.asarray(other.get_ydata(), float))
             assert line.colour == other.get_color()
         for bars, other in zip(of_kind.get(marks.Bars, []), theirs.containers, strict=True):
-            np.testing.assert_allclose(bars.top + bars.foot, [r.get_height() for r in other], atol=1e-12)
+            np.testing.assert_allclose(
+                bars.top + bars.foot, [r.get_height() for r in other], atol=1e-12
+            )
             np.testing.assert_allclose(bars.left, [r.get_x() for r in other], atol=1e-12)
             colours = bars.colours * (len(other) // len(bars.colours))
             assert colours == [hex_of(r.get_facecolor()) for r in other]
@@ -165,7 +173,10 @@ def test_a_scene_has_the_series_and_colours_that_matplotlib_has(draw):
             assert points.colour == hex_of(other.get_facecolor()[0])
         for cells, other in zip(of_kind.get(marks.Cells, []), theirs.images, strict=True):
             np.testing.assert_allclose(cells.values, other.get_array())
-            assert (cells.low, cells.high) == other.get_clim() and cells.cmap == other.get_cmap().name
+            assert (
+                cells.low,
+                cells.high,
+            ) == other.get_clim() and cells.cmap == other.get_cmap().name
         texts = {text.get_text() for text in theirs.texts} - {""}
         assert {word.text for word in of_kind.get(marks.Word, [])} == texts
 
@@ -213,7 +224,9 @@ def test_key_i_has_one_colour_as_an_arrow_and_as_a_bar():
 def test_the_reader_s_own_curve_leaves_the_colours_of_the_others_alone():
     def colours(series):
         ax = plots.curves(GRID, series, xlabel="t", ylabel="w", strong="n = 30")
-        return {line.get_label(): line.get_color() for line in ax.lines if line.get_label() != "n = 30"}
+        return {
+            line.get_label(): line.get_color() for line in ax.lines if line.get_label() != "n = 30"
+        }
 
     own = {"n = 30": GRID}
     others = {"n = 3": GRID, "n = 12": 2 * GRID}
@@ -247,7 +260,9 @@ def test_panels_in_rows_leave_no_empty_axes():
 
 
 def moving(draw, **ends):
-    return sliders.MovingFigure(draw, [sliders.Slider(name, *given) for name, given in ends.items()])
+    return sliders.MovingFigure(
+        draw, [sliders.Slider(name, *given) for name, given in ends.items()]
+    )
 
 
 def draw_tilted(t):
@@ -346,7 +361,9 @@ def test_a_slider_moves_the_picture_while_it_is_dragged(shown, monkeypatch):
     ipywidgets = pytest.importorskip("ipywidgets")
     boxes = []
     box = ipywidgets.VBox
-    monkeypatch.setattr(ipywidgets, "VBox", lambda children: boxes.append(children) or box(children))
+    monkeypatch.setattr(
+        ipywidgets, "VBox", lambda children: boxes.append(children) or box(children)
+    )
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     control, _, picture = boxes[0]
     assert control.continuous_update and "t = 1" in picture.value

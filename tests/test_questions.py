@@ -113,9 +113,8 @@ def test_different_mistakes_get_different_fragments(question):
 
 @pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
 def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
-    from course import ROOT
-
     from attn_utils.course.build import solution_lines
+    from course import ROOT
 
     secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
     assert len(question.hints) >= 2

@@ -9,10 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from attn_utils.course.build import solution_lines
 from course import ROOT, SOURCES
 
 from attn_utils import cli
-from attn_utils.course.build import solution_lines
 from attn_utils.grading.releasing import FOLDER
 
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
