@@ -21,9 +21,10 @@ lab: $(STAMP) ## open JupyterLab on the first notebook
 
 test: lint unit drift nbval ## lint, unit tests, drift check, every notebook executed
 
-lint: $(STAMP) ## ruff check and format check
+lint: $(STAMP) ## ruff check, format check, types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "Run: $(BIN)/ruff format ."; exit 1; }
+	@$(BIN)/mypy --no-error-summary
 
 unit: $(STAMP) ## unit and property tests
 	@$(BIN)/pytest -n 2 tests
@@ -43,4 +44,4 @@ bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
 	@for script in tests/bench/*.py; do echo; echo "$$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,7 +1,13 @@
-"""The attention course; `from attn_course import plots` gives its figures. Imports nothing heavy."""
+"""The attention course: checks, hints, checked derivations, figures. Imports nothing heavy before use."""
 
 from importlib import import_module
 from types import ModuleType
+
+from attn_course.checking import check, hint
+from attn_course.derivation import derive
+from attn_course.verdict import Verdict
+
+__all__ = ["Verdict", "check", "derive", "hint", "plots"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -21,12 +21,12 @@ def softmax(scores: Array, axis: int = -1) -> Array:
     >>> softmax(np.array([0.0, 1e4, 1e4]))
     array([0. , 0.5, 0.5])
     """
-    (scores,) = as_floats(scores)
-    if is_tensor(scores):
-        return _softmax_torch(scores, axis)
-    weights = scores.astype(_at_least_single(scores))  # a copy, to work in
+    (floats,) = as_floats(scores)
+    if is_tensor(floats):
+        return _softmax_torch(floats, axis)
+    weights = floats.astype(_at_least_single(floats))  # a copy, to work in
     _softmax_in_place(weights, axis)
-    return cast(weights, scores.dtype)
+    return cast(weights, floats.dtype)
 
 
 def attend(
@@ -78,9 +78,7 @@ def rotate(x: Array, positions: Any, base: float = 10_000.0) -> Array:
 
     x: (..., T, d) queries or keys, d even; positions: integers (T,), or what broadcasts to (..., T).
     Features 2i and 2i + 1 turn by position * base ** (-2i / d), so the dot product of a turned query
-    and a turned key depends on their positions through the difference alone.
-
-    Returns an array of the shape and float type of x.
+    and a turned key depends on their positions through the difference alone. Shape and float type stay.
 
     >>> rotate(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 1]).round(2)
     array([[1.  , 0.  ],
@@ -177,6 +175,7 @@ def _at_least_single(x):
 
 
 def _softmax_torch(scores, axis):
+    """Weights of the shape of scores, with finite gradients for rows that are all -inf."""
     closed = (scores == -math.inf).all(axis, keepdim=True)
     weights = scores.masked_fill(closed, 0).softmax(axis)
     return weights.masked_fill(closed, 0)
@@ -276,18 +275,16 @@ def _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights):
     S = k.shape[-2]
     wide = _at_least_single(q)  # NumPy can store half precision, not compute it
     context = np.zeros((*batch, T, v.shape[-1]), wide)  # (..., T, dv)
-    weights = None
-    if need_weights:
-        weights = np.zeros((*q.shape[:-1], S), wide)  # (..., T, S)
+    weights = np.zeros((*q.shape[:-1], S), wide) if need_weights else None  # (..., T, S)
     for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
         queries = q[..., rows, :].astype(wide) * scale  # cheaper than scaling the scores
         seen = k[..., keys, :].mT  # (..., d, keys)
-        place = weights[..., rows, keys] if need_weights else None
+        place = None if weights is None else weights[..., rows, keys]
         scores = np.matmul(queries, seen, out=place, dtype=wide)  # (..., rows, keys)
         _hide_numpy(scores, _part(mask, rows, keys), causal)
         _softmax_in_place(scores)
         context[..., rows, :] = scores @ v[..., keys, :]
-    if need_weights:
+    if weights is not None:
         weights = cast(weights, q.dtype)
     return cast(context, q.dtype), weights
 
@@ -404,15 +401,13 @@ def _bias(look, dtype):
 
 
 def _attend_fused(q, k, v, mask, causal, scale, batch):
-    """Context alone, by torch's own kernel."""
+    """Context (*batch, T, dv) alone, by torch's own kernel; it too gives zeros to a row without keys."""
     T = q.shape[-2]
     S = k.shape[-2]
     own_mask = causal and mask is None and T == S  # torch aligns its causal mask top-left
-    seeing = None
     if not own_mask:
         mask = _both(mask, causal, (T, S), q)
     if mask is not None:
-        mask, seeing = _opened(mask)
         mask = mask[(None,) * (4 - mask.ndim)]
     context = library(q).nn.functional.scaled_dot_product_attention(
         _four_axes(q, batch),
@@ -422,10 +417,7 @@ def _attend_fused(q, k, v, mask, causal, scale, batch):
         is_causal=own_mask,
         scale=scale,
     )
-    context = context.reshape(*batch, T, v.shape[-1])  # (..., T, dv)
-    if seeing is not None:
-        context = context * seeing.to(context.dtype)
-    return context, None
+    return context.reshape(*batch, T, v.shape[-1]), None
 
 
 def _four_axes(x, batch):

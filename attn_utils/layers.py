@@ -33,6 +33,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 def _refuse_uneven(width, num_heads):
+    """Raise unless each head gets the same number of features."""
     if width % num_heads:
         raise ValueError(f"width {width} cannot be split evenly into {num_heads} heads")
 
@@ -205,7 +206,12 @@ class Slot(nn.Module):
         super().__init__()
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S).
+
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> MeanAttention(8)(torch.zeros(1, 1, 8), torch.zeros(1, 3, 8), mask)[1]
+        tensor([[[0.5000, 0.5000, 0.0000]]])
+        """
         raise NotImplementedError
 
 
@@ -253,7 +259,8 @@ class AdditiveAttention(Slot):
         """Context (B, T, D) and weights (B, T, S); needs B * T * S * D numbers of memory."""
         q = self.query(queries)[:, :, None]  # (B, T, 1, D)
         k = self.key(memory)[:, None]  # (B, 1, S, D)
-        scores = self.score((q + k).tanh()).squeeze(-1)  # (B, T, S)
+        pairs = (q + k).tanh()  # (B, T, S, D)
+        scores = self.score(pairs).squeeze(-1)  # (B, T, S)
         hidden = ~mask[:, None]  # (B, 1, S)
         weights = softmax(scores.masked_fill(hidden, -torch.inf))
         return weights @ memory, weights
@@ -274,9 +281,10 @@ class MultiHeadAttention(Slot):
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
         """Context (B, T, D) of all heads and the mean (B, T, S) of their weights."""
-        q = split_heads(self.query(queries), self.num_heads)  # (B, H, T, d)
-        k = split_heads(self.key(memory), self.num_heads)  # (B, H, S, d)
-        v = split_heads(self.value(memory), self.num_heads)
+        H = self.num_heads
+        q = split_heads(self.query(queries), H)  # (B, H, T, d)
+        k = split_heads(self.key(memory), H)  # (B, H, S, d)
+        v = split_heads(self.value(memory), H)
         context, weights = attend(q, k, v, mask=mask[:, None, None])
         return self.out(merge_heads(context)), weights.mean(1)
 

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import attn_utils
-from attn_utils import layers, plots, softmax
-from attn_utils.course import check, hint
+from attn_course import check, hint, plots
+from attn_utils import layers, softmax
 
 torch.set_num_threads(1)  # the tensors here are small: a second core costs more than it brings
 torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits

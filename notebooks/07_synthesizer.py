@@ -19,8 +19,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from attn_utils import layers, plots
-from attn_utils.course import check, hint
+from attn_course import check, hint, plots
+from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
 torch.set_default_dtype(torch.float64)

@@ -19,9 +19,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from attn_utils import layers, plots
-from attn_utils.course import check, hint
-from attn_utils.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting
+from attn_course import check, hint, plots
+from attn_course.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting
+from attn_utils import layers
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 

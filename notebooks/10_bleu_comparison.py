@@ -19,9 +19,8 @@ import numpy as np
 import torch
 from sacrebleu import BLEU
 
-from attn_utils import plots
-from attn_utils.course import check, hint
-from attn_utils.translation import Trainer, bleu_of_counts, corpora, recording, scoring, setting
+from attn_course import check, hint, plots
+from attn_course.translation import Trainer, bleu_of_counts, corpora, recording, scoring, setting
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 

@@ -21,9 +21,8 @@
 import numpy as np
 import sympy as sp
 
-from attn_course import plots
+from attn_course import check, derive, hint, plots
 from attn_utils import attend
-from attn_utils.course import check, derive, hint
 
 # %% [markdown]
 # ## What the course is about

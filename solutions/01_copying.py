@@ -15,9 +15,8 @@
 import numpy as np
 import sympy as sp
 
-from attn_course import plots
+from attn_course import check, derive, hint, plots
 from attn_utils import attend, softmax
-from attn_utils.course import check, derive, hint
 
 rng = np.random.default_rng(1)
 

@@ -17,9 +17,8 @@ from math import erf, sqrt
 import numpy as np
 import sympy as sp
 
-from attn_course import plots
+from attn_course import check, derive, hint, plots
 from attn_utils import softmax
-from attn_utils.course import check, derive, hint
 
 rng = np.random.default_rng(4)
 

@@ -17,9 +17,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import attn_utils
-from attn_course import plots
+from attn_course import check, hint, plots
 from attn_utils import layers, softmax
-from attn_utils.course import check, hint
 
 torch.set_num_threads(1)  # the tensors here are small: a second core costs more than it brings
 torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits

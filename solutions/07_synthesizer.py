@@ -18,9 +18,8 @@ from functools import partial
 import torch
 from torch import nn
 
-from attn_course import plots
+from attn_course import check, hint, plots
 from attn_utils import layers
-from attn_utils.course import check, hint
 
 torch.set_num_threads(1)  # the tensors here are small
 torch.set_default_dtype(torch.float64)
@@ -311,7 +310,7 @@ plots.curves(range(200), curves | bounds, title="recall of three keys", **axes)
 # %% only="solution"
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_course import derive
 
 c, f, g = sp.symbols("c f g", real=True)
 e00, e01, e10, e11 = errors = [(a or b) - (c + f * a + g * b) for a, b in bits]

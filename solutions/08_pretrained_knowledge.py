@@ -17,10 +17,8 @@ from collections import Counter
 import numpy as np
 import torch
 
-from attn_course import plots
-from attn_utils import knowledge
-from attn_utils.course import check, hint
-from attn_utils.knowledge import CITIES, GROUPS, MASK, PAD, findings
+from attn_course import check, hint, knowledge, plots
+from attn_course.knowledge import CITIES, GROUPS, MASK, PAD, findings
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 
@@ -361,7 +359,7 @@ for way in findings.WAYS:
 # With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
 # same experiment wants a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
 #
-# `python -m attn_utils.knowledge full --folder runs --write full.json`
+# `python -m attn_course.knowledge full --folder runs --write full.json`
 #
 # How far this was tried: the steps below, in a smaller world on a CPU, to see that every part of it runs; its accuracies
 # mean nothing yet. It has not been run to its end, and not on a GPU.

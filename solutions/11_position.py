@@ -19,8 +19,7 @@ import sympy as sp
 import torch
 
 import attn_utils
-from attn_course import plots, say_back
-from attn_utils.course import check, derive, hint
+from attn_course import check, derive, hint, plots, say_back
 
 rng = np.random.default_rng(11)
 

@@ -26,6 +26,9 @@ FLAGS = (
 )
 
 
+KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+
 class Browser:
     """One browser with one page; every call waits for its answer."""
 
@@ -83,11 +86,27 @@ class Browser:
     def type(self, text):
         self.ask("Input.insertText", text=text)
 
-    def press(self, key, code, control=False):
+    def press(self, key, code=None, control=False, shift=False):
         """One stroke of a key, by its name and its number."""
-        stroke = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if control else 0}
+        modifiers = 2 * control + 8 * shift
+        stroke = {"key": key, "windowsVirtualKeyCode": code or KEYS[key], "modifiers": modifiers}
         self.ask("Input.dispatchKeyEvent", type="rawKeyDown", **stroke)
         self.ask("Input.dispatchKeyEvent", type="keyUp", **stroke)
+
+    def drag(self, start, end):
+        """Drag the mouse from one point of the window to another."""
+        ways = (("mousePressed", start, 1), ("mouseMoved", end, 1), ("mouseReleased", end, 0))
+        for kind, (x, y), buttons in ways:
+            options = {"button": "left", "buttons": buttons, "clickCount": 1}
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **options)
+
+    def wait(self, line, seconds=30):
+        """The value of a JavaScript expression, once it is something."""
+        deadline = time.monotonic() + seconds
+        while not (found := self.run(line)):
+            assert time.monotonic() < deadline, f"never true: {line}"
+            time.sleep(0.02)
+        return found
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))

@@ -8,8 +8,8 @@ from functools import cache
 
 from course import ROOT, bank
 
-from attn_utils.course import register
-from attn_utils.course.derivation import Derivation
+from attn_course import register
+from attn_course.derivation import Derivation
 
 BROKEN = {
     "a syntax error": "def {0}(:",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jupytext
 
-from attn_utils.course import register
+from attn_course import register
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))

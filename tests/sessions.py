@@ -4,18 +4,25 @@ import textwrap
 
 import pytest
 
-from attn_utils.grading import sandbox
-from attn_utils.grading.session import Limits, Session, Zygote
+from attn_course.grading.sandbox import tiers
+from attn_course.grading.session import Limits, Session, Zygote
 
-MISSING = sandbox.missing_mechanisms()
+MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
+HERE = [tier.name for tier in tiers.LOCKED if tiers.works(tier)]
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
 FINE = "def fine(x):\n    return 2 * x"
 
 
+@pytest.fixture(scope="module", params=HERE)
+def tier(request):
+    """Every attack is tried in each tier that works on this machine."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def zygote():
-    with Zygote(("numpy", "sympy")) as zygote:
+def zygote(tier):
+    with Zygote(("numpy", "sympy"), tier=tier) as zygote:
         yield zygote
 
 

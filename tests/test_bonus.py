@@ -1,11 +1,11 @@
 """Bonus points stand in a column of their own, wherever points are added up."""
 
 import pytest
-from attn_utils.course.build import card
 from course import ROOT
 
-from attn_utils.course import register
-from attn_utils.grading import gradebook, pages, releasing
+from attn_course import register
+from attn_course.building.build import card
+from attn_course.grading import gradebook, pages, releasing
 
 PROPER = "01_copying"
 EXTRA = "02_average_of_two"

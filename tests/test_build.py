@@ -6,7 +6,7 @@ import shutil
 import pytest
 from course import ROOT, SOURCES
 
-from attn_utils.course import build
+from attn_course.building import build
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from attn_utils.course import Verdict, check, hint, register
+from attn_course import Verdict, check, hint, register
 
 
 def mutates(keys, j):

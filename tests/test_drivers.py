@@ -7,10 +7,10 @@ import pytest
 import torch
 from course import JUDGED, ROOT, answers_in
 
-from attn_utils.course import drivers
-from attn_utils.course.answers import Answer, listening
+from attn_course import drivers
+from attn_course.answers import Answer, listening
 
-BESIDE = {"attn_utils.course.drivers", "attn_utils.course.answers", "attn_utils.course.chains"}
+BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
 
 class Watched(Answer):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attn_utils.course.explaining import Seen, Trials, resembles, round_up, same
-from attn_utils.course.verdict import NotYet
+from attn_course.explaining import Seen, Trials, resembles, round_up, same
+from attn_course.verdict import NotYet
 
 
 @pytest.mark.parametrize(

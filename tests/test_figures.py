@@ -333,6 +333,36 @@ def test_the_choices_of_a_slider_keep_its_ends_its_start_and_its_kind():
     assert sliders.Slider("beta", 0.2, 3.0, 2.0, 0.1).choices(5) == [0.2, 0.9, 1.6, 2.0, 3.0]
 
 
+@pytest.mark.parametrize(
+    ("ends", "step"),
+    [
+        ((0.0, 14.0, 4.0), 0.1),
+        ((0.2, 4.0, 3.0), 0.05),
+        ((1.0, 60.0, 20.0), 0.5),
+        ((-8.0, -2.0, -4.0), 0.05),
+    ],
+)
+def test_the_steps_of_a_slider_are_round_and_meet_its_start(ends, step):
+    low, _, start = ends
+    assert sliders.Slider("t", *ends).step == pytest.approx(step)
+    assert (start - low) / step == pytest.approx(round((start - low) / step))
+
+
+def test_a_stored_picture_is_given_its_alt_text_and_other_outputs_are_left_alone():
+    picture = {
+        "data": {"image/png": "AAAA\n", "text/plain": "Bars."},
+        "metadata": {"image/png": {"alt": 'Bars “<a> & "b"”.'}},
+    }
+    printed = {"name": "stdout", "text": "1"}
+    table = {"data": {"text/html": "<table>"}, "metadata": {}}
+    words = {"cell_type": "markdown", "source": "text"}
+    outputs = [picture, printed, table]
+    assert plots.add_alt_texts({"cells": [words, {"outputs": outputs}]}) == 1
+    assert 'alt="Bars “&lt;a&gt; &amp; &quot;b&quot;”."' in picture["data"]["text/html"]
+    assert 'src="data:image/png;base64,AAAA"' in picture["data"]["text/html"]
+    assert table["data"] == {"text/html": "<table>"} and printed == {"name": "stdout", "text": "1"}
+
+
 def test_a_stored_notebook_keeps_one_still_picture_and_its_words(shown, monkeypatch):
     monkeypatch.setenv("ATTN_FIGURES", "still")
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))

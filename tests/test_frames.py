@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from attn_course import frames
 from attn_utils import softmax
-from attn_utils.course import frames
 
 
 @pytest.fixture

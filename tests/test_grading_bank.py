@@ -7,11 +7,13 @@ import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
 
-from attn_utils.grading import batch, marking, sandbox
-from attn_utils.grading.session import Limits, Zygote
-from attn_utils.grading.submissions import File
+from attn_course.grading.marking import WAITING
+from attn_course.grading.sandbox import tiers
+from attn_course.grading.session import Limits
+from attn_course.grading.submissions import File
+from attn_course.grading.supervising import Bench, Settings
 
-MISSING = sandbox.missing_mechanisms()
+MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exists()]
 
@@ -19,13 +21,10 @@ BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exis
 @pytest.fixture(scope="module")
 def verdicts():
     """A function that marks a file: (question, kind) -> what the record says."""
-    modules = batch.modules_for(BUILT)
-    batch.warm_up(modules)
-    with Zygote(modules) as zygote:
+    with Bench(Settings(None, Limits(), tuple(BUILT), "namespaces")) as bench:
 
         def verdicts(path):
-            file = File("someone", path.stem, path, path.name)
-            record = marking.mark(file, seed=None, zygote=zygote, limits=Limits())
+            record = bench.grade(File("someone", path.stem, path, path.name))
             return {(part["question"], part["kind"]): part for part in record["parts"]}
 
         yield verdicts
@@ -35,7 +34,7 @@ def verdicts():
 @pytest.mark.parametrize("name", BUILT)
 def test_the_reference_earns_every_point_that_a_machine_gives_and_the_stub_none(verdicts, name):
     reference = verdicts(ROOT / "solutions" / f"{name}.ipynb").values()
-    assert {part["status"] for part in reference} <= {"correct", marking.WAITING}
+    assert {part["status"] for part in reference} <= {"correct", WAITING}
     untouched = verdicts(ROOT / "notebooks" / f"{name}.ipynb").values()
     assert {part["status"] for part in untouched} == {"not attempted"}
 

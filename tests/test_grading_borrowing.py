@@ -1,11 +1,13 @@
 """When an answer is the course's own code under the name asked for, as its text tells."""
 
+import time
+
 import pytest
 from course import ROOT, WRITTEN
 
-from attn_utils.course import register
-from attn_utils.grading.borrowing import borrowed
-from attn_utils.grading.reading import Cell, read_submission
+from attn_course import register
+from attn_course.grading.borrowing import borrowed
+from attn_course.grading.reading import Cell, read_submission
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
 LENT = {
@@ -37,21 +39,60 @@ LENT = {
         ],
         LAYER,
     ),
-    "out of a judge by way of a helper": (
+    "by way of a helper": (
         [
-            "from attn_utils.course.questions.copying import something",
-            "def make():\n    return something",
-            "made = make()",
-            "def CausalSelfAttention():\n    return made",
+            "import attn_utils.layers as l",
+            "made = l.CausalSelfAttention",
+            "def make():\n    return made",
+            "def CausalSelfAttention(*sizes):\n    return make()(*sizes)",
         ],
-        "attn_utils.course.questions.copying.something",
+        LAYER,
     ),
-    "out of a judge": (
+    "wrapped under its own name": (
         [
-            "from attn_utils.course.questions.copying import something",
-            "CausalSelfAttention = something",
+            "from attn_utils.layers import CausalSelfAttention",
+            "CausalSelfAttention = str(CausalSelfAttention)",
         ],
-        "attn_utils.course.questions.copying.something",
+        LAYER,
+    ),
+}
+LIBRARIES = {
+    "sacrebleu's score": (
+        [
+            "from sacrebleu import BLEU",
+            "def bleu(h, r):\n    return BLEU().corpus_score(h, r).score",
+        ],
+        {"bleu": ["sacrebleu.BLEU"]},
+    ),
+    "sacrebleu whole": (
+        ["import sacrebleu as s", "def bleu(h, r):\n    return s.corpus_bleu(h, r).score"],
+        {"bleu": ["sacrebleu.corpus_bleu"]},
+    ),
+    "the course's bootstrap": (
+        ["from attn_course.translation import scoring", "paired_bootstrap = scoring.bootstrap"],
+        {"paired_bootstrap": ["attn_course.translation.scoring.bootstrap"]},
+    ),
+    "the course's bootstrap, called": (
+        [
+            "from attn_course.translation.scoring import bootstrap as b",
+            "def paired_bootstrap(*a):\n    return b(*a)",
+        ],
+        {"paired_bootstrap": ["attn_course.translation.scoring.bootstrap"]},
+    ),
+    "a tokenizer, for something else": (
+        [
+            "from sacrebleu import BLEU",
+            "tokenise = BLEU().tokenizer",
+            "def bleu(h, r):\n    return 0",
+        ],
+        {},
+    ),
+    "what is given": (
+        [
+            "from attn_course.translation import bleu_of_counts",
+            "def paired_bootstrap(*a):\n    return bleu_of_counts(a)",
+        ],
+        {},
     ),
 }
 OWN = {
@@ -80,6 +121,21 @@ def found(sources):
 def test_an_answer_that_is_the_courses_own_is_seen(name):
     sources, path = LENT[name]
     assert found(sources) == [path]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_librarys_own_answer_is_seen_and_its_other_help_is_not(name):
+    sources, expected = LIBRARIES[name]
+    cells = [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
+    assert borrowed(cells, ["bleu", "paired_bootstrap"]) == expected
+
+
+def test_thousands_of_names_that_mention_each_other_are_followed_soon():
+    names = ",".join(f"a{k}" for k in range(12_000))
+    sources = [f"from attn_utils.layers import {names}", f"b = ({names})", "b = (b, c)\n" * 10_000]
+    start = time.process_time()
+    assert found([*sources, "CausalSelfAttention = b"]) == []
+    assert time.process_time() - start < 3.0
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -5,12 +5,12 @@ import pytest
 import sessions
 from sessions import SMALL, ask, needs_sandbox
 
-from attn_utils.course import derivation
-from attn_utils.course.verdict import NotAttempted, NotYet
-from attn_utils.grading import child
-from attn_utils.grading.session import Limits, Session, Zygote
+from attn_course import derivation
+from attn_course.grading import magics
+from attn_course.grading.session import Limits, Session, Zygote
+from attn_course.verdict import NotAttempted, NotYet
 
-submit, zygote = sessions.submit, sessions.zygote  # fixtures
+submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
 
 
 @needs_sandbox
@@ -34,7 +34,7 @@ def test_a_derivation_arrives_as_strings_through_a_driver(submit):
     session = submit(
         """
         import sympy as sp
-        from attn_utils.course import derive
+        from attn_course import derive
         x = sp.Symbol("x", positive=True)
         chain = derive((x + x, "definition"), (2 * x, "collect"))
         """
@@ -45,7 +45,7 @@ def test_a_derivation_arrives_as_strings_through_a_driver(submit):
 
 
 @needs_sandbox
-def test_tensors_arrive_as_tensors_and_return_as_arrays():
+def test_tensors_arrive_as_tensors_and_return_as_arrays(tier):
     import torch
 
     cell = """
@@ -62,7 +62,7 @@ plt.plot([1, 2]); plt.savefig("figure.png")
 """
     x = torch.eye(2, 3, dtype=torch.float64)
     with (
-        Zygote(("numpy", "matplotlib.pyplot", "torch")) as zygote,
+        Zygote(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as zygote,
         Session(zygote, {1: cell}) as session,
     ):
         gradient, kind = ask(session, "gradient", x)
@@ -134,14 +134,14 @@ def test_magics_are_dropped_and_python_is_left_as_it_is():
         "x = (7\n  % 4)": "x = (7\n  % 4)",
         's = """\n!important\n"""': 's = """\n!important\n"""',
     }
-    assert {source: child.python_source(source) for source in cases} == cases
+    assert {source: magics.python_source(source) for source in cases} == cases
 
 
 @needs_sandbox
 def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
     session = submit(
         """
-        from attn_utils.course import check, hint
+        from attn_course import check, hint
         display(1); get_ipython().run_line_magic("matplotlib", "inline")
         check("1.1", print); hint("1.1")
         """
@@ -151,7 +151,7 @@ def test_display_get_ipython_check_and_hint_are_there_and_do_nothing(submit):
 
 @pytest.mark.parametrize("source", ["\n" * 100_000 + "(", "(\n" + " " * 100_000 + "x"])
 def test_a_cell_that_is_not_python_is_read_quickly_whatever_is_in_it(source):
-    assert child.python_source(source) == source
+    assert magics.python_source(source) == source
 
 
 LOST = {

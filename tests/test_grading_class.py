@@ -14,17 +14,18 @@ import time
 import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
 
-from attn_utils import cli
-from attn_utils.grading import command, sandbox
+from attn_course import cli
+from attn_course.grading import command
+from attn_course.grading.sandbox import tiers
 
-MISSING = sandbox.missing_mechanisms()
+MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 NAME = "01_copying"
 FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a person reads
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
-PROGRAM = [sys.executable, "-c", "import sys, attn_utils.cli as cli; sys.exit(cli.main())"]
+PROGRAM = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 
 
 def attn(*arguments, **environment):
@@ -60,7 +61,7 @@ def forged_outputs(found):
 
 
 def check_of_their_own(found):
-    lies = "import attn_utils.course as c\nc.check = check = lambda *a: True"
+    lies = "import attn_course as c\nc.check = check = lambda *a: True"
     for one in checks(found):
         one["source"] = lies
     cell(found, "q1-1-code")["source"] = f"{lies}\nattention_weights = check"
@@ -163,8 +164,8 @@ def words_in_a_new_cell(found):
     found["cells"].insert(found["cells"].index(empty) + 1, words)
 
 
-def lent_by_the_course(found):
-    source = "from attn_utils.course.questions.copying import _largest_distance as copy_error_bound"
+def out_of_a_judge(found):
+    source = "from attn_course.questions.copying import _largest_distance as copy_error_bound"
     cell(found, "q1-5-code")["source"] = source
 
 
@@ -202,7 +203,7 @@ ODD = {
     "names used again": (names_used_again, FULL, WRITTEN),
     "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
     "words in a new cell": (words_in_a_new_cell, FULL, WRITTEN),
-    "lent by the course": (lent_by_the_course, FULL, WRITTEN),
+    "out of a judge": (out_of_a_judge, FULL - 1, WRITTEN),
     "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN),
     "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
     "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
@@ -342,6 +343,7 @@ def test_results_follow_the_schema_of_gradescope(graded):
         ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
         ("untouched", "1.1", "the answer is still empty."),
         ("a check of their own", "1.1", "the result has shape ()"),
+        ("out of a judge", "1.5", "No module named 'attn_course.questions"),
         ("keeps the judge busy", "1.2", "could not be decided"),
     ],
 )
@@ -349,16 +351,6 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
     tests = results(graded[1], who)["tests"]
     found = next(test for test in tests if test["number"] == question)
     assert found["score"] == 0 and sentence in found["output"], found
-
-
-@needs_sandbox
-def test_an_answer_that_the_course_lent_is_remarked_on_and_no_other(graded):
-    path = "attn_utils.course.questions.copying._largest_distance"
-    remark = f"{NAME}.ipynb: 1.5: the answer hands over {path}."
-    assert results(graded[1], "lent by the course")["output"] == remark
-    assert remark in (graded[1] / "students" / "lent by the course.html").read_text("utf-8")
-    pages = [page.read_text("utf-8") for page in (graded[1] / "students").glob("*.html")]
-    assert sum("hands over" in page for page in pages) == 1
 
 
 @needs_sandbox

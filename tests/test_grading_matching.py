@@ -1,15 +1,18 @@
 """Which files are whose, which cells answer what, and which cells an answer needs."""
 
 import os
+import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from attn_utils.course import register
-from attn_utils.grading import matching, report, submissions
-from attn_utils.grading.batch import modules_for
-from attn_utils.grading.reading import Cell
-from attn_utils.grading.submissions import Refused, find
+from attn_course import register
+from attn_course.grading import matching, report, submissions
+from attn_course.grading.reading import Cell
+from attn_course.grading.session import Limits
+from attn_course.grading.submissions import Refused, find
+from attn_course.grading.supervising import Settings
 
 NAMES = ["01_copying", "02_average_of_two"]
 PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)
@@ -121,8 +124,9 @@ def test_file_names_of_reports_are_safe_short_and_different():
 
 
 def test_torch_is_imported_only_for_notebooks_that_use_it():
-    assert "torch" not in modules_for(NAMES)
-    assert "torch" in modules_for([*NAMES, "06_transformer_attention"])
+    settings = Settings(None, Limits(), tuple(NAMES), "none")
+    assert settings.torch == ()
+    assert replace(settings, notebooks=(*NAMES, "06_transformer_attention")).torch == ("torch",)
 
 
 def test_figures_and_training_are_left_out():
@@ -257,3 +261,20 @@ def test_an_untouched_written_cell_is_empty():
         matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
         == ""
     )
+
+
+CHAINS = {
+    "downwards": [*(f"a{k} = a{k + 1}" for k in range(1_998)), "answer = a0"],
+    "upwards": ["answer = lambda: a0", *(f"a{k} = lambda: a{k + 1}" for k in range(1_998))],
+    "in a crowd": [
+        *(f"a{k} = {[f'c{j}' for j in range(9)]}, a{k + 1}".replace("'", "") for k in range(1_998)),
+        "answer = a0",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_thousands_of_cells_that_use_each_other_are_followed_soon(name):
+    start = time.process_time()
+    assert len(needed(*CHAINS[name])) > 1
+    assert time.process_time() - start < 1.0

@@ -7,9 +7,9 @@ import pytest
 from browser import Browser, needs_browser
 from course import ROOT
 
-from attn_utils.course import register
-from attn_utils.grading import report
-from attn_utils.grading.gradebook import Gradebook
+from attn_course import register
+from attn_course.grading import report
+from attn_course.grading.gradebook import Gradebook
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"

@@ -1,12 +1,14 @@
 """What the reader of submissions makes of good, odd and bad files."""
 
+import contextlib
 import json
 import os
+import time
 
 import pytest
 
-from attn_utils.grading import reading
-from attn_utils.grading.reading import Unreadable, read_submission
+from attn_course.grading import reading
+from attn_course.grading.reading import Unreadable, read_submission
 
 
 def code(source, **extra):
@@ -184,3 +186,34 @@ def test_links_folders_pipes_and_absent_files_are_refused(tmp_path):
 
 def test_file_names_may_have_spaces_quotes_and_any_letters(read):
     assert read(WHOLE, 'it\'s "ünï" 01 copy (2).ipynb').cells[0].source == "x = 1"
+
+
+LINES = 1_990
+SLOW = {
+    "long words": "# %% " + "a" * 1_990,
+    "keys without end": "# %% " + "answer=[" * 240,
+    "lists in lists": "# %% " + 'a=["a=[",' * 200,
+    "blanks": "# %% x\n#" + " " * 1_990,
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_marker_of_a_script_keeps_its_reader_busy(read, name):
+    start = time.process_time()
+    with contextlib.suppress(Unreadable):
+        read(f"{SLOW[name]}\n" * LINES, "01_copying.py")
+    assert time.process_time() - start < 1.5
+
+
+def test_metadata_of_any_depth_is_read_over(read):
+    deep = json.loads("[" * 900 + "]" * 900)
+    cell = code("x = 1", metadata={"answer": deep, "nbgrader": deep}, id=deep)
+    found = read(notebook(cell, metadata={"kernelspec": {"language": deep}}))
+    assert found.remarks == () and found.cells[0].marks == {}
+    with pytest.raises(Unreadable, match="cell 1 has no readable"):
+        read(notebook(code("", cell_type=deep)))
+
+
+def test_remarks_on_a_file_are_few(read):
+    found = read(notebook(*[code("", id=f"{number // 2}") for number in range(2_000)]))
+    assert len(found.remarks) == reading.MAX_REMARKS

@@ -1,8 +1,10 @@
 """Holds the attention kernels to an oracle (torch), a slow twin (a loop) and what must never change."""
 
+import ast
 import cmath
 import doctest
 import importlib
+import inspect
 import itertools
 import math
 import subprocess
@@ -520,11 +522,33 @@ def test_a_wait_and_a_second_device_would_be_noticed():
         devices_of(problem_on_a_device, lambda q, *rest: q + torch.ones(4))
 
 
-@pytest.mark.parametrize("name", ["arrays", "kernels", "layers", "masks"])
+MODULES = pytest.mark.parametrize("name", ["arrays", "kernels", "layers", "masks"])
+
+
+@MODULES
 def test_the_calls_shown_in_docstrings_give_what_they_show(name):
     module = importlib.import_module(f"attn_utils.{name}")
     results = doctest.testmod(module)
     assert results.attempted > 0 and results.failed == 0
+
+
+def arguments_of(function):
+    """Every argument but self."""
+    arguments = function.args
+    positional = [x for x in arguments.args if x.arg != "self"]
+    return [*positional, *arguments.kwonlyargs, *filter(None, [arguments.vararg, arguments.kwarg])]
+
+
+@MODULES
+def test_public_functions_are_typed_and_say_what_they_do(name):
+    source = inspect.getsource(importlib.import_module(f"attn_utils.{name}"))
+    functions = [x for x in ast.walk(ast.parse(source)) if isinstance(x, ast.FunctionDef)]
+    public = [x for x in functions if not x.name.startswith("_")]
+    assert public
+    for function in public:
+        assert function.returns is not None, function.name
+        assert all(argument.annotation for argument in arguments_of(function)), function.name
+        assert ast.get_docstring(function), function.name
 
 
 def peak_bytes(L, **options):

@@ -16,7 +16,7 @@ from course import ROOT
 from jupyter import Jupyter, wait_for
 from nbclient import NotebookClient
 
-from attn_utils.grading import releasing
+from attn_course.grading import releasing
 
 NAME = "00_start_here"
 PLACES = {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from course import JUDGED, WRITTEN, answers_in, bank
 
-from attn_utils.course import check, hint, register
-from attn_utils.course.answers import Answer, listening
-from attn_utils.course.checking import judge
+from attn_course import check, hint, register
+from attn_course.answers import Answer, listening
+from attn_course.checking import judge
 
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
 
@@ -113,8 +113,9 @@ def test_different_mistakes_get_different_fragments(question):
 
 @pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
 def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
-    from attn_utils.course.build import solution_lines
     from course import ROOT
+
+    from attn_course.building.build import solution_lines
 
     secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
     assert len(question.hints) >= 2
@@ -152,3 +153,9 @@ def register_source(name):
     from course import ROOT
 
     return ROOT / "solutions" / f"{name}.py"
+
+
+def test_an_answer_that_may_draw_is_not_called_unsteady():
+    verdict = check("7.2", lambda T, D, t: np.random.default_rng().normal(size=(2, T, D)).tolist())
+    assert verdict.status == "not yet"
+    assert "two different answers" not in verdict.message

@@ -9,11 +9,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from attn_utils.course.build import solution_lines
 from course import ROOT, SOURCES
 
-from attn_utils import cli
-from attn_utils.grading.releasing import FOLDER
+from attn_course import cli
+from attn_course.building.build import solution_lines
+from attn_course.grading.releasing import FOLDER
 
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 
@@ -33,7 +33,7 @@ def edition(tmp_path_factory):
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE", ".ci"}
-    assert above == needed | {"notebooks", "attn_utils", "solutions"}
+    assert above == needed | {"notebooks", "attn_utils", "attn_course", "solutions"}
     records = {
         path.relative_to(edition / "solutions") for path in (edition / "solutions").rglob("*.*")
     }

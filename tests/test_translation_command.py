@@ -5,9 +5,9 @@ import shutil
 import pytest
 import torch
 
-from attn_utils.translation.command import main
-from attn_utils.translation.config import PRESETS
-from attn_utils.translation.recording import read_record, without_paths
+from attn_course.translation.command import main
+from attn_course.translation.config import PRESETS
+from attn_course.translation.recording import read_record, without_paths
 
 TRAIN = ("train", "--preset", "tiny", "--attention", "mean", "--seed", "7", "--out")
 
@@ -116,7 +116,7 @@ def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
     ("option", "value", "claim"),
     [
         ("--attention", "dots", "'dot', 'additive'"),
-        ("--preset", "large", "'ladder', 'full'"),
+        ("--preset", "huge", "'full', 'large'"),
         ("--seed", "one", "'one' is not a whole number"),
         ("--tokens", "0", "'0' is not a whole number"),
     ],

@@ -8,12 +8,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attn_course.refusals import BadText
+from attn_course.translation import corpora
+from attn_course.translation.batches import bucket, collate
+from attn_course.translation.config import setting
+from attn_course.translation.corpora import read_lines, read_parallel
+from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils.layers import SLOTS
-from attn_utils.translation import corpora
-from attn_utils.translation.batches import bucket, collate
-from attn_utils.translation.config import setting
-from attn_utils.translation.corpora import DataError, read_lines, read_parallel
-from attn_utils.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 
 TEXTS = ["Ein Hund rennt über die Wiese.", "A dog is running, quickly."] * 3
 VOCABULARY = Vocabulary.learn(TEXTS, size=80)
@@ -48,8 +49,8 @@ def test_each_punctuation_mark_opens_a_word(text, words):
 
 
 def test_a_preset_that_does_not_exist_is_refused_by_name():
-    with pytest.raises(ValueError, match="tiny, default, ladder, full, not 'large'"):
-        setting("large", tokens=1)
+    with pytest.raises(ValueError, match="tiny, default, ladder, full, large, not 'huge'"):
+        setting("huge", tokens=1)
 
 
 def test_the_default_setting_has_the_given_sizes_and_budget_for_every_attention():
@@ -120,13 +121,13 @@ def one_sentence(error):
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     fake_multi30k(tmp_path, monkeypatch)
     (tmp_path / "val.en.gz").write_bytes(b"half")
-    with pytest.raises(DataError) as error:
+    with pytest.raises(BadText) as error:
         corpora.multi30k(tmp_path)
     assert "val.en.gz is damaged" in one_sentence(error)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(DataError) as error:
+    with pytest.raises(BadText) as error:
         corpora.multi30k(tmp_path)
     assert "train.de.gz is missing" in one_sentence(error)
 
@@ -141,7 +142,7 @@ def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTN_DATA", raising=False)
     monkeypatch.setattr(requests, "get", offline)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
-    with pytest.raises(DataError) as error:
+    with pytest.raises(BadText) as error:
         corpora.multi30k()
     assert "--data" in one_sentence(error) and "embedded corpus" in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -183,7 +184,7 @@ def test_a_bad_file_gets_one_sentence(tmp_path, content, claim):
     path = tmp_path / "file.de"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(DataError) as error:
+    with pytest.raises(BadText) as error:
         read_lines(path)
     assert claim in one_sentence(error)
 
@@ -192,6 +193,6 @@ def test_unequal_line_counts_are_both_named(tmp_path):
     source, reference = tmp_path / "a.de", tmp_path / "a.en"
     source.write_text("eins\nzwei\n")
     reference.write_text("one\n")
-    with pytest.raises(DataError) as error:
+    with pytest.raises(BadText) as error:
         read_parallel(source, reference)
     assert "2 lines" in one_sentence(error) and "has 1" in str(error.value)

@@ -1,17 +1,19 @@
 """The slots, the translator around them, and the two searches."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 import torch
 
+from attn_course.refusals import BadOption
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import Config, transformer
+from attn_course.translation.decoding import beam, greedy, n_best
+from attn_course.translation.models import build
+from attn_course.translation.vocabulary import BOS, EOS, PAD
 from attn_utils import attend
 from attn_utils.layers import SLOTS
-from attn_utils.translation.batches import collate, pad_source
-from attn_utils.translation.config import Config
-from attn_utils.translation.decoding import beam, greedy
-from attn_utils.translation.model import build
-from attn_utils.translation.vocabulary import BOS, EOS, PAD
 
 PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
 
@@ -22,10 +24,17 @@ def slot(request):
     return SLOTS[request.param](8)
 
 
-def tiny(attention="dot", num_tokens=16, **changes):
+KINDS = (*SLOTS, "transformer")  # what `tiny` builds
+
+
+def tiny(kind="dot", num_tokens=16, **changes):
     torch.manual_seed(3)
-    config = Config(attention=attention, embedding=8, width=8, dropout=0.0, **changes)
-    return build(config, num_tokens).eval()
+    config = Config(embedding=8, width=8, **changes)
+    if kind == "transformer":
+        config = replace(transformer(config), embedding=16, width=16)
+    else:
+        config = replace(config, attention=kind)
+    return build(replace(config, dropout=0.0), num_tokens).eval()
 
 
 def inputs(B=2, T=3, S=5):
@@ -96,7 +105,7 @@ def test_an_unknown_attention_is_refused_by_name():
         tiny("dots")
 
 
-@pytest.mark.parametrize("attention", SLOTS)
+@pytest.mark.parametrize("attention", KINDS)
 def test_logits_of_a_pair_do_not_depend_on_its_batch(attention):
     model = tiny(attention)
     together = model(collate(PAIRS))
@@ -105,7 +114,7 @@ def test_logits_of_a_pair_do_not_depend_on_its_batch(attention):
         torch.testing.assert_close(together[row, : len(alone)], alone)
 
 
-@pytest.mark.parametrize("attention", SLOTS)
+@pytest.mark.parametrize("attention", KINDS)
 def test_one_call_over_the_target_equals_one_call_a_step(attention):
     model, batch = tiny(attention), collate(PAIRS)
     memory, state, steps = model.encode(batch.source, batch.lengths), None, []
@@ -115,12 +124,13 @@ def test_one_call_over_the_target_equals_one_call_a_step(attention):
     torch.testing.assert_close(torch.cat(steps, 1), model(batch))
 
 
-def test_source_target_and_output_share_one_embedding():
-    names = [name for name, p in tiny(num_tokens=17).named_parameters() if len(p) == 17]
-    assert names == ["bias", "embed.weight"]
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
+def test_source_target_and_output_share_one_embedding(kind):
+    names = [name for name, p in tiny(kind, num_tokens=17).named_parameters() if len(p) == 17]
+    assert sorted(names) == ["bias", "embed.weight"]
 
 
-@pytest.mark.parametrize("attention", SLOTS)
+@pytest.mark.parametrize("attention", KINDS)
 def test_a_beam_of_one_is_greedy_search(attention):
     model = tiny(attention)
     source = pad_source([s for s, _ in PAIRS])
@@ -150,9 +160,10 @@ def test_a_wide_beam_finds_the_best_of_all_sequences():
     assert found == list(best)
 
 
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
 @pytest.mark.parametrize("search", [greedy, beam])
-def test_search_gives_a_sentence_the_same_answer_alone_and_in_a_batch(search):
-    model = tiny()
+def test_search_gives_a_sentence_the_same_answer_alone_and_in_a_batch(search, kind):
+    model = tiny(kind)
     together = search(model, *pad_source([s for s, _ in PAIRS]), max_length=8)
     for row, (source, _) in enumerate(PAIRS):
         alone = search(model, *pad_source([source]), max_length=8)
@@ -169,9 +180,72 @@ def test_search_keeps_one_row_of_weights_for_each_token(search):
         assert EOS not in ids[:-1]
 
 
-def test_weights_of_a_beam_belong_to_the_hypothesis_it_returns():
-    model, source = tiny(), pad_source([PAIRS[0][0]])
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
+def test_weights_of_a_beam_belong_to_the_hypothesis_it_returns(kind):
+    model, source = tiny(kind), pad_source([PAIRS[0][0]])
     decoded = beam(model, *source, max_length=6, size=4)
     ids = decoded.tokens[0]
     _, weights, _ = model.decode(torch.tensor([[BOS, *ids[:-1]]]), model.encode(*source))
     torch.testing.assert_close(decoded.weights[0], weights[0])
+
+
+class Forgetful(torch.nn.Module):
+    """A translator without a cache: every step reads all tokens so far again."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def encode(self, source, lengths):
+        return self.model.encode(source, lengths)
+
+    def decode(self, inputs, memory, state=None):
+        """The state (1, B, t) is the tokens themselves."""
+        tokens = inputs if state is None else torch.cat([state[0], inputs], -1)
+        logits, weights, _ = self.model.decode(tokens, memory)
+        return logits[:, -1:], weights[:, -1:], tokens[None]
+
+
+@pytest.mark.parametrize("search", [greedy, beam])
+def test_a_cache_changes_nothing_but_the_time(search):
+    model = tiny("transformer")
+    source = pad_source([s for s, _ in PAIRS])
+    cached = search(model, *source, max_length=9)
+    again = search(Forgetful(model), *source, max_length=9)
+    assert cached.tokens == again.tokens
+    torch.testing.assert_close(cached.weights, again.weights)
+
+
+def test_a_state_is_one_tensor_of_keys_and_values_that_grows_by_a_token():
+    model, batch = tiny("transformer"), collate(PAIRS)
+    memory = model.encode(batch.source)
+    _, _, state = model.decode(batch.inputs[:, :2], memory)
+    assert state.shape == (2 * 2, 3, 4, 2, 4)  # (2L, B, H, t, d)
+    _, _, longer = model.decode(batch.inputs[:, 2:3], memory, state)
+    assert longer.shape == (4, 3, 4, 3, 4) and torch.equal(longer[..., :2, :], state)
+
+
+def test_a_transformer_sees_the_order_of_its_words():
+    model = tiny("transformer")
+    one, other = (model(collate([(source, [9, 10])])) for source in ([5, 6, 7], [7, 6, 5]))
+    assert not torch.allclose(one, other, atol=1e-4)
+
+
+def test_the_first_of_the_n_best_is_what_a_beam_returns_and_all_differ():
+    model, source = tiny(), pad_source([s for s, _ in PAIRS])
+    lists = n_best(model, *source, max_length=6, size=4)
+    best = beam(model, *source, max_length=6, size=4)
+    for found, ids in zip(lists, best.tokens, strict=True):
+        assert found[0].tokens == ids and len({tuple(h.tokens) for h in found}) == 4
+        scores = [hypothesis.score for hypothesis in found]
+        assert scores == sorted(scores, reverse=True)
+        for hypothesis in found:
+            total = log_probability(model, PAIRS[lists.index(found)][0], hypothesis.tokens)
+            assert hypothesis.score == pytest.approx(total / len(hypothesis.tokens), abs=1e-4)
+
+
+def test_a_transformer_has_no_slot():
+    with pytest.raises(BadOption, match="no slot"):
+        build(transformer(Config()), 16, slot=SLOTS["mean"](192))
+    with pytest.raises(BadOption, match="'lstm'"):
+        build(Config(architecture="lstm"), 16)

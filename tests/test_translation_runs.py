@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from course import ROOT
 
-from attn_utils.translation import recording
-from attn_utils.translation.config import PRESETS
-from attn_utils.translation.corpora import DataError, embedded
-from attn_utils.translation.recording import read_record, recorded
-from attn_utils.translation.scoring import bleu_of_counts, bootstrap, score
+from attn_course.refusals import BadRun
+from attn_course.translation import recording
+from attn_course.translation.config import PRESETS, Config
+from attn_course.translation.corpora import embedded
+from attn_course.translation.recording import read_record, recorded
+from attn_course.translation.scoring import bleu_of_counts, bootstrap, score
 
 RECORDS = {
     path.stem: read_record(path)
@@ -39,8 +40,8 @@ def test_every_recorded_score_has_one_signature():
 
 def test_the_ladder_differs_in_attention_and_seed_alone():
     for record in LADDER.values():
-        config = {**record["config"], "attention": "dot", "seed": 1}
-        assert config == vars(PRESETS["ladder"])
+        config = Config(**{**record["config"], "attention": "dot", "seed": 1})
+        assert config == PRESETS["ladder"]
 
 
 @pytest.mark.parametrize(("worse", "better"), [("none", "mean"), ("mean", "dot")])
@@ -103,5 +104,5 @@ def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
 
 
 def test_a_missing_ladder_is_one_sentence():
-    with pytest.raises(DataError, match="no recorded run solutions/runs/nowhere"):
+    with pytest.raises(BadRun, match="no recorded run solutions/runs/nowhere"):
         recorded("nowhere")

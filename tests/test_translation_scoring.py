@@ -7,12 +7,12 @@ import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from attn_utils.translation import scoring
-from attn_utils.translation.batches import collate
-from attn_utils.translation.config import Config
-from attn_utils.translation.model import build
-from attn_utils.translation.scenes import draw
-from attn_utils.translation.vocabulary import BOS, EOS
+from attn_course.translation import scoring
+from attn_course.translation.batches import collate
+from attn_course.translation.config import Config
+from attn_course.translation.models import build
+from attn_course.translation.scenes import draw
+from attn_course.translation.vocabulary import BOS, EOS
 
 REFERENCES = [scene.english for scene in draw(60, seed=2)]
 

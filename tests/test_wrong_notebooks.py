@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import pytest
 from course import ROOT, WRITTEN
 
-from attn_utils import course
-from attn_utils.course import check
+import attn_course as course
+from attn_course import check
 
 STUB, STEPS = 'raise NotImplementedError("your answer here")', "# your steps here"
 WRONG = ("return 0.0", "return None", "return [[1.0], 'x']", "return 1 / 0")

@@ -12,7 +12,7 @@ import os
 import re
 from pathlib import Path
 
-from . import register
+from attn_course import register
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ROLES = ("answer", "check", "written", "rubric", "only")

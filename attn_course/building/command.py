@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from . import build as building
+from attn_course.building import build as building
 
 
 def build(argv):

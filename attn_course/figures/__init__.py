@@ -12,12 +12,13 @@ from attn_course.figures.charts import (
     scatter,
 )
 from attn_course.figures.plane import query_plane
-from attn_course.figures.showing import register
+from attn_course.figures.showing import add_alt_texts, register
 from attn_course.figures.sliders import explore, packed
 from attn_course.figures.style import COLOURS, apply_style
 
 __all__ = [
     "COLOURS",
+    "add_alt_texts",
     "arrows",
     "attention_map",
     "bars",

@@ -1,58 +1,64 @@
 """The legend of a scene's panel: what it says and where it hides the least. Knows one panel at a time."""
 
-from html import escape
-
 import numpy as np
 
 from attn_course.figures import marks
+from attn_course.figures.frame import Frame
+from attn_course.figures.markup import polyline, tag, width_of, words
 from attn_course.figures.style import DASHES, colour_code
 
 _ROW = 17  # pixels
-_SAMPLE = 30
-_LETTER = 7.6
+_SAMPLE = 20  # pixels, the width of a sample
+_INDENT = 30  # pixels, where the words begin
 _GAP = 6
+_SIZE = 9  # points
 # Where it may be, the most wanted first: shares of the free width and height.
 _PLACES = ((1, 0), (0, 0), (1, 1), (0, 1), (0.5, 0), (0.5, 1), (1, 0.5), (0, 0.5), (0.5, 0.5))
 
 
-def draw_legend(axes, frame) -> str:
+def draw_legend(frame: Frame) -> str:
     """The legend as SVG; it stays where it was last unless something is in the way there."""
+    axes = frame.axes
     named = [mark for mark in axes.marks if mark.label]
     if not named:
         return ""
-    width = _SAMPLE + _LETTER * max(len(mark.label) for mark in named) + _GAP
+    widest = max(width_of(mark.label, _SIZE) for mark in named)
+    width = _INDENT + widest + _GAP
     height = _ROW * len(named)
-    corners = _corners(frame.box, width, height)
+    corners = _corners(frame, width, height)
     legends = axes.figure.layout.legends
-    chosen = _freest(corners, width, height, _obstacles(axes, frame), legends.get(axes.number, 0))
+    last = legends.get(axes.number, 0)
+    chosen = _freest(corners, width, height, _obstacles(frame), last)
     legends[axes.number] = chosen
     left, top = corners[chosen]
-    box = f'x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    parts = [f'<rect class="ground" {box}/>']
+    ground = tag("rect", class_="ground", x=left, y=top, width=width, height=height)
+    parts = [ground]
     for row, mark in enumerate(named):
         middle = top + (row + 0.5) * _ROW
         parts.append(_sample(mark, left + 4, middle))
-        place = f'x="{left + _SAMPLE:.1f}" y="{middle + 4.4:.1f}" font-size="12.5"'
-        parts.append(f"<text {place}>{escape(mark.label)}</text>")
+        parts.append(words(mark.label, left + _INDENT, middle, _SIZE, along="middle"))
     return "".join(parts)
 
 
-def _corners(box, width, height):
+def _corners(frame, width, height):
     """The top left corner of the legend in each of its places."""
-    free_width = box.width - width - 2 * _GAP
-    free_height = box.height - height - 2 * _GAP
+    free_width = frame.width - width - 2 * _GAP
+    free_height = frame.height - height - 2 * _GAP
     found = []
     for across, down in _PLACES:
-        found.append((box.left + _GAP + across * free_width, box.top + _GAP + down * free_height))
+        x = frame.left + _GAP + across * free_width
+        y = frame.top + _GAP + down * free_height
+        found.append((x, y))
     return found
 
 
 def _freest(corners, width, height, points, last):
     """The number of the place that covers the fewest points; the last one wins a tie."""
+    x, y = points
     covered = []
     for left, top in corners:
-        inside = (points[0] > left) & (points[0] < left + width)
-        inside &= (points[1] > top) & (points[1] < top + height)
+        inside = (x > left) & (x < left + width)
+        inside &= (y > top) & (y < top + height)
         covered.append(int(inside.sum()))
     best = min(covered)
     if covered[last] == best:
@@ -60,40 +66,56 @@ def _freest(corners, width, height, points, last):
     return covered.index(best)
 
 
-def _obstacles(axes, frame):
+def _obstacles(frame):
     """Points on everything that a legend should not cover, (2, n) in pixels."""
     found = [np.empty((2, 0))]
-    for mark in axes.marks:
+    for mark in frame.axes.marks:
         if isinstance(mark, (marks.Line, marks.Points)):
             found.append(np.array([frame.x(mark.x), frame.y(mark.y)]))
         elif isinstance(mark, marks.Bars):
             found += _points_on_bars(mark, frame)
         elif isinstance(mark, marks.Word):
-            found.append(np.array([[float(frame.x(mark.x))], [float(frame.y(mark.y)) - 6]]))
+            found.append(np.array([[frame.x(mark.x)], [frame.y(mark.y) - 6]]))
     return np.concatenate(found, axis=1)
 
 
 def _points_on_bars(mark, frame):
     """Points in three columns of each bar, those of no height left out."""
     tall = mark.top > mark.foot
+    width = mark.right - mark.left
+    height = mark.top - mark.foot
     for across in (0.1, 0.5, 0.9):
-        x = frame.x(mark.left + across * (mark.right - mark.left))[tall]
+        x = frame.x(mark.left + across * width)[tall]
         for up in (0.25, 0.5, 0.75, 1.0):
-            y = frame.y(mark.foot + up * (mark.top - mark.foot))[tall]
+            y = frame.y(mark.foot + up * height)[tall]
             yield np.array([x, y])
 
 
 def _sample(mark, left, middle):
     """A piece of the mark, large and strong enough to be seen."""
     if isinstance(mark, marks.Bars):
-        box = f'x="{left:.1f}" y="{middle - 5:.1f}" width="20" height="10"'
-        return f'<rect {box} fill="{colour_code(mark.colours[0])}" opacity="{mark.alpha:g}"/>'
-    if isinstance(mark, marks.Points):
-        return f'<circle cx="{left + 10:.1f}" cy="{middle:.1f}" r="4.5" fill="{colour_code(mark.colour)}"/>'
+        return _patch(left, middle, mark.colours[0], mark.alpha)
     if isinstance(mark, marks.Band):
-        box = f'x="{left:.1f}" y="{middle - 5:.1f}" width="20" height="10"'
-        return f'<rect {box} fill="{colour_code(mark.colour)}" opacity="{max(mark.alpha, 0.3):g}"/>'
-    dash = f' stroke-dasharray="{DASHES[mark.dash]}"' if DASHES[mark.dash] else ""
-    width = min(1.4 * mark.width, 5)
-    style = f'stroke="{colour_code(mark.colour)}" stroke-width="{width:.1f}"{dash}'
-    return f'<path d="M{left:.1f} {middle:.1f}h20" {style}/>'
+        return _patch(left, middle, mark.colour, max(mark.alpha, 0.3))
+    colour = colour_code(mark.colour)
+    if isinstance(mark, marks.Points):
+        return tag("circle", cx=left + _SAMPLE / 2, cy=middle, r=4.5, fill=colour)
+    return tag(
+        "path",
+        d=polyline([(left, middle), (left + _SAMPLE, middle)]),
+        stroke=colour,
+        stroke_width=min(1.4 * mark.width, 5),
+        stroke_dasharray=DASHES[mark.dash] or None,
+    )
+
+
+def _patch(left, middle, colour, alpha):
+    return tag(
+        "rect",
+        x=left,
+        y=middle - 5,
+        width=_SAMPLE,
+        height=10,
+        fill=colour_code(colour),
+        opacity=f"{alpha:g}",
+    )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from html import escape
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,6 +17,7 @@ from attn_course.figures.style import COLOURS, INK
 
 _CELLS = 160  # of the still map, on a side
 _PALE = 0.6  # how strong the map's colours are
+_SAME = 1e-9  # two keys or scores that differ by less are equal
 _DRAWS = 24  # of the noise, kept in the page: the same ones for every size of it
 
 
@@ -38,26 +40,27 @@ def query_plane(
     the keys. land: say which share of all directions each key wins. noise: the largest standard deviation
     that a slider adds to the keys, drawn anew by a button.
     """
-    keys = np.asarray(keys, float)
-    if keys.ndim != 2 or keys.shape[1] != 2 or not 1 <= len(keys) <= INK:
-        raise ValueError(f"keys must be (n, 2) with 1 to {INK} keys, not {keys.shape}")
+    keys = _keys(keys)
     queries = np.atleast_2d(np.asarray(query, float))
     if limit is None:
-        limit = 1.1 * max(3 * np.abs(keys).max(), np.abs(queries).max())
-    draws = np.random.default_rng(0).normal(size=(_DRAWS, *keys.shape)).round(3)
+        longest = max(3 * np.abs(keys).max(), np.abs(queries).max())
+        limit = 1.1 * longest
+    if names is None:
+        names = [f"key {i}" for i in range(len(keys))]
+    draws = np.random.default_rng(0).normal(size=(_DRAWS, *keys.shape))
     setting = {
         "keys": _plain(keys),
-        "names": list(names) if names is not None else [f"key {i}" for i in range(len(keys))],
+        "names": list(names),
         "values": None if values is None else _plain(_values(values, len(keys))),
         "queries": _plain(queries),
         "limit": float(limit),
         "hull": hull,
         "land": land,
         "noise": float(noise),
-        "draws": _plain(draws) if noise else [],
+        "draws": _plain(draws.round(3)) if noise else [],
         "title": title,
     }
-    moved = keys + noise * draws[0]
+    moved = keys + noise * draws[0].round(3)
     picture = _still(setting, moved, queries)
     page = showing.filled(
         "plane.html",
@@ -80,18 +83,25 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
     """Unit vectors, (m, 2), along which the two best keys tie: the borders of the map."""
     keys = np.asarray(keys, float)
     found = []
-    for i, first in enumerate(keys):
-        for second in keys[i + 1 :]:
-            across = first - second
-            length = np.hypot(*across)
-            if not length > 1e-9:
-                continue
-            direction = np.array([-across[1], across[0]]) / length
-            for ray in (direction, -direction):
-                best = (keys @ ray).max()
-                if first @ ray >= best - 1e-9:
-                    found.append(ray)
+    for first, second in combinations(keys, 2):
+        across = first - second
+        length = np.hypot(*across)
+        if not length > _SAME:
+            continue
+        along = np.array([-across[1], across[0]]) / length
+        for ray in (along, -along):
+            best = (keys @ ray).max()
+            if first @ ray >= best - _SAME:
+                found.append(ray)
     return np.array(found).reshape(-1, 2)
+
+
+def _keys(keys):
+    keys = np.asarray(keys, float)
+    in_plane = keys.ndim == 2 and keys.shape[1] == 2
+    if not in_plane or not 1 <= len(keys) <= INK:
+        raise ValueError(f"keys must be (n, 2) with 1 to {INK} keys, not {keys.shape}")
+    return keys
 
 
 def _values(values, count):
@@ -108,87 +118,142 @@ def _plain(numbers):
 
 
 def _still(setting, keys, queries):
+    """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
     weights = territory(keys, queries)  # (H, n)
     values = setting["values"]
-    left, right, *more = panels(3 if np.ndim(values) == 2 else 2)
+    has_value_plane = np.ndim(values) == 2
+    left, right, *more = panels(3 if has_value_plane else 2)
     _draw_map(left, setting, keys, queries)
-    if len(queries) == 1:
-        charts.bars(weights[0], setting["names"], title="weights", ax=right)
-    else:
-        groups = {f"query {h}": row for h, row in enumerate(weights, 1)}
-        charts.bars(groups, setting["names"], title="weights of each head", ax=right)
-    words = [_weights_in_words(setting["names"], row) for row in weights]
+    _draw_weights(right, setting["names"], weights)
+    said = [_weights_in_words(setting["names"], row) for row in weights]
     if values is not None:
         output = (weights @ np.array(values)).mean(0)
-        words.append(f"output {_number(output)}")
-        if more:
+        said.append(f"output {_number(output)}")
+        if has_value_plane:
             _draw_values(more[0], setting, output)
         else:
             right.set_title(f"weights; the output is {_number(output)}", loc="left")
-    figure = left.figure
-    places = ", ".join(f"({x:g}, {y:g})" for x, y in queries)
-    title = setting["title"] or "whom a query attends to"
-    alt = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys. "
-    alt += f"Query at {places}: {'; '.join(words)}."
-    picture = showing.photograph(figure, alt)
-    plt.close(figure)
+    picture = showing.photograph(left.figure, _alt(setting, queries, said))
+    plt.close(left.figure)
     return picture
 
 
+def _alt(setting, queries, said):
+    """The words that stand for the plane."""
+    places = [f"({x:g}, {y:g})" for x, y in queries]
+    title = setting["title"] or "whom a query attends to"
+    picture = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys."
+    return f"{picture} Query at {', '.join(places)}: {'; '.join(said)}."
+
+
 def _weights_in_words(names, weights):
-    return ", ".join(f"{name} {weight:.2f}" for name, weight in zip(names, weights, strict=True))
+    pairs = zip(names, weights, strict=True)
+    return ", ".join(f"{name} {weight:.2f}" for name, weight in pairs)
 
 
 def _number(output):
     numbers = [f"{value:.2f}" for value in np.atleast_1d(output)]
-    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
+    if len(numbers) == 1:
+        return numbers[0]
+    return f"({', '.join(numbers)})"
+
+
+def _draw_weights(ax, names, weights):
+    """A bar for each key, or a group for each head. weights: (H, n)."""
+    if len(weights) == 1:
+        charts.bars(weights[0], names, title="weights", ax=ax)
+        return
+    groups = {}
+    for head, row in enumerate(weights, 1):
+        groups[f"query {head}"] = row
+    charts.bars(groups, names, title="weights of each head", ax=ax)
 
 
 def _draw_map(ax, setting, keys, queries):
+    """The coloured plane with its borders and arrows."""
     limit = setting["limit"]
-    ends = (-limit, limit, -limit, limit)
-    places = np.linspace(-limit, limit, _CELLS)
-    grid = np.stack(np.meshgrid(places, places), axis=-1)  # (cells, cells, 2)
-    colours = np.array([to_rgb(colour) for colour in COLOURS[: len(keys)]])
-    shares = territory(keys, grid)  # (cells, cells, n)
-    ax.imshow(1 - _PALE * (1 - shares @ colours), extent=ends, origin="lower", aspect="auto")
+    _paint(ax, keys, limit)
     for ray in tie_directions(keys):
-        far = 2 * limit * ray
-        ax.plot([0, far[0]], [0, far[1]], "--", color="black", linewidth=0.8)
-    named = list(zip(setting["names"], keys, COLOURS, strict=False))
-    for head, place in enumerate(queries, 1):
+        x, y = 2 * limit * ray
+        ax.plot([0, x], [0, y], "--", color="black", linewidth=0.8)
+    for name, key, colour in zip(setting["names"], keys, COLOURS, strict=False):
+        _draw_arrow(ax, name, key, colour)
+    for head, query in enumerate(queries, 1):
         name = "query" if len(queries) == 1 else f"query {head}"
-        named.append((name, place, "black"))
-    for name, (x, y), colour in named:
-        style = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
-        ax.annotate("", (x, y), (0, 0), arrowprops=style)
-        outline = [withStroke(linewidth=3, foreground="white")]
-        side = "left" if x >= 0 else "right"
-        level = "bottom" if y >= 0 else "top"
-        shift = (4 if x >= 0 else -4, 3 if y >= 0 else -3)
-        words = {"color": colour, "ha": side, "va": level, "path_effects": outline, "fontsize": 9}
-        ax.annotate(name, (x, y), xytext=shift, textcoords="offset points", **words)
+        _draw_arrow(ax, name, query, "black")
     if setting["hull"]:
-        corners = _hull(keys)
-        ax.fill(*corners.T, fill=False, linestyle=":", edgecolor="black")
-    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
-    ax.set(xlabel="first coordinate of the query", ylabel="second coordinate")
+        x, y = _hull(keys).T
+        ax.fill(x, y, fill=False, linestyle=":", edgecolor="black")
+    ax.set(
+        xlim=(-limit, limit),
+        ylim=(-limit, limit),
+        aspect="equal",
+        xlabel="first coordinate of the query",
+        ylabel="second coordinate",
+    )
     ax.grid(visible=False)
     if setting["title"]:
         ax.set_title(setting["title"], loc="left")
 
 
+def _paint(ax, keys, limit):
+    """Each place in the mean of the keys' colours, weighted as a query there weights the keys."""
+    places = np.linspace(-limit, limit, _CELLS)
+    x, y = np.meshgrid(places, places)
+    queries = np.stack([x, y], axis=-1)  # (cells, cells, 2)
+    colours = np.array([to_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
+    mixed = territory(keys, queries) @ colours  # (cells, cells, 3)
+    ax.imshow(
+        1 - _PALE * (1 - mixed),
+        extent=(-limit, limit, -limit, limit),
+        origin="lower",
+        aspect="auto",
+    )
+
+
+def _draw_arrow(ax, name, end, colour):
+    """An arrow from the origin, its name beyond its tip. end: (2,)."""
+    x, y = end
+    style = {
+        "arrowstyle": "-|>",
+        "color": colour,
+        "linewidth": 2,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    ax.annotate("", end, (0, 0), arrowprops=style)
+    rightward = x >= 0
+    upward = y >= 0
+    ax.annotate(
+        name,
+        end,
+        xytext=(4 if rightward else -4, 3 if upward else -3),
+        textcoords="offset points",
+        color=colour,
+        fontsize=9,
+        ha="left" if rightward else "right",
+        va="bottom" if upward else "top",
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+    )
+
+
 def _draw_values(ax, setting, output):
-    axes = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
-    for i, (name, value) in enumerate(zip(setting["names"], setting["values"], strict=True)):
-        charts.scatter([value], size=40, colour=i, names=[f"value of {name}"], **axes)
+    """The values and the output among them, in their own plane. output: (2,)."""
+    axes = {
+        "xlabel": "first coordinate",
+        "ylabel": "second coordinate",
+        "ax": ax,
+    }
+    pairs = zip(setting["names"], setting["values"], strict=True)
+    for colour, (name, value) in enumerate(pairs):
+        charts.scatter([value], size=40, colour=colour, names=[f"value of {name}"], **axes)
     charts.scatter([output], size=60, colour=INK, names=["output"], title="values", **axes)
     ax.margins(0.25)
 
 
 def _hull(points):
     """The corners of the convex hull in order, (m, 2)."""
-    ordered = sorted(map(tuple, points))
+    ordered = sorted(tuple(point) for point in points)
     lower = _half_hull(ordered)
     upper = _half_hull(ordered[::-1])
     return np.array(lower[:-1] + upper[:-1])
@@ -205,4 +270,6 @@ def _half_hull(points):
 
 def _turn(a, b, c):
     """Positive where the way from a over b to c turns left."""
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+    first = np.subtract(b, a)
+    second = np.subtract(c, a)
+    return first[0] * second[1] - first[1] * second[0]

@@ -61,6 +61,21 @@ def bundle(picture: Picture) -> tuple[dict, dict]:
     return data, {"image/png": {"alt": picture.alt}}
 
 
+def add_alt_texts(notebook: dict) -> int:
+    """Give each stored picture an <img> with its alt text, for pages; returns how many pictures there are."""
+    count = 0
+    for cell in notebook["cells"]:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "image/png" not in data:
+                continue
+            alt = output["metadata"].get("image/png", {}).get("alt") or data["text/plain"]
+            png = data["image/png"].replace("\n", "")
+            data["text/html"] = filled("picture.html", alt=escape("".join(alt)), png=png)
+            count += 1
+    return count
+
+
 def show(data: dict, metadata: dict | None = None) -> None:
     """Display a mime bundle."""
     from IPython.display import display

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
+from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,17 +36,27 @@ class Slider:
     def __post_init__(self):
         self.whole = all(isinstance(end, int) for end in (self.low, self.high, self.start))
         if self.step is None:
-            self.step = 1 if self.whole else (self.high - self.low) / 100
+            self.step = 1 if self.whole else _round_step(self.high - self.low)
 
     def choices(self, most: int) -> list[float]:
         """At most `most` values over the whole range, the start among them."""
         steps = round((self.high - self.low) / self.step)
-        numbers = np.unique(np.linspace(0, steps, min(most, steps + 1)).round())
+        count = min(most, steps + 1)
+        numbers = np.linspace(0, steps, count).round()
         values = self.low + self.step * numbers
-        values[np.abs(values - self.start).argmin()] = self.start
+        nearest = np.abs(values - self.start).argmin()
+        values[nearest] = self.start
         if self.whole:
-            return [int(value) for value in values]
-        return [float(value) for value in values.round(10)]
+            return values.astype(int).tolist()
+        return values.round(10).tolist()
+
+
+def _round_step(span):
+    """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
+    wanted = np.log10(span / 100)
+    power = np.floor(wanted)
+    sizes = [10.0 ** (power + shift) * digit for shift in (0, 1) for digit in (1, 2, 5)]
+    return float(min(sizes, key=lambda size: abs(np.log10(size) - wanted)))
 
 
 class MovingFigure:
@@ -100,26 +111,37 @@ class MovingFigure:
         each = int(most ** (1 / len(self.sliders)) + 1e-9)
         choices = [slider.choices(each) for slider in self.sliders]
         frames = []
-        for place in np.ndindex(*map(len, choices)):
-            chosen = [values[k] for values, k in zip(choices, place, strict=True)]
-            frames.append(self.frame(dict(zip(self.start, chosen, strict=True))))
-        packed = zlib.compress(json.dumps(frames, ensure_ascii=False).encode(), 9)
+        for chosen in product(*choices):
+            values = dict(zip(self.start, chosen, strict=True))
+            frames.append(self.frame(values))
         controls = []
         for slider, values in zip(self.sliders, choices, strict=True):
-            place = values.index(slider.start)
-            controls.append({"name": slider.name, "values": values, "start": place})
+            control = {
+                "name": slider.name,
+                "values": values,
+                "start": values.index(slider.start),
+            }
+            controls.append(control)
         return showing.filled(
             "frames.html",
             style=showing.asset("figure.css"),
             sliders=escape(json.dumps(controls)),
-            frames=base64.b64encode(packed).decode(),
+            frames=_pack(frames),
             shared=showing.asset("shared.js"),
             script=showing.asset("frames.js"),
         )
 
     def words(self) -> str:
         """What the sliders are, for those who see no page."""
-        return "sliders: " + ", ".join(f"{name} = {value:g}" for name, value in self.start.items())
+        settings = [f"{name} = {value:g}" for name, value in self.start.items()]
+        return f"sliders: {', '.join(settings)}"
+
+
+def _pack(frames):
+    """Frames as short text: JSON, compressed, in base64."""
+    text = json.dumps(frames, ensure_ascii=False)
+    packed = zlib.compress(text.encode(), 9)
+    return base64.b64encode(packed).decode()
 
 
 def explore(draw: Callable[..., object], **sliders: tuple) -> None:

@@ -9,6 +9,7 @@ DPI = 100
 WIDEST = 9.6  # inches: what a notebook's column shows without shrinking the text
 DASHES = {"-": "", "--": "7 4", ":": "2 3", "-.": "7 3 2 3"}  # of matplotlib, in SVG
 STYLE = {
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.prop_cycle": plt.cycler(color=COLOURS),
     "axes.spines.right": False,

@@ -48,14 +48,20 @@ class Axis:
         """The span of the data and a margin, which no sticky edge lets pass."""
         if not self.data:
             return 0.0, 1.0
-        low, high = ticker.AutoLocator().nonsingular(min(self.data), max(self.data))
-        margin = rcParams[f"axes.{self.name}margin"] * (high - low)
-        slack = 1e-5 * abs(high - low)
+        lowest = min(self.data)
+        highest = max(self.data)
+        low, high = ticker.AutoLocator().nonsingular(lowest, highest)
+        span = high - low
+        margin = span * rcParams[f"axes.{self.name}margin"]
+        slack = 1e-5 * span
         below = [edge for edge in self.sticky if edge <= low + slack]
         above = [edge for edge in self.sticky if edge >= high - slack]
         floor = max(below, default=-np.inf)
         ceiling = min(above, default=np.inf)
-        return max(low - margin, floor), min(high + margin, ceiling)
+        return (
+            max(low - margin, floor),
+            min(high + margin, ceiling),
+        )
 
     def ticks(self) -> tuple[np.ndarray, list[str]]:
         """Places and labels of the ticks within the limits."""
@@ -70,7 +76,8 @@ class Axis:
             labels = self._written(places)
         slack = 1e-9 * (high - low)
         seen = (places >= low - slack) & (places <= high + slack)
-        return places[seen], [label for label, shown in zip(labels, seen, strict=True) if shown]
+        shown = [labels[k] for k in np.flatnonzero(seen)]
+        return places[seen], shown
 
     def _automatic_ticks(self, low, high):
         locator = ticker.AutoLocator()

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import sympy as sp
 
+from attn_course import derive
 from attn_utils import softmax
-from attn_utils.course import derive
 
 
 def both(height):

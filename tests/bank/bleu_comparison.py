@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sacrebleu.metrics import BLEU
 
-from attn_utils.translation.scoring import bleu_of_counts, bootstrap
+from attn_course.translation.scoring import bleu_of_counts, bootstrap
 
 
 def grams(tokens, n):

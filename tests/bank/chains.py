@@ -7,7 +7,7 @@ of what must be said).
 import numpy as np
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_course import derive
 
 x = sp.Symbol("x", positive=True)
 other_x = sp.Symbol("x")

@@ -3,8 +3,8 @@
 import numpy as np
 import sympy as sp
 
+from attn_course import derive
 from attn_utils import attend, softmax
-from attn_utils.course import derive
 
 
 def log_sum_exp(query, keys, scale=1.0):

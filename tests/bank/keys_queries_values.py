@@ -3,8 +3,8 @@
 import numpy as np
 import sympy as sp
 
+from attn_course import derive
 from attn_utils import attend
-from attn_utils.course import derive
 
 
 def unit(x, y):

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_course import derive
 
 SOURCE = np.random.default_rng(11)
 

@@ -4,8 +4,8 @@ import random
 
 import numpy as np
 
-from attn_utils.knowledge.examples import MASK, PAD, corrupt_span, finetuning_pair
-from attn_utils.knowledge.findings import score
+from attn_course.knowledge.examples import MASK, PAD, corrupt_span, finetuning_pair
+from attn_course.knowledge.findings import score
 
 
 def corruption(

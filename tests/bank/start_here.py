@@ -3,7 +3,7 @@
 import numpy as np
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_course import derive
 
 x = sp.Symbol("x", positive=True)
 total = 1 / (1 + x) + 1 / (1 - x)

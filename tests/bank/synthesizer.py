@@ -140,6 +140,13 @@ def zero_at_t(T, D, t):
     return x, other
 
 
+def drawn(T, D, t):
+    x = torch.randn(T, D)
+    other = torch.randn(T, D)
+    other[t] = x[t]
+    return x, other
+
+
 RIGHT = {
     "7.1": {
         "in steps": (Layer,),
@@ -152,6 +159,11 @@ RIGHT = {
         "the first token moved": (changed_first,),
         "the past scaled, torch tensors": (swapped_or_scaled,),
         "by hand, as lists": (unit_vectors,),
+        "zero at t": (zero_at_t,),
+        "zeros but for the first token": (
+            lambda T, D, t: (np.zeros((T, D)), np.eye(T, 1) * np.ones(D)),
+        ),
+        "drawn anew at each call": (drawn,),
         "a small step": (differ_at(lambda t: 0, 1e-2),),
         "past and future": (
             lambda T, D, t: (
@@ -244,14 +256,22 @@ WRONG = {
         ),
     },
     "7.2": {
-        "differ at t": ((differ_at(lambda t: t),), "at position t itself"),
+        "differ at t": ((differ_at(lambda t: t),), "at position t itself, by 1 ("),
         "the same": ((differ_at(lambda t: 0, 0.0),), "are the same"),
         "differ after t": (
             (lambda T, D, t: differ_at(lambda t: slice(t + 1, None))(T, D, t),),
             "only after t",
         ),
         "differ by a hair": ((differ_at(lambda t: 0, 1e-9),), "moves by only"),
-        "zero at t": ((zero_at_t,), "x_t is zero"),
+        "too large for any layer": (
+            (lambda T, D, t: (np.full((T, D), 1e308), np.full((T, D), 1e308)),),
+            "overflow in a layer",
+        ),
+        "too large in the past": ((differ_at(lambda t: 0, 1e308),), "numbers of this size"),
+        "drawn, and different at t": (
+            (lambda T, D, t: (np.random.randn(T, D), np.random.randn(T, D)),),
+            "position t itself, by",
+        ),
         "one input": ((lambda T, D, t: np.ones((T, D)),), "two arrays"),
         "wrong shape": ((lambda T, D, t: (np.ones(D), np.ones(D)),), "has shape"),
     },

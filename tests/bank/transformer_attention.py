@@ -44,6 +44,12 @@ def renormalised_attend(q, k, v, mask):
     return weights @ v, weights
 
 
+def naive_attend(q, k, v, mask):
+    raised = (q @ swap(k) / root(q)).exp() * mask
+    weights = raised / raised.sum(-1, keepdim=True).clamp(min=1e-30)
+    return weights @ v, weights
+
+
 def einsum_attend(q, k, v, mask):
     scores = torch.einsum("...td,...sd->...ts", q, k) * q.shape[-1] ** -0.5
     scores = torch.where(mask, scores, torch.full_like(scores, -1e10))
@@ -52,7 +58,7 @@ def einsum_attend(q, k, v, mask):
 
 
 def exponential_attend(q, k, v, mask):
-    scores = q @ swap(k) / root(q)
+    scores = (q @ swap(k) / root(q)).masked_fill(~mask, torch.finfo(q.dtype).min)
     e = (scores - scores.amax(-1, keepdim=True)).exp() * mask
     total = e.sum(-1, keepdim=True)
     weights = e / torch.where(total == 0, torch.ones_like(total), total)
@@ -313,6 +319,22 @@ class OtherNames(nn.Module):
         return x
 
 
+class Packed(nn.Module):
+    def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
+        super().__init__()
+        self.qkv = nn.Linear(D, 3 * D)
+        self.out = nn.Linear(D, D)
+
+
+def thin_tokens(self, x):
+    values = self.value(x)
+    return (
+        self.query(x),
+        self.key(x),
+        values * self.attention_dropout(torch.ones_like(values[..., :1])),
+    )
+
+
 class NotAModule:
     def __init__(self, D, num_heads, **options):
         self.query = nn.Linear(D, D)
@@ -329,6 +351,10 @@ def counted_by_torch(T, D, H):
     with FlopCounterMode(display=False) as counter:
         layer(x, x, x)
     return counter.get_total_flops()
+
+
+def one_addition_fewer(T, D, H):
+    return 4 * T * D * (2 * D - 1) + H * T * T * (2 * D // H - 1) + T * D * (2 * T - 1)
 
 
 SHAPES = {
@@ -366,9 +392,8 @@ RIGHT = {
     "6.3": {
         "masked_fill": (fill_attend,),
         "torch's fused kernel, with identity values for the weights": (sdpa_attend,),
-        "softmax, mask, renormalise": (renormalised_attend,),
         "einsum and -1e10": (einsum_attend,),
-        "exponentials": (exponential_attend,),
+        "exponentials below the largest score that is seen": (exponential_attend,),
         "the smallest number, rows closed by where": (smallest_attend,),
         "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
     },
@@ -377,7 +402,6 @@ RIGHT = {
         "boolean, True = hidden": (lambda n: torch.ones(n, n, dtype=torch.bool).triu(1),),
         "added": (lambda n: torch.full((n, n), -INF).triu(1),),
         "added, -1e10, more axes": (lambda n: torch.full((1, 1, n, n), -1e10).triu(1),),
-        "zeros and ones": (lambda n: torch.tril(torch.ones(n, n)),),
         "compared positions": (lambda n: torch.arange(n)[:, None] >= torch.arange(n),),
         "torch's own": (lambda n: nn.Transformer.generate_square_subsequent_mask(n),),
         "the smallest half": (
@@ -455,13 +479,14 @@ WRONG = {
         ),
         "clipped (004-9)": (
             (lambda q, k: (q @ k.mT).clip(-1, 1),),
-            "clipped to -1 .. 1, so that some that differ become equal (",
+            "scores are clipped, so",
         ),
         "clipped after scaling": (
             (lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),),
-            "become equal after scaling",
+            "clipped after scaling",
         ),
         "something else": ((lambda q, k: torch.zeros(*q.shape[:2], k.shape[1]),), "off by up to"),
+        "a hundredth too much": ((lambda q, k: q @ k.mT / root(q) + 0.01,), "up to 0.01 ("),
         "NumPy": ((lambda q, k: (q @ k.mT).detach().numpy(),), "returned ndarray"),
         "out of the graph": ((lambda q, k: (q @ k.mT / root(q)).detach(),), "no gradient flows"),
         "no return": ((lambda q, k: None,), "is a `return` missing"),
@@ -505,6 +530,12 @@ WRONG = {
             (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-1)),),
             "comes out as nan",
         ),
+        "exponentials of large scores": ((naive_attend,), "exponential of a large score"),
+        "softmax, mask, renormalise": ((renormalised_attend,), "nothing is left to share out"),
+        "a gradient cut off": (
+            (lambda q, k, v, mask: fill_attend(q.detach(), k, v, mask),),
+            "gradient of q is off",
+        ),
         "hidden scores only low": (
             (
                 slipped_attend(
@@ -521,6 +552,15 @@ WRONG = {
         "context alone": ((lambda q, k, v, mask: fill_attend(q, k, v, mask)[0],), "1 tensors"),
     },
     "6.4": {
+        "polarity by parity": (
+            (lambda n: (torch.arange(n)[:, None] >= torch.arange(n)) ^ bool(n % 2),),
+            "is not the same at every length",
+        ),
+        "zeros and ones": ((lambda n: torch.tril(torch.ones(n, n)),), "hide nothing"),
+        "zeros and ones, whole": (
+            (lambda n: torch.tril(torch.ones(n, n, dtype=torch.long)),),
+            "no True and False",
+        ),
         "strictly past": ((lambda n: torch.ones(n, n).tril(-1).bool(),), "cannot see itself"),
         "future": ((lambda n: torch.ones(n, n).triu().bool(),), "hides the past"),
         "nothing hidden": ((lambda n: torch.ones(n, n).bool(),), "it hides nothing"),
@@ -698,6 +738,22 @@ WRONG = {
             (but(merge=lambda s, x: s.attention_dropout(glue(x)), thin=lambda s, w: w),),
             "whole weights",
         ),
+        "dropout on whole value tokens": (
+            (but(thin=lambda s, w: w, project=thin_tokens),),
+            "does not draw anew for all queries",
+        ),
+        "one coin for all heads": (
+            (but(thin=lambda s, w: w * s.attention_dropout(torch.ones_like(w[:, :1]))),),
+            "does not draw anew for all heads",
+        ),
+        "one coin for a feature of all tokens": (
+            (but(finish=lambda s, c: s.out(c) * s.residual_dropout(torch.ones_like(c[:, :1]))),),
+            "does not draw anew for all tokens",
+        ),
+        "dropout that is not scaled up": (
+            (but(thin=lambda s, w: w * (s.attention_dropout(torch.ones_like(w)) > 0)),),
+            "does not drop whole weights: it acts somewhere",
+        ),
         "residual dropout too early": (
             (but(finish=lambda s, c: s.out(s.residual_dropout(c))),),
             "too early",
@@ -714,7 +770,8 @@ WRONG = {
         ),
         "residual connection inside": ((WithResidual,), "the input is added"),
         "returns a pair": ((ReturnsPair,), "returned a tuple"),
-        "names of its own": ((OtherNames,), "no parameter `query.weight`"),
+        "names of its own": ((OtherNames,), "(there is wq.weight, wq.bias, wk.weight"),
+        "projections packed into one": ((Packed,), "named and shaped query.weight (12, 12)"),
         "chunked heads (004-11)": ((HeadWidths,), "`query.weight` has shape (4, 12)"),
     },
     "6.7": {
@@ -747,6 +804,10 @@ WRONG = {
         "heads at full width": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),
             "with the full width",
+        ),
+        "one addition fewer": (
+            (lambda D, H: 4 * D * (D + 1), one_addition_fewer),
+            "k products take k - 1 additions",
         ),
         "T and D changed places": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * T * D + 4 * T * D * D),

@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attn_course.translation.scoring import alignment_error_rate
+from attn_course.translation.vocabulary import BOS, EOS, PAD
 from attn_utils.layers import DotAttention, MeanAttention, NoAttention
-from attn_utils.translation.scoring import alignment_error_rate
-from attn_utils.translation.vocabulary import BOS, EOS, PAD
 
 INF = torch.inf
 

@@ -3,7 +3,7 @@
 import numpy as np
 import sympy as sp
 
-from attn_utils.course import derive
+from attn_course import derive
 
 
 def one_each(t, s=None):

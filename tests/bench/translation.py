@@ -12,16 +12,16 @@ import sys
 import time
 
 import torch
+from attn_course.translation.model import Translator
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from attn_course.translation.batches import bucket, collate, pad_source
+from attn_course.translation.corpora import embedded
+from attn_course.translation.decoding import beam, greedy
+from attn_course.translation.training import loss_sum
+from attn_course.translation.vocabulary import PAD
 from attn_utils.layers import SLOTS
-from attn_utils.translation.batches import bucket, collate, pad_source
-from attn_utils.translation.corpora import embedded
-from attn_utils.translation.decoding import beam, greedy
-from attn_utils.translation.model import Translator
-from attn_utils.translation.training import loss_sum
-from attn_utils.translation.vocabulary import PAD
 
 SOURCE_WORDS, TARGET_WORDS = 7853, 5893  # Multi30k's words seen twice, the tutorial's vocabularies
 

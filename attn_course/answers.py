@@ -1,0 +1,162 @@
+"""A student's answer as judges see it: call it, get plain data; knows nothing of any question.
+
+A judge never touches the student's object. It calls an `Answer`, which hands over copies, runs the
+code, and turns whatever comes back into arrays, numbers and strings. The grader has a twin with the
+same three methods that does the same across a process boundary.
+"""
+
+import contextlib
+import contextvars
+import copy
+import ctypes
+import io
+import itertools
+import threading
+import traceback
+import warnings
+
+import numpy as np
+
+from attn_course.verdict import NotAttempted, NotYet
+
+LONGEST_ITERABLE = 1_000_000
+
+
+class Answer:
+    """One answer, in this process. `caught` is the list `listening` fills with warnings."""
+
+    def __init__(self, thing, caught=()):
+        self._thing, self._caught = thing, caught
+        self.warned, self._last = [], None
+
+    def __call__(self, *args, **kwargs):
+        """Call the answer with copies of the arguments and return plain data."""
+        if self._thing is None or self._thing is ...:
+            raise NotAttempted
+        if not callable(self._thing):
+            raise NotYet(f"a function is expected here, but this is a {_kind(self._thing)}.")
+        return self.via(_call, *args, **kwargs)
+
+    def via(self, driver, *args, **kwargs):
+        """Run `driver(thing, ...)`, a function of the course, and return plain data."""
+        given, options = copy.deepcopy((args, kwargs))
+        before = len(self._caught)
+        try:
+            result = plain(driver(self._thing, *given, **options))
+            self._last = driver, args, kwargs, result
+            return result
+        except (NotYet, NotAttempted, Stopped):
+            raise
+        except NotImplementedError:
+            raise NotAttempted from None
+        except (Exception, SystemExit) as error:
+            raise NotYet(describe(error)) from None
+        finally:
+            self.warned = [str(warning.message) for warning in self._caught[before:]]
+
+    def steady(self):
+        """Whether the last call, repeated, gives the same result."""
+        if self._last is None:
+            return True
+        driver, args, kwargs, before = self._last
+        return repr(self.via(driver, *args, **kwargs)) == repr(before)
+
+    def value(self):
+        """The answer itself, for answers that are not functions."""
+        if self._thing is None or self._thing is ...:
+            raise NotAttempted
+        return self.via(lambda thing: thing)
+
+
+def in_any_order(rng, answer, settings):
+    """What `answer(*setting)` gives for each of the settings, in their order, asked in a random one."""
+    found = [None] * len(settings)
+    for k in rng.permutation(len(settings)):
+        found[k] = answer(*settings[k])
+    return found
+
+
+def _call(thing, *args, **kwargs):
+    return thing(*args, **kwargs)
+
+
+def _kind(value):
+    return type(value).__name__
+
+
+def describe(error):
+    """One line for an exception, with the line of the student's cell where it left their code."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "ipykernel_" in frame.filename or frame.filename.startswith("<cell")
+    ]
+    where = f" (line {frames[-1].lineno} of your cell)" if frames else ""
+    text = " ".join(str(error).split())[:200].rstrip(".")
+    return f"your code stopped with {_kind(error)}{': ' if text else ''}{text}{where}."
+
+
+def plain(value):
+    """Arrays, numbers, strings and containers of them; anything else is refused in a sentence."""
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(plain, value)) if type(value) in (list, tuple) else list(value)
+    if hasattr(value, "detach"):  # a torch tensor
+        value = value.detach().cpu().numpy()
+    if hasattr(value, "__array__"):
+        return np.array(value)
+    if getattr(value, "is_number", False):  # a SymPy number
+        return float(value)
+    if hasattr(value, "__next__"):
+        return list(map(plain, itertools.islice(value, LONGEST_ITERABLE)))
+    raise NotYet(f"a {_kind(value)} came back, where numbers are expected.")
+
+
+class Stopped(BaseException):
+    """Thrown into a student's code that has run out of time."""
+
+
+@contextlib.contextmanager
+def listening():
+    """Keep what an answer prints off the page, and collect its warnings in the list given."""
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("always")
+        yield caught
+
+
+def within(seconds, work):
+    """`work()` in a thread of its own, or NotYet when it has not finished in time."""
+    outcome = {}
+
+    def run():
+        try:
+            outcome["result"] = work()
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        _stop(thread)
+        raise NotYet(f"it did not finish within {seconds:g} seconds.")
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
+
+
+def _stop(thread):
+    """Throw `Stopped` into the thread a few times; one that swallows them is left behind."""
+    throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    for _ in range(5):
+        throw(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+        thread.join(0.1)
+        if not thread.is_alive():
+            return

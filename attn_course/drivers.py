@@ -1,0 +1,299 @@
+"""What runs beside a student's object: build it, call it, take gradients, hand back raw arrays.
+
+Holds no expected value and knows no question. torch is imported by the drivers that need it alone.
+"""
+
+import numpy as np
+
+from attn_utils.kernels import softmax
+
+
+class Asked(BaseException):
+    """Stops a search that wants logits which it has not been given yet."""
+
+
+def given(thing):
+    """`thing`, unless the answer is still empty."""
+    if thing is None or thing is ...:
+        raise NotImplementedError
+    return thing
+
+
+def is_given(thing):
+    """Whether there is an answer."""
+    return given(thing) is not None
+
+
+def call_each(function, rows):
+    """[function(*row) for each row]."""
+    given(function)
+    return [function(*row) for row in rows]
+
+
+def call_with_seeds(function, rows, seeds, *others):
+    """[function(*row, generator, *others)]: each row with a NumPy generator of its own seed."""
+    given(function)
+    results = []
+    for row, seed in zip(rows, seeds, strict=True):
+        results.append(function(*row, np.random.default_rng(seed), *others))
+    return results
+
+
+def call_with_links(function, weights, gold):
+    """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
+    given(function)
+    links = [frozenset(map(tuple, pairs)) for pairs in gold]
+    return function(list(weights), links)
+
+
+def call_with_layer(function, told, x):
+    """function(layer, x), with the layer that `told` describes."""
+    given(function)
+    return function(make_layer(told), x)
+
+
+def make_layer(told):
+    """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
+
+    "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
+    one; a "mixture" (T, T) mixes tokens; "features" (d, d) change each token alone; "order" sorts each
+    feature; a "factor" multiplies all.
+    """
+
+    def layer(x):
+        x = np.asarray(x, float)
+        T = len(x)
+        if "positions" in told:
+            x = x + told["positions"][:T]
+        if "projections" in told:
+            q, k, v = (x @ projection for projection in told["projections"])
+            scores = q @ k.T / q.shape[-1] ** 0.5
+            mask = told.get("mask", np.ones((T, T), bool))[:T, :T]
+            x = softmax(np.where(mask, scores, -np.inf)) @ v
+        if "mixture" in told:
+            x = told["mixture"][:T, :T] @ x
+        if "features" in told:
+            x = np.tanh(x @ told["features"])
+        if "order" in told:
+            x = np.sort(x, axis=0)
+        return x * told.get("factor", 1.0)
+
+    return layer
+
+
+def call_with_rotation(function, r, d, pairs, base):
+    """function(r, rotate, d), with the rotation of these pairs of features."""
+    given(function)
+    return function(r, make_rotation(pairs, base), d)
+
+
+def make_rotation(pairs, base):
+    """rotate(x, position) for a vector x (d,): pair i turns by position * base ** (-2i / d).
+
+    pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
+    """
+    first, second = np.transpose(pairs)
+
+    def rotate(x, position):
+        x = np.asarray(x, float)
+        d = x.shape[-1]
+        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
+        angles = np.asarray(position, float)[..., None] * frequencies
+        cos = np.cos(angles)
+        sin = np.sin(angles)
+        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
+        turned[..., first] = x[..., first] * cos - x[..., second] * sin
+        turned[..., second] = x[..., first] * sin + x[..., second] * cos
+        return turned
+
+    return rotate
+
+
+def run_function(function, arrays, *others):
+    """function(*tensors, *others): its outputs, and the gradients of the first of them.
+
+    arrays: NumPy arrays; those of floats become tensors that collect gradients.
+    Returns {"outputs": arrays, "gradients": one array for each of floats, or None where none flow},
+    or {"outputs": None, "kinds": what came back instead of tensors}.
+    """
+    import torch
+
+    given(function)
+    tensors = [as_leaf(values) for values in arrays]
+    result = function(*tensors, *others)
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
+        return {"outputs": None, "kinds": " and ".join(kinds)}
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    return {
+        "outputs": [as_array(output) for output in outputs],
+        "gradients": gradients_of(outputs[0], leaves),
+    }
+
+
+def run_layer(layer_class, sizes, parameters, x, *, seed=0, train=False, repeats=1, **options):
+    """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
+
+    parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
+    Returns {"outputs": one array a run, "gradients": {name: array}, that of x among them, or None};
+    where the layer cannot be run that way, {"kind": what there is instead of a layer},
+    {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
+    """
+    import torch
+
+    given(layer_class)
+    if isinstance(layer_class, torch.nn.Module):
+        return {"kind": "layer"}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = layer_class(*sizes, **options)
+        if not isinstance(layer, torch.nn.Module):
+            return {"kind": type(layer).__name__}
+        own = _parameters_by_name(layer.double().train(train))
+        shapes = {name: list(tensor.shape) for name, tensor in own.items()}
+        if any(shapes.get(name) != list(values.shape) for name, values in parameters.items()):
+            return {"own": shapes}
+        for name, values in parameters.items():
+            own[name].data.copy_(torch.as_tensor(values))
+        x = as_leaf(x)
+        outputs = [layer(x) for _ in range(repeats)]
+    if not isinstance(outputs[0], torch.Tensor):
+        return {"returned": type(outputs[0]).__name__}
+    leaves = {"x": x} | _leaves(layer, own, parameters)
+    gradients = gradients_of(outputs[0], list(leaves.values()))
+    if gradients is not None:
+        gradients = _unstacked(dict(zip(leaves, gradients, strict=True)))
+    return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
+
+
+STACKED = ("query", "key", "value")  # how nn.MultiheadAttention stacks its projections
+
+
+def _fused(layer):
+    """The nn.MultiheadAttention that does the work of this layer, if there is exactly one."""
+    import torch
+
+    found = [m for m in layer.modules() if isinstance(m, torch.nn.MultiheadAttention)]
+    return found[0] if len(found) == 1 else None
+
+
+def _parameters_by_name(layer):
+    """{name: tensor}; the stacked projections of torch's own module under the names of three."""
+    own = dict(layer.named_parameters())
+    fused = _fused(layer)
+    if fused is None or "query.weight" in own:
+        return own
+    own = {"out.weight": fused.out_proj.weight, "out.bias": fused.out_proj.bias}
+    for kind, stack in (("weight", fused.in_proj_weight), ("bias", fused.in_proj_bias)):
+        if stack is not None:
+            parts = stack.chunk(len(STACKED))
+            own |= {f"{name}.{kind}": part for name, part in zip(STACKED, parts, strict=True)}
+    return {name: tensor for name, tensor in own.items() if tensor is not None}
+
+
+def _leaves(layer, own, parameters):
+    """{name: tensor} of what `parameters` were copied into, the stacks of torch's module as wholes."""
+    leaves = {name: own[name] for name in parameters if own[name].is_leaf}
+    if len(leaves) == len(parameters):
+        return leaves
+    fused = _fused(layer)
+    return leaves | {"stacked.weight": fused.in_proj_weight, "stacked.bias": fused.in_proj_bias}
+
+
+def _unstacked(gradients):
+    """The same gradients, those of the stacks cut into three."""
+    found = {}
+    for name, gradient in gradients.items():
+        whole, _, kind = name.partition(".")
+        if whole == "stacked":
+            parts = np.split(gradient, len(STACKED))
+            found |= {f"{part}.{kind}": value for part, value in zip(STACKED, parts, strict=True)}
+        else:
+            found[name] = gradient
+    return found
+
+
+def run_slot(slot_class, width, queries, memory, mask):
+    """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name."""
+    given(slot_class)
+    slot = slot_class(width).eval()
+    inputs = [np.asarray(values, np.float32) for values in (queries, memory)]
+    result = run_function(slot, [*inputs, mask])
+    return result | {"parameters": [name for name, _ in slot.named_parameters()]}
+
+
+def run_slot_elsewhere(slot_class, width, shapes):
+    """Run the slot on tensors without numbers, which are on another device than new tensors are.
+
+    shapes: of queries, memory and mask. Returns {"wanted": where the inputs were,
+    "devices": where each output is} or, if it failed, {"wanted": ..., "error": text}.
+    """
+    import torch
+
+    wanted = torch.device("meta")
+    queries, memory, mask = shapes
+    slot = slot_class(width).eval().to(wanted)
+    inputs = [torch.zeros(shape, device=wanted) for shape in (queries, memory)]
+    try:
+        outputs = slot(*inputs, torch.ones(mask, dtype=torch.bool, device=wanted))
+    except Exception as error:
+        return {"wanted": wanted.type, "error": str(error)}
+    return {"wanted": wanted.type, "devices": [output.device.type for output in outputs]}
+
+
+def run_search(greedy_search, num_sentences, max_length, logits):
+    """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
+
+    The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,
+    "tokens": what came back, or None if it was stopped}.
+    """
+    import torch
+
+    given(greedy_search)
+    fed = []
+
+    def step(last, state):
+        last = torch.as_tensor(last).reshape(num_sentences)
+        count = 0 if state is None else int(state)
+        fed.append([count, last.tolist()])
+        if len(fed) > len(logits):
+            raise Asked
+        return torch.as_tensor(logits[len(fed) - 1]), count + 1
+
+    try:
+        tokens = greedy_search(step, num_sentences, max_length)
+    except Asked:
+        tokens = None
+    stopped = len(fed) > len(logits)
+    return {"fed": fed, "tokens": None if stopped else tokens}
+
+
+def probe(shape):
+    """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
+    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
+
+
+def gradients_of(output, leaves):
+    """Gradients of the probed output as arrays, zeros where a leaf plays no part; None if none flow."""
+    import torch
+
+    if not output.requires_grad or not output.is_floating_point():
+        return None
+    loss = (output * torch.as_tensor(probe(output.shape), dtype=output.dtype)).sum()
+    found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
+    return [as_array(gradient) for gradient in found]
+
+
+def as_leaf(values):
+    """A tensor of its own; one of floats collects gradients."""
+    import torch
+
+    tensor = torch.as_tensor(values).clone()
+    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
+
+
+def as_array(tensor):
+    """The tensor as an array; NumPy has no bfloat16."""
+    tensor = tensor.detach().cpu()
+    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()

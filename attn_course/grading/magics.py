@@ -1,0 +1,34 @@
+"""A notebook's cell as plain Python: what stands for IPython's magics. Runs nothing, knows no question."""
+
+import ast
+import contextlib
+import re
+import warnings
+
+FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
+TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+MAGIC = (
+    r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"  # to the end of its line, and on where that is a backslash
+)
+# What stands for a magic. No two neighbours in a pattern eat the same letters, or a long cell of
+# blanks would take for ever.
+LINE_MAGICS = {
+    re.compile(r"^([ \t]*)%time[ \t]+", re.M): "",
+    re.compile(rf"^([ \t]*){MAGIC}", re.M): "pass",
+    re.compile(rf"^([ \t]*\w[\w, ]*=[ \t]*){MAGIC}", re.M): "None",
+    re.compile(r"^([ \t]*)(?:\?{1,2}[\w.]+|[\w.]+\?{1,2})[ \t]*$", re.M): "pass",
+}
+
+
+def python_source(source):
+    """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
+    with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compile(source, "<cell>", "exec", FLAGS, True)
+        return source
+    first, _, rest = source.lstrip().partition("\n")
+    if first.startswith("%%"):
+        return python_source(f"pass\n{rest}") if first.startswith(TIMING_MAGICS) else ""
+    for pattern, word in LINE_MAGICS.items():
+        source = pattern.sub(lambda m, word=word: m[1] + word + "\n" * m[0].count("\n"), source)
+    return source

@@ -1,0 +1,144 @@
+"""Judges one submission, shut in: from its bytes to a small reply. Knows no student, no file, no points."""
+
+import contextlib
+import sys
+import threading
+import time
+import zlib
+from dataclasses import replace
+
+import numpy as np
+
+from attn_course import derive, register
+from attn_course.answers import Answer
+from attn_course.checking import judge
+from attn_course.grading import channel, matching
+from attn_course.grading.borrowing import borrowed
+from attn_course.grading.reading import MAX_BYTES, Unreadable, parse_submission
+from attn_course.grading.session import Limits, Session, one_line
+from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
+
+WAITING = "awaits a person"
+PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
+HIDDEN = ()  # of the course: a judge needs it all
+MAX_JOB = MAX_BYTES + (1 << 16)
+REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
+
+
+def prepare(preload):
+    """Once, before any submission: rehearse every judge, so that what it imports is there."""
+    modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
+    for question in (question for module in modules for question in module.QUESTIONS):
+        for part in question.parts:
+            if part.judge:
+                _rehearse(part)
+
+
+def _rehearse(part):
+    import sympy
+
+    one = sympy.Integer(1)
+    wrong = derive((one, ""), (one, "")) if part.kind == "derive" else lambda *a, **k: one
+    with contextlib.suppress(Exception, NotAttempted):
+        part.judge(random_numbers(None, "", ""), *(Answer(wrong) for _ in part.answers))
+
+
+def serve(lines, *, output):
+    """Judge one submission: the job comes down the first line, the others lead to its children."""
+    supervisor, *children = map(channel.Line, lines)
+    job = supervisor.receive(_soon(), MAX_JOB)
+    supervisor.send({"do": "report", **_reply(job, Children(supervisor, children))}, _soon())
+
+
+def _soon():
+    return time.monotonic() + REPLY_SECONDS
+
+
+def _reply(job, children):
+    try:
+        return judge_submission(children, **job)
+    except Unreadable as error:
+        return {"problem": str(error), "parts": [], "remarks": []}
+    except MemoryError:
+        return {"problem": "it takes too much memory to read.", "parts": [], "remarks": []}
+
+
+class Children:
+    """The processes of a submission, which the supervisor starts and ends for us."""
+
+    def __init__(self, supervisor, lines):
+        self.supervisor, self.lines = supervisor, lines
+        self.num_requests, self.lock = 0, threading.Lock()
+
+    def spawn(self, limits):
+        self._ask("spawn")
+        return self.lines.pop(0)
+
+    def end(self):
+        found = self._ask("end")
+        return found["exit"], found["cpu"]
+
+    def _ask(self, what):
+        with self.lock:
+            self.num_requests += 1
+            number = self.num_requests
+            self.supervisor.send({"do": what, "id": number}, _soon())
+            while (found := self.supervisor.receive(_soon()))["id"] != number:
+                pass  # the answer to one whose judge was stopped meanwhile
+        return found
+
+
+def judge_submission(children, *, suffix, notebook, data, secret, limits, everything):
+    """Return the reply on a file: (status, message, answer) of each part, in order, and remarks.
+
+    data: the bytes of the file as an array; suffix: how its name ends. secret: the text from which
+    this submission's inputs are drawn; None draws those that `check` draws in the notebook.
+    """
+    submission = parse_submission(data.tobytes(), suffix)
+    questions = register.questions_of(notebook)
+    asked = [(question, part) for question in questions for part in question.parts]
+    cells = matching.cells_to_run(submission.cells, questions, everything)
+    with Session(children, cells, Limits(**limits)) as session:
+        parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
+    lent = _lent(submission.cells, asked, parts)
+    stopped = (f"cell {number}: {text}" for number, text in sorted(session.errors.items()))
+    return {"problem": "", "parts": parts, "remarks": [*submission.remarks, *lent, *stopped]}
+
+
+def _judged(session, cells, question, part, secret):
+    found = matching.cells_of(cells, question, part)
+    text = matching.text_of(found, question)
+    if not part.judge:
+        written = (WAITING, "a person reads this.")
+        return (*(written if text else (NOT_ATTEMPTED, "the answer is still empty.")), text)
+    patient = replace(question, seconds=PATIENCE * question.seconds)
+    rng = random_numbers(secret, question.id, part.kind)
+    verdict = judge(patient, part, rng, session.answers(part.answers, patient.seconds))
+    return verdict.status, _message(verdict, found), text
+
+
+def random_numbers(secret, question_id, kind):
+    """Return the generator for one verdict: its own, so that no order of work changes it."""
+    if secret is None:
+        return np.random.default_rng(zlib.crc32(question_id.encode()))
+    return np.random.default_rng(list(f"{secret}/{question_id}/{kind}".encode()))
+
+
+def _message(verdict, found):
+    """Return what to tell about a verdict, where an empty answer has a cause to be told."""
+    if verdict.status == NOT_ATTEMPTED and not found:
+        return "its cell is gone, and nothing has the name that the question asks for."
+    other = [cell for cell in found if cell.kind != "code"]
+    if verdict.status == NOT_ATTEMPTED and other:
+        return f"its cell {other[0].number} is a {other[0].kind} cell, which does not run."
+    return one_line(verdict.message)
+
+
+def _lent(cells, asked, verdicts):
+    """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
+    right = [pair for pair, (status, *_) in zip(asked, verdicts, strict=True) if status == CORRECT]
+    lent = borrowed(cells, [name for _, part in right for name in part.answers]) if right else {}
+    for question, part in right:
+        paths = [path for name in part.answers for path in lent.get(name, ())]
+        if paths:
+            yield f"{question.id}: the answer hands over {' and '.join(paths)}."

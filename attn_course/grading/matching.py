@@ -1,0 +1,189 @@
+"""Knows which cells of a submission answer which part, and which cells they need; runs nothing."""
+
+import ast
+import contextlib
+import functools
+import itertools
+import math
+import re
+import symtable
+import warnings
+from collections import defaultdict, deque
+
+from attn_course.building.build import EMPTY
+from attn_course.grading.magics import python_source
+
+LONGEST = 20_000  # letters of an answer that reports show
+# Steers a terminal, or has text read in another order than it is run.
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+ANYTHING = "*"  # what a cell with `from ... import *` defines
+HEADING = re.compile(r"\s*#+ ")
+QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
+COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
+
+
+def cells_of(cells, question, part):
+    """Return the cells that say they answer this part, and those that define what it asks for."""
+    wanted = f"q{question.id.replace('.', '-')}-{part.kind}"
+    role = "written" if part.kind == "written" else "answer"
+    marks = (question.id, f"{question.id} {part.kind}")
+    named = {c.number for c in cells if c.id == wanted or c.marks.get(role) in marks}
+    if part.kind == "written":
+        return _written(cells, question, named)
+    return [c for c in cells if c.number in named or _defines(c, part.answers)]
+
+
+def _defines(cell, answers):
+    if cell.kind != "code" or is_check(cell):
+        return False
+    if names_of(cell.source).defined & set(answers):
+        return True
+    starts = rf"^(?:def|class) +(?:{'|'.join(answers)})\b"  # of a cell that is not Python, too
+    return bool(re.search(starts, cell.source, re.M))
+
+
+def _written(cells, question, named):
+    """Return the cells of a written answer: the one meant for it, else text put below that one."""
+    empty = EMPTY.format(question.id)
+    found = [c for c in cells if c.number in named or empty in c.source]
+    if found and not text_of(found, question):
+        below = cells[cells.index(found[-1]) + 1 :]
+        return found + list(itertools.takewhile(_is_students, below))
+    return found or _section(cells, question, HEADING) or _section(cells, question, QUESTION)
+
+
+def _section(cells, question, end):
+    """Return the text below the heading of a question, up to the next heading of the kind `end`."""
+    heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
+    below = list(itertools.dropwhile(lambda cell: not heading.search(cell.source), cells))[1:]
+    section = itertools.takewhile(lambda cell: not end.match(cell.source), below)
+    return [c for c in section if c.kind != "code" and not HEADING.match(c.source)]
+
+
+def _is_students(cell):
+    """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
+    ours = HEADING.match(cell.source) or re.match(r"markdown-[0-9a-f]{8}", cell.id)
+    return cell.kind != "code" and not ours
+
+
+def text_of(cells, question):
+    """Return what a person reads as the answer; "" where the cell is as it was handed out."""
+    empty = EMPTY.format(question.id)
+    texts = [cell.source[:LONGEST].replace(empty, "").strip() for cell in cells]
+    return UNSEEN.sub("\ufffd", "\n\n".join(text for text in texts if text)[:LONGEST])
+
+
+def is_check(cell):
+    """Whether a cell says it is a check: it is never run, and nothing in it counts."""
+    return "check" in cell.marks or cell.id.endswith("-check")
+
+
+def cells_to_run(cells, questions, everything=False):
+    """Return {number: source} of the cells that the answers need, in their order.
+
+    These are the answer cells, and every cell that defines a name which one of these uses: before
+    it, or anywhere if the name is used in a function, which runs later. Figures and training are
+    therefore left out unless an answer uses what they make.
+    """
+    judged = [(question, part) for question in questions for part in question.parts if part.judge]
+    code = [c for c in cells if c.kind == "code" and not is_check(c) and "written" not in c.marks]
+    if everything:
+        return {cell.number: cell.source for cell in code}
+    new = {c.number for question, part in judged for c in cells_of(code, question, part)}
+    needed = _with_what_they_use(new, {cell.number: names_of(cell.source) for cell in code})
+    return {cell.number: cell.source for cell in code if cell.number in needed}
+
+
+def _with_what_they_use(cells, names):
+    """Return these cells and all that they use, by way of any number of others.
+
+    Each cell that gives a name is looked at once for it, so that no notebook takes long.
+    """
+    gives, uses_later = _gives(names), _uses_later(names)
+    givers = defaultdict(deque)  # name: the cells that give it and are not chosen for it yet
+    for number, given in gives.items():
+        for name in given:
+            givers[name].append(number)
+    chosen = cells | set(givers[ANYTHING]) if cells else set()
+    users = sorted(chosen)
+    while users:
+        user = users.pop()
+        above = ((name, user) for name in names[user].used)
+        anywhere = ((name, math.inf) for name in uses_later[user])
+        for name, end in itertools.chain(above, anywhere):
+            left = givers.get(name)
+            while left and left[0] < end:
+                number = left.popleft()
+                if number not in chosen:
+                    chosen.add(number)
+                    users.append(number)
+    return chosen
+
+
+def _gives(names):
+    """Return {cell: the names it takes part in}; a method called on a module makes nothing."""
+    modules = set().union(*(cell.imported for cell in names.values()))
+    return {n: cell.defined | (cell.called - modules) for n, cell in names.items()}
+
+
+def _uses_later(names):
+    """Return {cell: the names that even a cell below it may give, those with none above included}."""
+    found, above = {}, set()
+    for number, cell in names.items():
+        above |= cell.defined
+        found[number] = cell.used_later | (cell.used - above)
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def names_of(source):
+    """Return the Names of a cell, read once."""
+    return Names(source)
+
+
+class Names:
+    """The global names that a cell defines (or changes in place) and uses, at once or later.
+
+    `imported` are some of those defined; `called` are the things whose methods it calls as statements,
+    and so may change. All are empty if the cell is not Python: then it cannot run either.
+    """
+
+    def __init__(self, source):
+        self.defined, self.used, self.used_later = set(), set(), set()
+        self.imported, self.called = set(), set()
+        unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
+        with contextlib.suppress(*unparsable), warnings.catch_warnings(action="ignore"):
+            source = python_source(source)
+            self._read(symtable.symtable(source, "cell", "exec"), self.used)
+            for node in ast.walk(ast.parse(source)):
+                self._read_changes(node)
+
+    def _read(self, table, used):
+        top = table.get_type() == "module"
+        for symbol in table.get_symbols():
+            given = symbol.is_assigned() or symbol.is_imported()
+            if given and (top or symbol.is_declared_global()):
+                self.defined.add(symbol.get_name())
+            if top and symbol.is_imported():
+                self.imported.add(symbol.get_name())
+            if symbol.is_referenced() and (top or symbol.is_global()):
+                used.add(symbol.get_name())
+        for inner in table.get_children():
+            later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
+            self._read(inner, self.used_later if later else used)
+
+    def _read_changes(self, node):
+        match node:
+            case ast.ImportFrom(names=[ast.alias(name="*")]):
+                self.defined.add(ANYTHING)
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                self.defined |= _root(node)
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
+                self.called |= _root(method)
+
+
+def _root(node):
+    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return {node.id} if isinstance(node, ast.Name) else set()

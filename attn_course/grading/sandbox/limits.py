@@ -1,0 +1,80 @@
+"""What a process may use, and whose it is: resource limits, a user of its own, no capability."""
+
+import contextlib
+import os
+import secrets
+import struct
+from pathlib import Path
+
+from attn_course.grading.sandbox import libc
+
+CAPABILITY_VERSION = 0x20080522
+MAX_OPEN_FILES = 128
+MAX_THREADS = 16
+PLENTY = 1 << 20  # users in a map that has room for one of ours alone
+
+
+def limit(*, base, memory, seconds, disk, threads=MAX_THREADS):
+    """Set the resource limits, which every Unix has; sizes in bytes.
+
+    base: the address space in use already. threads: how many all processes of this user may have.
+    """
+    import resource
+
+    limits = {
+        resource.RLIMIT_AS: base + memory,
+        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_FSIZE: disk,
+        resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
+        resource.RLIMIT_NPROC: threads,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+    }
+    for kind, value in limits.items():
+        hard = resource.getrlimit(kind)[1]
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)
+        resource.setrlimit(kind, (value, value))
+
+
+def address_space():
+    """Return the bytes of address space in use, on which a memory limit is put."""
+    with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
+        return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+    return 1 << 34
+
+
+def threads_of_user(uid):
+    """Return how many threads the processes of a user have now."""
+    count = 0
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError, LookupError, ValueError):  # it has ended meanwhile
+            fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
+            if int(fields["Uid"].split()[0]) == uid:
+                count += int(fields["Threads"])
+    return count
+
+
+def spare_users():
+    """Return the range of user ids that are mapped here and that hardly anybody has."""
+    ranges = []
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
+        first, _, count = map(int, line.split())
+        ranges.append(range(first, first + count))
+    widest = max(ranges, key=len)
+    if len(widest) > PLENTY:
+        return widest[len(widest) // 4 : len(widest) // 2]
+    return widest[1:]  # the first is that of root
+
+
+def become_nobody_else(users):
+    """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody."""
+    uid = users[secrets.randbelow(len(users))]
+    with contextlib.suppress(PermissionError):  # a container may have none to leave
+        os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def drop_capabilities():
+    libc.call("capset", struct.pack("<Ii", CAPABILITY_VERSION, 0), bytes(24))

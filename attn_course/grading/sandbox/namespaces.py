@@ -1,0 +1,136 @@
+"""Namespaces: a process with a root, a network and a table of processes of its own. Knows no submission."""
+
+import enum
+import os
+import struct
+from pathlib import Path
+
+from attn_course.grading.sandbox import libc
+
+AT_FDCWD = -100
+AT_EMPTY_PATH = 0x1000
+AT_RECURSIVE = 0x8000
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+ROOT = "/tmp"  # where the new root is put together
+
+
+class New(enum.IntFlag):
+    """Which namespaces to leave."""
+
+    MOUNT = 0x00020000
+    UTS = 0x04000000
+    IPC = 0x08000000
+    USER = 0x10000000
+    PID = 0x20000000
+    NET = 0x40000000
+
+
+class Mount(enum.IntFlag):
+    """How `mount` mounts."""
+
+    RDONLY = 0x1
+    NOSUID = 0x2
+    NODEV = 0x4
+    BIND = 0x1000
+    REC = 0x4000
+    PRIVATE = 0x40000
+
+
+class Attribute(enum.IntFlag):
+    """What `mount_setattr` sets."""
+
+    RDONLY = 0x1
+    NOSUID = 0x2
+    NODEV = 0x4
+
+
+OPEN_TREE_CLONE = 0x1
+OPEN_TREE_CLOEXEC = 0x80000
+MOVE_MOUNT_FROM_EMPTY_PATH = 0x4
+UMOUNT_DETACH = 0x2
+
+
+def enter():
+    """Go on as process 1 of new namespaces, without a network; the caller waits outside."""
+    uid = os.geteuid()
+    gid = os.getegid()
+    flags = New.MOUNT | New.PID | New.NET | New.IPC | New.UTS
+    libc.call("unshare", flags if uid == 0 else flags | New.USER)
+    if uid != 0:
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    if inner := os.fork():
+        _, status = os.waitpid(inner, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def build_root(paths, hidden, scratch):
+    """Make a root that holds read-only views of `paths`, some devices and an empty folder `scratch`.
+
+    hidden: folders and files below `paths` that are empty there.
+    """
+    libc.call("mount", None, "/", None, Mount.REC | Mount.PRIVATE, None)
+    trees = {path: _read_only_tree(path) for path in [*paths, *DEVICES]}
+    libc.call("mount", "tmpfs", ROOT, "tmpfs", Mount.NOSUID | Mount.NODEV, "mode=755,size=1m")
+    for path, tree in trees.items():
+        _put(tree, Path(ROOT + path), is_file=path in DEVICES)
+    for path in hidden:
+        _cover(ROOT + path)
+    os.mkdir(ROOT + scratch)
+    os.chdir(ROOT)
+    libc.call("pivot_root", ".", ".")
+    libc.call("umount2", ".", UMOUNT_DETACH)
+    _set_mount(AT_FDCWD, "/", 0, Attribute.RDONLY | Attribute.NOSUID | Attribute.NODEV)
+    os.chdir("/")
+
+
+def _cover(path):
+    """Lay nothing over a folder or file that must not be seen."""
+    if os.path.isdir(path):
+        flags = Mount.RDONLY | Mount.NOSUID | Mount.NODEV
+        libc.call("mount", "tmpfs", path, "tmpfs", flags, "mode=755,size=4k")
+    else:
+        libc.call("mount", "/dev/null", path, None, Mount.BIND, None)
+
+
+def _put(tree, target, is_file):
+    (target.parent if is_file else target).mkdir(parents=True, exist_ok=True)
+    if is_file:
+        target.touch()
+    libc.syscall(libc.MOVE_MOUNT, tree, b"", AT_FDCWD, str(target), MOVE_MOUNT_FROM_EMPTY_PATH)
+    os.close(tree)
+
+
+def _read_only_tree(path):
+    """Return a handle on a detached, read-only copy of the mounts at and below `path`."""
+    flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
+    tree = libc.syscall(libc.OPEN_TREE, AT_FDCWD, path, flags)
+    attributes = Attribute.RDONLY | Attribute.NOSUID
+    if path not in DEVICES:
+        attributes |= Attribute.NODEV
+    _set_mount(tree, b"", AT_EMPTY_PATH | AT_RECURSIVE, attributes)
+    return tree
+
+
+def _set_mount(folder, path, flags, attributes):
+    packed = struct.pack("<QQQQ", attributes, 0, 0, 0)
+    libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, len(packed))
+
+
+def mount_memory(path, size, num_files):
+    """Mount a folder of `size` bytes of memory that this process alone sees."""
+    libc.call("unshare", New.MOUNT)
+    options = f"mode=1777,size={size},nr_inodes={num_files}"
+    libc.call("mount", "tmpfs", path, "tmpfs", Mount.NOSUID | Mount.NODEV, options)
+
+
+def fork_alone():
+    """Fork; the child is process 1 of a pid namespace of its own, which ends with it."""
+    own = os.pidfd_open(os.getpid())
+    libc.call("unshare", New.PID)
+    pid = os.fork()
+    if pid:
+        libc.call("setns", own, New.PID)
+    os.close(own)
+    return pid

@@ -1,0 +1,110 @@
+"""A fork server: imports once, then forks a locked child per request; knows no submission."""
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+
+from attn_course.grading.sandbox import limits
+from attn_course.grading.sandbox.tiers import TIERS
+
+FIRST = 3  # the number of a child's first line; the others follow
+MAX_LINES = 16
+WATCH_SECONDS = 0.2  # between looks at what a child writes
+
+
+def main(control, *, role, preload, tier):
+    """Import, shut the doors, then fork a child for each request on the socket `control`."""
+    tier = TIERS[tier]()
+    try:
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")  # when memory runs out, a child is ended, not the supervisor
+        tier.enter()
+        module = warm_up(role, preload)
+        base = limits.address_space()
+        tier.shut(module.HIDDEN)
+    except Exception as error:
+        tell(control, {"failed": f"{type(error).__name__}: {error}"})
+        return
+    gc.collect()
+    gc.freeze()
+    tell(control, {"ready": True})
+    try:
+        os.chdir("/")
+        while serve_one(control, module, base, tier):
+            pass
+    finally:
+        tier.leave()
+
+
+def warm_up(role, preload):
+    """Import what the children of this `role` need on one thread: a pool does not survive a fork."""
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
+        module = importlib.import_module(role)
+        for name in preload:
+            importlib.import_module(name)
+        if "torch" in preload:
+            sys.modules["torch"].set_num_threads(1)
+        module.prepare(preload)
+    tempfile.tempdir = None
+    return module
+
+
+def tell(control, message):
+    control.sendall(json.dumps(message).encode())
+
+
+def serve_one(control, module, base, tier):
+    """Fork a child, end it when told to, and say how it ended; False when the supervisor is gone."""
+    request, lines, _, _ = socket.recv_fds(control, 4096, MAX_LINES)
+    if not request:
+        return False
+    allowed = json.loads(request)
+    pid = spawn(lines, module, base, tier, **allowed)
+    for line in lines:
+        os.close(line)
+    while not select.select([control], [], [], WATCH_SECONDS)[0]:
+        if tier.overfull(allowed["disk"]):
+            os.kill(pid, signal.SIGKILL)
+            break
+    told = control.recv(1)
+    os.kill(pid, signal.SIGKILL)
+    _, status, usage = os.wait4(pid, 0)
+    tier.clean()
+    if told:
+        code = os.waitstatus_to_exitcode(status)
+        tell(control, {"exit": code, "cpu": usage.ru_utime + usage.ru_stime})
+    return bool(told)
+
+
+def spawn(lines, module, base, tier, *, output, **allowed):
+    """Fork a child that holds these `lines` and has no other way out; return its pid."""
+    pid = tier.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()  # alone in its group, it can end no other process by that
+        numbers = keep_only(lines)
+        tier.lock(base=base, **allowed)
+        module.serve(numbers, output=output)
+    finally:
+        os._exit(1)
+
+
+def keep_only(lines):
+    """Number the `lines` from FIRST on and close every other file; return the numbers."""
+    above = [fcntl.fcntl(line, fcntl.F_DUPFD, FIRST + MAX_LINES) for line in lines]
+    numbers = [os.dup2(line, FIRST + place) for place, line in enumerate(above)]
+    os.closerange(FIRST + len(numbers), 1 << 16)
+    return numbers
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])), **json.loads(sys.argv[2]))

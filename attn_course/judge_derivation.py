@@ -1,0 +1,150 @@
+"""Judge a derivation against a claim: its start, its relation, its end, and the way between them.
+
+A chain arrives as lists of strings, from a process that is not trusted. Nothing in it becomes code.
+"""
+
+import functools
+from dataclasses import dataclass, field
+
+from attn_course import trees
+from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
+from attn_course.compare_lines import FAILS, HOLDS, OPEN, Domain, compare, difference_at
+from attn_course.derivation import as_data, domain_of
+from attn_course.relations import EQUAL, compose, is_limit, read_relation
+from attn_course.trees import Tree, Unreadable, shown_name
+from attn_course.verdict import NotAttempted, NotYet
+
+LINES = 60  # of one chain
+FOR_A_PERSON = "A person will look at it."
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a chain has to show, in SymPy.
+
+    start: the given line. goal: any expression equal to the last line, which is never shown.
+    to_do: the things to do, one a line. symbols: all that a line may use.
+    where: as in `derive`; a symbol with two equal ends stands for that value until it goes.
+    heads: what a line may be made of. only: the symbols that may be left in the end.
+    """
+
+    name: str
+    start: object
+    goal: object
+    to_do: tuple[Task, ...]
+    symbols: tuple
+    where: dict = field(default_factory=dict)
+    relation: str = EQUAL
+    heads: frozenset[str] = PLAIN
+    only: tuple = ()
+
+    @functools.cached_property
+    def domain(self) -> Domain:
+        return domain_of(self.symbols, self.where)
+
+    @functools.cached_property
+    def first_line(self) -> Tree:
+        return trees.read(trees.write(self.start))
+
+    @functools.cached_property
+    def wanted(self) -> Tree:
+        return trees.read(trees.write(self.goal))
+
+    @property
+    def names(self) -> set[str]:
+        return {str(symbol) for symbol in self.symbols}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chain as the judge has it."""
+
+    relation: str
+    tree: Tree
+
+
+def from_data(data, name: str = "the chain") -> list[Line]:
+    """The lines in `data`, read without trust."""
+    if not isinstance(data, list) or len(data) > LINES:
+        raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
+    return [_line(k, item, name) for k, item in enumerate(data)]
+
+
+def _line(k, item, name):
+    try:
+        relation, _, tokens = item
+        return Line(read_relation(relation), trees.read(tokens))
+    except Unreadable as error:
+        raise NotYet(f"step {k} of {name} cannot be read: {error}.") from None
+    except (TypeError, ValueError):
+        raise NotYet(f"step {k} of {name} is not a line made with derive(...).") from None
+
+
+def judge_derivation(answer, claim: Claim) -> None:
+    """Raise NotYet unless the chain proves the claim, line by line."""
+    chain = from_data(answer.via(as_data), claim.name)
+    if len(chain) < 2:
+        raise NotAttempted
+    if chain[0].tree != claim.first_line:
+        raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
+    proved = _judge_lines(chain, claim)
+    _judge_end(chain[-1].tree, proved, claim)
+    fault = fault_in_form([line.tree for line in chain], claim.to_do, claim.domain.positive)
+    if fault:
+        raise NotYet(f"every step of {claim.name} holds, but {fault}.")
+
+
+def _judge_lines(chain, claim):
+    """The relation between the first line and the last, if every line follows from the one before."""
+    proved = EQUAL
+    for k, line in enumerate(chain[1:], 1):
+        step = f"step {k} of {claim.name}"
+        if is_limit(line.relation):
+            raise NotYet(f"{step} takes a limit, and this question asks for what always holds.")
+        _judge_parts(step, line.tree, claim)
+        together = compose(proved, line.relation)
+        if together is None:
+            raise NotYet(
+                f"{step} turns round: after {proved} a line with {line.relation} says nothing of "
+                "the first line."
+            )
+        outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain)
+        if outcome.state == OPEN:
+            raise NotYet(f"{outcome.sentence(step)} {FOR_A_PERSON}")
+        if outcome.state == FAILS:
+            raise NotYet(outcome.sentence(step))
+        proved = together
+    return proved
+
+
+def _judge_parts(step, tree, claim):
+    strange = sorted(trees.names_in(tree) - claim.names)
+    if strange:
+        raise NotYet(f"{step} uses {shown_name(strange[0])}, which this question does not have.")
+    foreign = sorted(trees.heads(tree) - claim.heads)
+    if foreign:
+        raise NotYet(f"{step} uses {foreign[0]}, which no line of this chain needs.")
+    if close_to_integer(tree):
+        raise NotYet(f"{step} has a constant that is nearly a whole number: write it exactly.")
+
+
+def _judge_end(end, proved, claim):
+    extra = sorted(trees.names_in(end) - {str(symbol) for symbol in claim.only})
+    if claim.only and extra:
+        raise NotYet(f"the last line of {claim.name} still contains {', '.join(extra)}.")
+    if proved not in (claim.relation, EQUAL):
+        raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
+    outcome = compare(claim.wanted, EQUAL, end, claim.domain)
+    if outcome.state == HOLDS:
+        return
+    if outcome.state == OPEN:
+        what = f"whether the last line of {claim.name} is what is asked for could not be decided"
+        raise NotYet(f"{what}: {outcome.detail}. {FOR_A_PERSON}")
+    place, wanted, found = difference_at(claim.wanted, end, claim.domain)
+    seen = f"at {place} it is {found}, and {wanted} is" if place else "it is not what is"
+    if proved != EQUAL:
+        raise NotYet(f"{claim.name} holds, but is not the best: {seen} possible.")
+    raise NotYet(
+        f"every step of {claim.name} holds, but its last line is not what is asked for: "
+        f"{seen} required."
+    )

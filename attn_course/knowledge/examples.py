@@ -1,0 +1,92 @@
+"""How text becomes training strings and numbers. Knows neither the world nor the model.
+
+A symbol is always one character. At the level of words each word is written as one character of
+Unicode's private area, so that whatever works on characters works on words.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from attn_course.refusals import BadOption, BadText
+
+MASK = "▒"
+PAD = "·"
+PRIVATE = 0xE000  # the first character of the private area
+
+
+def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> str:
+    """A training string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD.
+
+    document: a string without MASK and PAD. rng: the only source of chance.
+    The document is cut to a length drawn from 4 .. 7/8 block_size; a quarter of it, on average, and
+    never nothing, is taken out as the span.
+    """
+    longest = 7 * block_size // 8
+    kept = document[: rng.integers(4, longest, endpoint=True)]
+    size = round(rng.uniform(0, len(kept) / 2))
+    size = min(max(size, 1), len(kept))
+    start = rng.integers(0, len(kept) - size, endpoint=True)
+    prefix = kept[:start]
+    span = kept[start : start + size]
+    suffix = kept[start + size :]
+    return f"{prefix}{MASK}{suffix}{MASK}{span}".ljust(block_size, PAD)
+
+
+def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, str]:
+    """What is read and what is to be predicted, two strings of block_size - 1 characters.
+
+    Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.
+    """
+    whole = f"{question}{MASK}{answer}{MASK}".ljust(block_size, PAD)
+    silent = PAD * len(question)
+    return whole[:-1], silent + whole[len(question) + 1 :]
+
+
+def pretraining_pair(whole: str) -> tuple[str, str]:
+    """The same two strings of a corrupted document: everything but PAD is predicted."""
+    return whole[:-1], whole[1:]
+
+
+class Alphabet:
+    """Every symbol of the texts, as a character and as a number; PAD is 0 and MASK is 1."""
+
+    def __init__(self, texts: Iterable[str], *, level: str) -> None:
+        if level not in ("word", "character"):
+            raise BadOption(f"the level is {level!r}; it can be 'word' or 'character'.")
+        self.level = level
+        units = sorted({unit for text in texts for unit in self._units(text)})
+        self._character = {unit: self._written(unit, k) for k, unit in enumerate(units)}
+        self._unit = {character: unit for unit, character in self._character.items()}
+        self._symbol = [PAD, MASK, *self._unit]
+        self._number = {symbol: number for number, symbol in enumerate(self._symbol)}
+
+    def __len__(self) -> int:
+        return len(self._symbol)
+
+    def _units(self, text: str) -> Sequence[str]:
+        return text.split() if self.level == "word" else text
+
+    def _written(self, unit: str, k: int) -> str:
+        """The character that stands for the unit with number k."""
+        return chr(PRIVATE + k) if self.level == "word" else unit
+
+    def spell(self, text: str) -> str:
+        """text -> string of symbols; a word or character that was never listed is named."""
+        try:
+            return "".join(self._character[unit] for unit in self._units(text))
+        except KeyError as error:
+            raise BadText(f"{error.args[0]!r} is not in the alphabet.") from None
+
+    def read(self, string: str) -> str:
+        """string of symbols -> text; MASK and PAD are shown as they are."""
+        joint = " " if self.level == "word" else ""
+        return joint.join(self._unit.get(symbol, symbol) for symbol in string)
+
+    def numbers(self, strings: Iterable[str]) -> np.ndarray:
+        """Strings of one length -> integers (B, T)."""
+        return np.array([[self._number[symbol] for symbol in string] for string in strings])
+
+    def string(self, numbers: Iterable[int]) -> str:
+        """Integers (T,) -> string of symbols."""
+        return "".join(self._symbol[number] for number in numbers)

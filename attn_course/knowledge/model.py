@@ -1,0 +1,88 @@
+"""The small language model, built of the course's own attention. Knows no text and no training."""
+
+import torch
+from torch import nn
+
+from attn_course.refusals import BadOption
+from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
+
+ATTENTION = ("causal", "synthesizer")
+
+
+def _attention(
+    name: str, D: int, num_heads: int, block_size: int, dropout: float
+) -> CausalSelfAttention | SynthesizerAttention:
+    options = {"attention_dropout": dropout, "residual_dropout": dropout}
+    if name == "causal":
+        return CausalSelfAttention(D, num_heads, **options)
+    if name == "synthesizer":
+        return SynthesizerAttention(D, num_heads, block_size, **options)
+    raise BadOption(f"attention is {name!r}; it can be {' or '.join(ATTENTION)}.")
+
+
+class Block(nn.Module):
+    """Attention, then two linear layers, each added to what came in."""
+
+    def __init__(
+        self, D: int, num_heads: int, block_size: int, *, attention: str, dropout: float
+    ) -> None:
+        super().__init__()
+        self.attention = _attention(attention, D, num_heads, block_size, dropout)
+        self.before_attention = nn.LayerNorm(D)
+        self.before_mlp = nn.LayerNorm(D)
+        self.mlp = nn.Sequential(
+            nn.Linear(D, 4 * D),
+            nn.GELU(),
+            nn.Linear(4 * D, D),
+            nn.Dropout(dropout),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x (B, T, D) -> (B, T, D)."""
+        x = x + self.attention(self.before_attention(x))
+        return x + self.mlp(self.before_mlp(x))
+
+
+class LanguageModel(nn.Module):
+    """A decoder-only transformer: symbols in, scores for the next symbol out."""
+
+    def __init__(
+        self,
+        num_symbols: int,
+        block_size: int,
+        *,
+        D: int,
+        num_layers: int,
+        num_heads: int,
+        attention: str,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.symbols = nn.Embedding(num_symbols, D)
+        self.places = nn.Embedding(block_size, D)
+        blocks = []
+        for _ in range(num_layers):
+            blocks.append(Block(D, num_heads, block_size, attention=attention, dropout=dropout))
+        self.blocks = nn.Sequential(*blocks)
+        self.last = nn.LayerNorm(D)
+        self.head = nn.Linear(D, num_symbols, bias=False)
+        self.dropout = nn.Dropout(dropout)
+        self.apply(_small_weights)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x (B, T), integers -> logits (B, T, num_symbols)."""
+        T = x.shape[1]
+        longest = len(self.places.weight)
+        if longest < T:
+            raise ValueError(f"x {tuple(x.shape)} is longer than the block of {longest}.")
+        embedded = self.symbols(x) + self.places.weight[:T]  # (B, T, D)
+        found = self.blocks(self.dropout(embedded))
+        return self.head(self.last(found))
+
+
+def _small_weights(module: nn.Module) -> None:
+    """Start near zero, so that the first predictions are close to uniform."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

@@ -1,0 +1,94 @@
+"""How a language model is trained, stopped and resumed. Does not know what the batches say."""
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from attn_course.training.progress import Bar
+from attn_course.training.trainer import Step, Stopped, Training
+
+SAVE_EVERY = 100  # steps
+
+Arrays = tuple[np.ndarray, np.ndarray]
+Watch = Callable[[int, nn.Module], None]
+
+
+class Batch(NamedTuple):
+    """What is read, x (B, T), and what is to be predicted, y (B, T); no loss is taken where y is 0."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+
+
+def train(
+    model: nn.Module,
+    batch: Callable[[int], Arrays],
+    *,
+    steps: int,
+    rate: float,
+    label: str = "training",
+    checkpoint: Path | None = None,
+    watch: Watch | None = None,
+) -> list[float]:
+    """Take `steps` steps of AdamW and return the loss of each, a list.
+
+    batch: step -> (x, y), two integer arrays (B, T); no loss is taken where y is 0. A function of the
+    step alone, so that a resumed run sees what an uninterrupted one would have seen.
+    checkpoint: a file that is resumed from if it is there, and kept up to date. watch: called with
+    (steps taken, model) before the first step and after each.
+    Ctrl-C ends the run early, keeps what was trained and says so in a warning.
+    """
+    size = sum(parameter.numel() for parameter in model.parameters())
+    settings = {"label": label, "steps": steps, "rate": rate, "parameters": size}
+    training = Training(
+        model, mean_loss, settings=settings, checkpoint=checkpoint, save_every=SAVE_EVERY
+    )
+    training.take_up()
+    done = training.num_steps
+    plan = [partial(_step, batch, step, steps, rate) for step in range(done, steps)]
+    bar = Bar(label, steps, done=done, unit="step", shown=True)
+    try:
+        if watch:
+            watch(done, model)
+        training.run(plan, bar, watch=partial(_watched, watch, model) if watch else None)
+        training.save()
+    except Stopped:
+        done = f"{label} was stopped after {training.num_steps} of {steps} steps"
+        warnings.warn(f"{done}; what was trained is kept.", stacklevel=2)
+    finally:
+        bar.close()
+    return training.losses
+
+
+def rate_at(step: int, steps: int, rate: float) -> float:
+    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`."""
+    warm = min(1.0, (step + 1) / max(1, steps // 20))
+    return rate * warm * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+
+
+def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy of the symbols that are to be predicted, a scalar."""
+    logits = model(batch.x).flatten(0, 1)  # (B * T, V)
+    return F.cross_entropy(logits, batch.y.flatten(), ignore_index=0)
+
+
+def _step(batch: Callable[[int], Arrays], step: int, steps: int, rate: float) -> Step:
+    x, y = batch(step)
+    return Step(
+        batch=Batch(torch.as_tensor(x), torch.as_tensor(y)),
+        size=1,
+        rate=rate_at(step, steps, rate),
+        seed=step,  # dropout too is a function of the step
+    )
+
+
+def _watched(watch: Watch, model: nn.Module, step: int) -> None:
+    watch(step, model)

@@ -1,0 +1,344 @@
+"""Questions 3.1-3.5, one query and noisy keys; judges measure, they hold no answer."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from attn_course.chain_rules import (
+    HYPERBOLIC,
+    LOGS,
+    PLAIN,
+    SUMS,
+    both,
+    gone,
+    present,
+    straight_line,
+    without,
+)
+from attn_course.frames import (
+    error_of_average,
+    frame,
+    frames,
+    keys_of_random_length,
+    noise_for,
+    noisy_keys,
+    weights_of,
+)
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.questions.average_of_two import judge_average
+from attn_course.reading import number
+from attn_course.register import Part, Question
+from attn_course.verdict import NotAttempted, NotYet
+from attn_utils.kernels import softmax
+
+NUM_DRAWS = 4_000
+
+
+def query_is_robust(rng, robust_query):
+    """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
+    worst = 0.0
+    for means, a, b in frames(rng):
+        query, _ = judge_average(robust_query, means, a, b)
+        keys = noisy_keys(rng, means, 200, noise_for(query))
+        error = np.quantile(error_of_average(weights_of(keys, query), a, b), 0.95)
+        if error > 0.04:
+            raise NotYet(
+                f"right on the means, but noise that moves a score by 0.001 changes the weights by "
+                f"{error:.2g} in total (n = {len(means)})."
+            )
+        worst = max(worst, error)
+    return (
+        f"over 18 sets of means, 95% of noisy draws had their weights within {worst:.3f} in total."
+    )
+
+
+@cache
+def _given_length():
+    """The claims of 3.2: the weight of a key of length epsilon, and its log-odds."""
+    import sympy as sp
+
+    t = sp.Symbol("t", positive=True)
+    epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+    n, i = sp.symbols("n i", integer=True, positive=True)
+    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
+    weight = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+    rivals = sp.exp(t) + n - 2
+    common = {
+        "symbols": (t, n, epsilon, q_a, q_b, q_i, w),
+        "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
+        "only": (t, n, epsilon),
+    }
+    in_the_weight = Claim(
+        name="`weight_of_a`",
+        start=weight,
+        goal=1 / (1 + rivals * sp.exp(-t * epsilon)),
+        to_do=(gone("the scores put in", "q_a", "q_b", "q_i"), without("the sum counted", "Sum")),
+        heads=PLAIN | SUMS | HYPERBOLIC,
+        **common,
+    )
+    in_the_odds = Claim(
+        name="`log_odds`",
+        start=sp.log(w / (1 - w)),
+        goal=t * epsilon - sp.log(rivals),
+        to_do=(gone("w put in", "w"), straight_line("a straight line in epsilon", "epsilon")),
+        heads=PLAIN | SUMS | HYPERBOLIC | LOGS,
+        **common,
+    )
+    return in_the_weight, in_the_odds
+
+
+def weight_given_length(rng, weight_of_a, log_odds):
+    """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
+    for chain, claim in zip((weight_of_a, log_odds), _given_length(), strict=True):
+        judge_derivation(chain, claim)
+    return "both chains hold, and the log-odds are a straight line in the length of the key."
+
+
+def _chance(w, t, n, *, variance=0.5):
+    """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
+    low, high = -200.0, 200.0
+    for _ in range(60):
+        length = (low + high) / 2
+        weight = softmax(np.r_[t * length, t, np.zeros(n - 2)])[0]
+        low, high = (length, high) if weight < w else (low, length)
+    return math.erfc((1 - high) / math.sqrt(2 * variance)) / 2
+
+
+def cdf_is_exact(rng, weight_cdf):
+    """3.3: within 0.005 of the chance found by following the weight as the key grows."""
+    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.4, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
+    settings += [(0.7, 0.5, 3), (0.2, 20.0, 1000), (0.6, 1000.0, 50)]
+    settings += [
+        (float(rng.uniform(0.02, 0.98)), float(rng.uniform(0.3, 12)), int(rng.integers(2, 60)))
+        for _ in range(8)
+    ]
+    for w, t, n in settings:
+        call = f"weight_cdf({w:.3g}, {t:.3g}, {n})"
+        found = number(weight_cdf(w, t, n), call)
+        if abs(found - _chance(w, t, n)) > 0.005:
+            raise NotYet(_why_not_chance(found, w, t, n, call))
+    return f"right to 0.005 in {len(settings)} settings, t up to 1000 and up to 1000 keys."
+
+
+def _why_not_chance(found, w, t, n, call):
+    true = _chance(w, t, n)
+    fact = f"{call} is {found:.4g}, the measured chance {true:.4g}"
+    if not 0 <= found <= 1:
+        return f"a probability lies between 0 and 1, but {fact}."
+    known = (
+        ("this is the chance of a weight *above* w", 1 - true),
+        ("only k_a is random; this treats k_b as random too", _chance(w, t, n, variance=1)),
+        ("one half is a variance, not a standard deviation", _chance(w, t, n, variance=0.25)),
+        ("one half is a variance; its root is taken twice", _chance(w, t, n, variance=0.5**0.5)),
+        ("the other keys are left out", _chance(w, t, 2)),
+        ("this is w itself", w),
+    )
+    for sentence, wrong in known:
+        if abs(found - wrong) < 1e-3:
+            return f"{sentence}: {fact}."
+    return f"{fact}."
+
+
+def behaviour_is_seen(rng, behaviour, robust_query):
+    """3.4: the letter that describes draws made with the student's own query of 3.1."""
+    chosen = behaviour.value()
+    chosen = chosen.strip().upper() if isinstance(chosen, str) else chosen
+    if chosen not in tuple("ABCDEF"):
+        raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
+    means, a, b = frame(rng, 8, 12), 5, 2
+    query = _settled_query(robust_query, means, a, b)
+    keys = keys_of_random_length(rng, means, a, NUM_DRAWS, noise_for(query))
+    weights = weights_of(keys, query)
+    near_a, near_b = np.mean(weights[:, [a, b]] > 0.9, axis=0)
+    even = np.mean(error_of_average(weights, a, b) < 0.1)
+    fact = (
+        f"over {NUM_DRAWS:,} draws with your own query the output was near v_a in {near_a:.0%}, "
+        f"near v_b in {near_b:.0%}, near the average in {even:.0%}."
+    )
+    if chosen not in _fitting(weights[:, a], near_a + near_b, even):
+        raise NotYet(f"{_why_not_seen(chosen, means, weights, query, a, b)}; {fact}")
+    return fact
+
+
+def _settled_query(robust_query, means, a, b):
+    try:
+        return judge_average(robust_query, means, a, b)[0]
+    except NotAttempted:
+        raise NotYet("answer 3.1 first: the behaviour is that of your own query.") from None
+    except NotYet as error:
+        raise NotYet(f"settle 3.1 first, the behaviour is that of its query: {error}") from None
+
+
+def _fitting(weight, ends, even):
+    """The descriptions that fit the draws; two of them where the draws lie between two."""
+    middle = np.mean(np.abs(weight - 0.5) < 0.1)
+    fits = {"A": even > 0.85, "B": ends > 0.7 * middle, "C": even < 0.95 and ends < 1.5 * middle}
+    return [letter for letter, fit in fits.items() if fit]
+
+
+def _why_not_seen(chosen, means, weights, query, a, b):
+    def weight(length):
+        keys = means.copy()
+        keys[a] *= length
+        return weights_of(keys, query)[a]
+
+    rest = max((1 - weights[:, a] - weights[:, b]).max(), 0)
+    reasons = {
+        "A": f"a key half as long as its mean gets weight {weight(0.5):.2g}, not one half",
+        "B": f"nothing jumps, a key half as long as its mean still gets {weight(0.5):.2g}",
+        "C": "the draws are not spread like this",
+        "D": f"the values other than v_a and v_b never had more than {rest:.2%} together",
+        "E": f"a key of length 2 gets weight {weight(2):.4f}, one of length 4 gets {weight(4):.4f}, "
+        "and no weight passes 1",
+        "F": "k_a is shorter than its mean in half of the draws",
+    }
+    return reasons[chosen]
+
+
+@cache
+def _scores():
+    """The claims of 3.5: the score of k_a and that of k_b."""
+    return _score("a"), _score("b")
+
+
+def _score(key):
+    import sympy as sp
+
+    c, d = sp.symbols("c d", positive=True)
+    product, height, length = sp.symbols(f"p_{key} q_{key} lambda_{key}", real=True)
+    no_height = gone("no height left", height.name)
+    return Claim(
+        name=f"`score_{key}`",
+        start=product / sp.sqrt(d),
+        goal=length * c / sp.sqrt(d),
+        to_do=(
+            gone("the product put in", product.name),
+            both("c put in", present("c is there", "c"), no_height),
+        ),
+        symbols=(c, d, product, height, length),
+        where={height: (c, c), product: (length * height, length * height)},
+        only=(c, d, length),
+    )
+
+
+def two_scores(rng, score_a, score_b):
+    """3.5: both scores, for keys that are random multiples of their means."""
+    for chain, claim in zip((score_a, score_b), _scores(), strict=True):
+        judge_derivation(chain, claim)
+    return "both scores follow from the definition; each sees the length of its own key alone."
+
+
+def _gap_variance(rng, beta, c, d):
+    """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
+    means = frame(rng, 3, max(d, 3))
+    query = means.T @ np.array([c, c, 0.0])
+    lengths = 1 + math.sqrt(beta) * np.array([-1, 1])
+    scores = [np.outer(lengths, means[i] @ query) / math.sqrt(d) for i in (0, 1)]
+    return np.var(scores[0] - scores[1].T)
+
+
+def variance_of_gap(rng, noisy_gap_variance):
+    """3.5: the variance of the difference of the two scores, in the length of both keys."""
+    settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
+    drawn = zip(rng.uniform(0.01, 2, 3), rng.uniform(1, 90, 3), rng.integers(3, 99, 3), strict=True)
+    settings += [(float(beta), float(c), int(d)) for beta, c, d in drawn]
+    for beta, c, d in settings:
+        call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
+        found = number(noisy_gap_variance(beta, c, d), call)
+        true = _gap_variance(rng, beta, c, d)
+        if not np.isclose(found, true, rtol=1e-6):
+            raise NotYet(_why_not_variance(found, true, beta, c, d, call))
+    return f"equal to the measured variance in {len(settings)} settings."
+
+
+def _why_not_variance(found, true, beta, c, d, call):
+    known = (
+        ("the division by sqrt(d) is missing", true * d),
+        ("the root of d is squared in a variance", true * math.sqrt(d)),
+        ("both keys are random, not one", true / 2),
+        ("both keys are random with variance beta each, their sum is not doubled again", true * 2),
+        ("beta is already a variance", true * beta),
+        ("beta is a variance and not to be rooted", true / math.sqrt(beta)),
+        ("the mean of a length drops out of a variance", true * (1 + beta) / beta),
+        ("a factor multiplies a variance by its square", true / c),
+        ("that is the standard deviation", math.sqrt(true)),
+        ("that is the mean of the gap; asked is its variance", 0.0),
+        (
+            "that is the variance if the query were made of the drawn keys, which it cannot see",
+            true * (4 + 2 * beta),
+        ),
+    )
+    for sentence, wrong in known:
+        if np.isclose(found, wrong, rtol=1e-6, atol=0):
+            return f"{sentence}: {call} is {found:.4g}, the measured variance {true:.4g}."
+    return f"{call} is {found:.4g}, the measured variance {true:.4g}."
+
+
+QUESTIONS = (
+    Question(
+        id="3.1",
+        title="A query that sees only the means",
+        minutes=8,
+        parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
+        covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
+        hints=(
+            "If the noise were exactly zero, which question of 02 would this be?",
+            "A score is linear in its key: by how much does noise of variance nu move it?",
+            "For the written part: compare the noise in a score with the margin, and in the tie with 1.",
+        ),
+    ),
+    Question(
+        id="3.2",
+        title="The weight, given the length",
+        minutes=8,
+        parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
+        covers=("000 c.ii", "001 c.ii", "002 c.ii"),
+        hints=(
+            "Put the scores on the means in first. Which of them does the length of k_a multiply?",
+            "w / (1 - w) is the weight of a against the weight of everything else together.",
+            "The logarithm of a product is a sum; epsilon should end up outside every function.",
+        ),
+    ),
+    Question(
+        id="3.3",
+        title="The law of the weight",
+        minutes=8,
+        parts=(Part("code", 1, ("weight_cdf",), cdf_is_exact),),
+        covers=("000 c.ii", "002 c.ii", "004 c.ii"),
+        hints=(
+            "The weight grows with the length, so 'weight at most w' means 'length at most ...'.",
+            "A straight line in a normal variable is normal: which mean, which variance?",
+            "The normal distribution function is (1 + erf(x / sqrt(2))) / 2. Beware of exp(1000).",
+        ),
+    ),
+    Question(
+        id="3.4",
+        title="What the output does",
+        minutes=8,
+        parts=(
+            Part("code", 1, ("behaviour", "robust_query"), behaviour_is_seen),
+            Part("written", 1),
+        ),
+        covers=("000 c.ii", "001 c.ii", "002 c.ii", "004 c.ii"),
+        hints=(
+            "Take your own query from 3.1. What does it score on k_a when k_a is half as long?",
+            "The score of k_b does not move. How large is the gap, compared with 1?",
+        ),
+    ),
+    Question(
+        id="3.5",
+        title="Every key of random length",
+        minutes=10,
+        parts=(
+            Part("derive", 1, ("score_a", "score_b"), two_scores),
+            Part("code", 1, ("noisy_gap_variance",), variance_of_gap),
+        ),
+        covers=("003 1.3",),
+        hints=(
+            "A key is its length times its mean; what does the query score on the mean?",
+            "The gap is a multiple of a difference of two independent variables.",
+            "What does a constant factor do to a variance?",
+        ),
+    ),
+)

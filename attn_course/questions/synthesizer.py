@@ -1,0 +1,188 @@
+"""Questions 7.1 and 7.2, attention without comparisons. Judges measure, they hold no answer."""
+
+import numpy as np
+
+from attn_course.drivers import call_each, is_given
+from attn_course.layer_mistakes import cut, finish, judge_layer, linear
+from attn_course.reading import matrix
+from attn_course.register import Part, Question
+from attn_course.verdict import NotYet
+from attn_utils.kernels import softmax
+
+NUM_LAYERS = 20
+VISIBLE = 1e-6  # a weight that moves by less may have moved by rounding
+
+
+def layer_is_synthesizer(rng, layer_class):
+    """7.1: equal to the formula with given weights, for T up to max_length; dropouts as in 6.6."""
+    T = int(rng.integers(5, 8))
+    others = [(1, 1, 4, 2, 3), (3, 7, 8, 1, 7), (2, 8, 8, 8, 9)]
+    cases = [(2, T, 12, 3, T + 2), *(others[k] for k in rng.permutation(3))]
+    return judge_layer(
+        rng, layer_class, cases, shapes=_layer_shapes, compute=_synthesize, known=_layer_known
+    )
+
+
+def _layer_shapes(D, H, max_length):
+    return {
+        "A.weight": (D, D),
+        "A.bias": (D,),
+        "B": (H, D // H, max_length),
+        "b2": (max_length,),
+        "value.weight": (D, D),
+        "value.bias": (D,),
+        "out.weight": (D, D),
+        "out.bias": (D,),
+    }
+
+
+def _synthesize(leaves, num_heads, *, scores=None, split=cut, **steps):
+    """The layer of equation (1), or with one step of it replaced by a mistake."""
+    x = leaves["x"]
+    T = x.shape[1]
+    if scores is None:
+        hidden = split(linear(leaves, x, "A").relu(), num_heads)
+        scores = hidden @ leaves["B"][..., :T] + leaves["b2"][:T]
+    return finish(leaves, scores, split(linear(leaves, x, "value"), num_heads), **steps)
+
+
+def _layer_known(leaves, num_heads):
+    known = {}
+    for sentence, scores in _wrong_scores(leaves, num_heads).items():
+        known[sentence] = _synthesize(leaves, num_heads, scores=scores)
+    return known
+
+
+def _wrong_scores(leaves, num_heads):
+    """Scores that known mistakes make of the same parameters."""
+    x = leaves["x"]
+    T = x.shape[1]
+    B = leaves["B"]
+    b2 = leaves["b2"]
+    without_bias = x @ leaves["A.weight"].mT
+    before = without_bias + leaves["A.bias"]
+    transposed = x @ leaves["A.weight"] + leaves["A.bias"]
+
+    def scores(hidden, B=B[..., :T], b2=b2[:T]):
+        return cut(hidden, num_heads) @ B + b2
+
+    return {
+        "the ReLU is missing": scores(before),
+        "the ReLU comes after B, on the scores": scores(before).relu(),
+        "b1, the bias of A, is missing": scores(without_bias.relu()),
+        "b2 is missing": scores(before.relu(), b2=0),
+        "all heads use the B of the first head": scores(before.relu(), B[:1, :, :T]),
+        "the last T columns of B and b2 are used; position 0 owns the first": (
+            scores(before.relu(), B[..., -T:], b2[-T:])
+        ),
+        "the columns of b2 are taken from the end": scores(before.relu(), b2=b2[-T:]),
+        "the scores are divided by sqrt(d); no dot product of two tokens calls for it here": (
+            scores(before.relu()) / B.shape[1] ** 0.5
+        ),
+        "A is used as it is stored; nn.Linear multiplies by its transpose": (
+            scores(transposed.relu())
+        ),
+    }
+
+
+def inputs_tell_apart(rng, two_inputs):
+    """7.2: equal at t, yet row t of most key-query layers differs; that of a synthesizer cannot."""
+    settings = _input_settings(rng)
+    pairs = two_inputs.via(call_each, settings)
+    two_inputs.via(is_given)  # inputs may be drawn: nothing is left that a second call must repeat
+    compared = []
+    synthesized = []
+    for (T, D, t), pair in zip(settings, pairs, strict=True):
+        setting = f"T = {T}, D = {D}, t = {t}"
+        x, other = _two_matrices(pair, T, D)
+        if not np.array_equal(x[t], other[t]):
+            far = np.abs(x[t] - other[t]).max()
+            raise NotYet(f"the inputs differ at position t itself, by {far:.2g} ({setting}).")
+        moved = _moved(_row_of_comparison, x, other, t, rng)
+        if not np.isfinite(moved).all():
+            raise NotYet(f"numbers of this size overflow in a layer ({setting}).")
+        compared.append(np.median(moved))
+        synthesized.append(np.max(_moved(_row_of_synthesizer, x, other, t, rng)))
+        if not compared[-1] >= VISIBLE:
+            raise NotYet(_why_not_apart(x, other, t, compared[-1], setting))
+    return (
+        f"in {NUM_LAYERS} random key-query layers row t moved, by {min(compared):.2g} or more in the "
+        f"median; in {NUM_LAYERS} random synthesizers it moved by {max(synthesized):g}."
+    )
+
+
+def _input_settings(rng):
+    """Rows of (T, D, t): one with a token after t, then others in any order."""
+    T, D = map(int, rng.integers(3, 9, 2))
+    others = [(7, 5, 6), (2, 4, 1), (9, 8, 4), (T, D, T - 1)]
+    return [(4, 3, 2), *(others[k] for k in rng.permutation(4))]
+
+
+def _two_matrices(pair, T, D):
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise NotYet("two_inputs should return two arrays.")
+    return [matrix(value, (T, D), "an input") for value in pair]
+
+
+def _moved(row, x, other, t, rng):
+    """By how much row t differs between the two inputs, in each of some random layers."""
+    moved = []
+    for seed in rng.integers(2**31, size=NUM_LAYERS):
+        with np.errstate(all="ignore"):
+            before = row(x, t, np.random.default_rng(seed))
+            after = row(other, t, np.random.default_rng(seed))
+            moved.append(np.abs(before - after).max())
+    return moved
+
+
+def _row_of_comparison(x, t, rng):
+    """Row t of the weights of a random key-query layer, from scores that are neither flat nor sharp."""
+    D = x.shape[1]
+    q = x[t] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D)
+    k = x[: t + 1] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D)
+    return softmax(k @ q / D**0.5)
+
+
+def _row_of_synthesizer(x, t, rng):
+    T, D = x.shape
+    hidden = np.maximum(x[t] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D), 0)
+    scores = hidden @ rng.normal(size=(D, T)) + rng.normal(size=T)
+    return softmax(scores[: t + 1])
+
+
+def _why_not_apart(x, other, t, moved, setting):
+    if np.array_equal(x, other):
+        return f"the two inputs are the same ({setting})."
+    if np.array_equal(x[:t], other[:t]):
+        return f"the inputs differ only after t, where the causal mask hides it ({setting})."
+    return f"row t moves by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
+
+
+QUESTIONS = (
+    Question(
+        id="7.1",
+        title="Attention that compares nothing",
+        minutes=15,
+        parts=(Part("code", 5, ("SynthesizerAttention",), layer_is_synthesizer),),
+        covers=("004 2.i",),
+        hints=(
+            "Only the scores are new; the mask, the values, the heads and both dropouts are as in 6.6.",
+            "Split the hidden features into heads before you multiply by B: head i has its own B[i].",
+            "A sequence of T tokens uses the first T of the max_length columns.",
+            "B has shape (H, d, max_length) and the hidden features (B, H, T, d): matmul does the rest.",
+        ),
+    ),
+    Question(
+        id="7.2",
+        title="What it cannot do",
+        minutes=20,
+        parts=(Part("written", 3), Part("code", 1, ("two_inputs",), inputs_tell_apart)),
+        covers=("004 2.ii",),
+        hints=(
+            "Hold the last token fixed. What is left of its row of weights? What is the output then, "
+            "as a function of one other token?",
+            "A sum of functions of one token each: what is f(1, 1) - f(1, 0) - f(0, 1) + f(0, 0)?",
+            "For the inputs: which rows of x does row t of a key-query layer read?",
+        ),
+    ),
+)

@@ -1,0 +1,72 @@
+"""What ties a line to the line above it, and what several lines prove together. No expressions.
+
+A relation is "=", "<=", ">=", "<", ">" or a limit such as "t -> oo".
+"""
+
+import re
+from fractions import Fraction
+
+from attn_course.trees import Unreadable
+
+EQUAL = "="
+INEQUALITIES = ("<=", ">=", "<", ">")
+_OTHER_SIGNS = {
+    "≤": "<=",
+    "≥": ">=",
+    "⩽": "<=",
+    "⩾": ">=",
+    "→": "->",
+    "∞": "oo",
+    "==": "=",
+    "": "=",
+}
+_LIMIT = re.compile(r"([^\W\d]\w{0,39}) ?-> ?([+-]?oo|[+-]?[0-9]{1,9}(?:/[1-9][0-9]{0,8})?)")
+_LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
+_LONGEST = 60
+
+
+def read_relation(text) -> str:
+    """The relation that `text` means; Unreadable where it means none."""
+    found = str(text)[: _LONGEST + 1].strip()
+    for sign, meant in _OTHER_SIGNS.items():
+        found = meant if found == sign else found.replace(sign, meant) if len(sign) == 1 else found
+    if found == EQUAL or found in INEQUALITIES:
+        return found
+    limit = _LIMIT.fullmatch(found)
+    if limit:
+        return f"{limit[1]} -> {limit[2].lstrip('+')}"
+    shown = found if re.fullmatch(r"[!-~ ]{1,12}", found) else "this"
+    raise Unreadable(f'"{shown}" is not a relation; use =, <=, >=, <, > or "t -> oo"')
+
+
+def compose(first: str, second: str) -> str | None:
+    """What `a first b second c` says of a and c; None where the direction turns round."""
+    if EQUAL in (first, second):
+        return second if first == EQUAL else first
+    if first[0] != second[0]:
+        return None
+    return min(first, second, key=len)  # strict if one of them is
+
+
+def weakened(relation: str) -> str:
+    """What is left of it in a limit: strictness is lost."""
+    return relation if relation == EQUAL else f"{relation[0]}="
+
+
+def is_limit(relation: str) -> bool:
+    return "->" in relation
+
+
+def limit_of(relation: str) -> tuple[str, Fraction | float]:
+    """The variable of a limit and where it goes."""
+    name, _, target = relation.partition(" -> ")
+    if target.endswith("oo"):
+        return name, float(target.replace("oo", "inf"))
+    return name, Fraction(target)
+
+
+def latex_of(relation: str) -> str:
+    if not is_limit(relation):
+        return _LATEX[relation]
+    name, _, target = relation.partition(" -> ")
+    return rf"\xrightarrow{{{name}\to {target.replace('oo', chr(92) + 'infty')}}}"

@@ -1,0 +1,106 @@
+"""Compare what a student's tensors hold with what they should hold. Knows no question."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from attn_course.drivers import as_leaf, gradients_of
+from attn_course.explaining import Trials, same
+from attn_course.verdict import NotYet
+
+TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
+DETACHED = (
+    "the numbers are right, but no gradient flows back: something on the way leaves the graph"
+)
+
+
+def tensor_trials(mistakes: Callable[..., Mapping[str, Any]] | None = None) -> Trials:
+    """Trials whose numbers may have passed through float32."""
+    return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
+
+
+def close(found: Any, wanted: Any) -> bool:
+    """Whether two answers of the same shape agree as closely as float32 allows."""
+    return same(found, wanted, TOLERANCE, TOLERANCE)
+
+
+def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
+    """The outputs of the driver `run_function`, exactly `count` of them."""
+    outputs = result["outputs"]
+    if outputs is None:
+        missing = ": is a `return` missing?" if result["kinds"] == "NoneType" else "."
+        raise NotYet(f"{name} returned {result['kinds']}, where a tensor is expected{missing}")
+    if len(outputs) != count:
+        raise NotYet(f"{name} returned {len(outputs)} tensors, where {count} are expected.")
+    return outputs
+
+
+def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
+    """{name: array} -> {name: tensor that collects gradients}."""
+    return {name: as_leaf(values) for name, values in arrays.items()}
+
+
+def difference(found: np.ndarray, right: Any, setting: str) -> str:
+    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    if found.shape != tuple(right.shape):
+        return f"the shape is {found.shape}, expected {tuple(right.shape)} ({setting})"
+    if np.isnan(found).any():
+        return f"the result contains nan, not a number ({setting})"
+    far = np.abs(found - np.asarray(right.detach())).max(initial=0)
+    return f"it is off by up to {far:.2g} ({setting})"
+
+
+def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
+    """NotYet unless the gradients found are those of `right`, a tensor made of `leaves`.
+
+    found: a list of arrays in the order of the leaves, or {name: array}; None where none flow.
+    leaves: {name: tensor}.
+    """
+    if found is None:
+        raise NotYet(f"{DETACHED}.")
+    if not isinstance(found, Mapping):
+        found = dict(zip(leaves, found, strict=False))
+    wanted = gradients_of(right, list(leaves.values()))
+    for name, gradient in zip(leaves, wanted, strict=True):
+        if name not in found:
+            raise NotYet(f"{DETACHED} before it reaches {name}.")
+        if not close(found[name], gradient):
+            raise NotYet(_gradient_is_off(found[name], gradient, name, setting))
+
+
+def _gradient_is_off(found, wanted, name, setting):
+    what = f"the output is right, but the gradient of {name}"
+    if found.shape != wanted.shape:
+        return f"{what} has shape {found.shape}, expected {wanted.shape} ({setting})."
+    if np.isnan(found).any():
+        return f"{what} contains nan ({setting})."
+    far = np.abs(found - wanted).max()
+    return f"{what} is off by {far:.2g} ({setting})."
+
+
+def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
+    """The result of the driver `run_layer`, unless the layer could not be run as the question says."""
+    if result.get("kind") == "layer":
+        raise NotYet("hand over the class itself, not a layer made of it.")
+    if "kind" in result:
+        raise NotYet(f"an nn.Module is expected, but this is a {result['kind']}.")
+    if "own" in result:
+        raise NotYet(_why_not_loaded(result["own"], parameters))
+    if "returned" in result:
+        raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
+    return result
+
+
+def _why_not_loaded(own, parameters):
+    """Which parameter is missing or misshapen, and how all of them are to be named."""
+    wanted = {name: tuple(values.shape) for name, values in parameters.items()}
+    rule = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
+    missing = [name for name in wanted if name not in own]
+    if missing:
+        others = ", ".join(name for name in own if name not in wanted) or "nothing else"
+        what = f"there is no parameter `{missing[0]}` (there is {others})"
+    else:
+        name = next(name for name in wanted if tuple(own[name]) != wanted[name])
+        what = f"`{name}` has shape {tuple(own[name])}, not {wanted[name]}"
+    return f"{what}; so that weights can be copied in, the parameters are named and shaped {rule}."

@@ -1,0 +1,7 @@
+"""One trainer for every model of the course: steps, devices, files, progress. Knows no model and no text."""
+
+from attn_course.training.devices import Precision, best_device
+from attn_course.training.files import write_json
+from attn_course.training.trainer import Step, Stopped, Training
+
+__all__ = ["Precision", "Step", "Stopped", "Training", "best_device", "write_json"]

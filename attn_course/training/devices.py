@@ -1,0 +1,94 @@
+"""Which device does the work, with which numbers, beside which other processes. Knows no model."""
+
+import os
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from attn_course.refusals import BadOption
+
+DeviceLike = str | torch.device | None
+
+
+def best_device(wanted: DeviceLike = None) -> torch.device:
+    """The device that is wanted, else cuda, else mps, else cpu."""
+    if wanted is None:
+        return _first_there_is()
+    try:
+        device = torch.device(wanted)
+    except RuntimeError:
+        raise BadOption(f"there is no device {str(wanted)!r}: say cpu, cuda or mps.") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise BadOption(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise BadOption("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
+    return device
+
+
+def _first_there_is() -> torch.device:
+    if torch.cuda.is_available():
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def rank_and_world() -> tuple[int, int]:
+    """The number of this process and how many there are."""
+    if dist.is_initialized():
+        return dist.get_rank(), dist.get_world_size()
+    return 0, 1
+
+
+def short_floats(device: torch.device) -> torch.dtype | None:
+    """The 16-bit numbers that make a device faster, or None where there are none.
+
+    bfloat16 has the range of float32; an older GPU, a T4 say, has only float16, whose small gradients
+    vanish unless they are scaled.
+    """
+    if device.type != "cuda":
+        return None
+    if torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float16
+
+
+class Precision:
+    """Mixed precision of one training: where to use short numbers, and how not to lose gradients."""
+
+    def __init__(self, device: torch.device, dtype: torch.dtype | None) -> None:
+        self.device = device
+        self.dtype = dtype
+        scaled = dtype is torch.float16
+        self.scaler = torch.amp.GradScaler(device.type) if scaled else None
+
+    def autocast(self) -> AbstractContextManager:
+        """In which the model is called."""
+        if self.dtype is None:
+            return nullcontext()
+        return torch.autocast(self.device.type, self.dtype)
+
+    def update(self, loss: torch.Tensor, optimiser: torch.optim.Optimizer, clip: float) -> None:
+        """Gradients of the loss, clipped to the norm `clip`, and one step of the optimiser."""
+        parameters = [p for group in optimiser.param_groups for p in group["params"]]
+        optimiser.zero_grad()
+        if self.scaler is None:
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(parameters, clip)
+            optimiser.step()
+            return
+        self.scaler.scale(loss).backward()
+        self.scaler.unscale_(optimiser)
+        torch.nn.utils.clip_grad_norm_(parameters, clip)
+        self.scaler.step(optimiser)
+        self.scaler.update()
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps: nothing, unless gradients are scaled."""
+        return self.scaler.state_dict() if self.scaler else {}
+
+    def take_up(self, state: dict[str, Any]) -> None:
+        if self.scaler:
+            self.scaler.load_state_dict(state)

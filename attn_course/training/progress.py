@@ -1,0 +1,85 @@
+"""What a reader sees while a training runs, and how Ctrl-C is heard. Knows no model and no text."""
+
+import signal
+import sys
+import threading
+from types import FrameType
+
+from tqdm.auto import tqdm
+
+PAUSE = (
+    2.0  # seconds between two pictures of a bar: a reader of notebooks may lose messages that crowd
+)
+
+
+class Bar:
+    """A progress bar that leaves nothing behind; `shown` is False for all but one process."""
+
+    def __init__(self, label: str, total: int, *, done: int, unit: str, shown: bool) -> None:
+        self.shown = shown
+        self.bar = tqdm(
+            desc=label,
+            total=total,
+            initial=done,
+            unit=unit,
+            unit_scale=True,
+            leave=False,
+            mininterval=PAUSE,
+            disable=not shown,
+        )
+
+    def advance(self, size: int) -> None:
+        self.bar.update(size)
+
+    def note(self, **values: float) -> None:
+        """Show some numbers beside the bar, next time it is drawn."""
+        texts = {name: f"{value:.2f}" for name, value in values.items()}
+        self.bar.set_postfix(texts, refresh=False)
+
+    def close(self) -> None:
+        self.bar.close()
+        if self.shown:
+            _leave_no_trace()
+
+
+def _leave_no_trace() -> None:
+    """In a notebook the finished bar goes with the output of the cell; nothing of it is stored."""
+    if "IPython" not in sys.modules:
+        return
+    shell = sys.modules["IPython"].get_ipython()
+    if hasattr(shell, "kernel"):
+        from IPython.display import clear_output
+
+        clear_output()
+
+
+def say(text: str) -> None:
+    """One line for the person at the terminal, apart from what a command prints as its answer."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Interrupt:
+    """While entered, the first Ctrl-C only sets `pressed`, so that no step is cut in half.
+
+    The second one stops at once, as does the first where no handler can be set.
+    """
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self.twice = False
+
+    def __enter__(self) -> "Interrupt":
+        self.before = None
+        if threading.current_thread() is threading.main_thread():
+            self.before = signal.signal(signal.SIGINT, self._press)
+        return self
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            self.twice = True
+            raise KeyboardInterrupt
+        self.pressed = True
+
+    def __exit__(self, *error: object) -> None:
+        if self.before is not None:
+            signal.signal(signal.SIGINT, self.before)

@@ -1,0 +1,228 @@
+"""Steps of AdamW that can be watched, stopped, killed and resumed. Knows no text and no epochs."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from attn_course.refusals import BadRun
+from attn_course.training.devices import Precision, rank_and_world, short_floats
+from attn_course.training.files import damaged, read_tensors, write_tensors
+from attn_course.training.progress import Bar, Interrupt
+
+FETCH_EVERY = 50  # steps between two waits for the device
+PREFETCH = 4  # batches made ready while the device works
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+class Stopped(KeyboardInterrupt):
+    """A training that was stopped from the keyboard; the message says what was kept."""
+
+
+class Step(NamedTuple):
+    """One update, a function of its number alone, so that a resumed run sees the same.
+
+    batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the
+    step takes off the budget. seed: of dropout. shared: False where this process only keeps the others
+    company.
+    """
+
+    batch: Any
+    size: int
+    rate: float
+    seed: int
+    shared: bool = True
+
+
+class Training:
+    """A model with its optimiser, the loss of every step so far, and the file that keeps them.
+
+    loss: (model, batch) -> the summed loss, a scalar. settings: plain data that a checkpoint must agree
+    with. extra: plain data that a checkpoint keeps besides.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss: Callable[[nn.Module, Any], torch.Tensor],
+        *,
+        settings: dict[str, Any],
+        decay: float = 0.01,
+        clip: float = 1.0,
+        checkpoint: Path | None = None,
+        save_every: int = 200,
+    ) -> None:
+        self.model = model
+        self.loss = loss
+        self.settings = settings
+        self.clip = clip
+        self.checkpoint = checkpoint
+        self.save_every = save_every
+        self.extra: dict[str, Any] = {}
+        self.device = next(model.parameters()).device
+        self.rank, self.world = rank_and_world()
+        self.called = self._shared_model()
+        self.precision = Precision(self.device, short_floats(self.device))
+        self.optimiser = torch.optim.AdamW(
+            model.parameters(),
+            betas=(0.9, 0.98),
+            weight_decay=decay,
+            fused=True if self.device.type == "cuda" else None,  # the scaler's verdict stays there
+        )
+        self._losses: list[float] = []
+        self._waiting: list[tuple[torch.Tensor, int]] = []  # losses that are still on the device
+
+    def _shared_model(self) -> nn.Module:
+        """The model, or the wrapper that averages gradients over processes."""
+        if self.world == 1:
+            return self.model
+        wrapper = nn.parallel.DistributedDataParallel
+        return wrapper(self.model, find_unused_parameters=True)  # a slot may leave some unused
+
+    @property
+    def num_steps(self) -> int:
+        return len(self._losses) + len(self._waiting)
+
+    @property
+    def losses(self) -> list[float]:
+        """The loss of every step, divided by its size; waits for the device."""
+        self._fetch()
+        return self._losses
+
+    def run(
+        self,
+        plan: Iterable[Callable[[], Step]],
+        bar: Bar,
+        *,
+        watch: Callable[[int], None] | None = None,
+        keep: Callable[[Step], None] | None = None,
+    ) -> None:
+        """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
+
+        plan: each entry makes its step when called, on another thread and a few steps ahead.
+        watch: called with the number of steps taken, after each. keep: called with the step itself, to
+        bring `extra` up to date before a checkpoint is written.
+        """
+        with Interrupt() as interrupt:
+            try:
+                for step in prefetched(self._make, plan):
+                    self._take(step)
+                    if keep:
+                        keep(step)
+                    self._report(step, bar)
+                    if watch:
+                        watch(self.num_steps)
+                    if self.num_steps % self.save_every == 0:
+                        self.save()
+                    if interrupt.pressed:
+                        raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                if not interrupt.twice:  # the second one may have cut a step in half
+                    self.save()
+                raise Stopped from None
+
+    def _make(self, entry: Callable[[], Step]) -> Step:
+        step = entry()
+        if self.device.type == "cuda":
+            step = step._replace(batch=pinned(step.batch))
+        return step
+
+    def _take(self, step: Step) -> None:
+        """One update; its loss stays on the device."""
+        self.model.train()
+        torch.manual_seed(step.seed)
+        batch = to_device(step.batch, self.device)
+        with self.precision.autocast():
+            total = self.loss(self.called, batch) * step.shared
+        for group in self.optimiser.param_groups:
+            group["lr"] = step.rate
+        # processes average their gradients: undo it
+        self.precision.update(total * self.world / step.size, self.optimiser, self.clip)
+        total = total.detach()
+        if self.world > 1:
+            dist.all_reduce(total)
+        self._waiting.append((total, step.size))
+        if len(self._waiting) >= FETCH_EVERY:
+            self._fetch()
+
+    def _fetch(self) -> None:
+        """One wait for all losses that are still on the device."""
+        if not self._waiting:
+            return
+        totals = torch.stack([total for total, _ in self._waiting])
+        sizes = [size for _, size in self._waiting]
+        for total, size in zip(totals.cpu().tolist(), sizes, strict=True):
+            self._losses.append(total / size)
+        self._waiting.clear()
+
+    def _report(self, step: Step, bar: Bar) -> None:
+        bar.advance(step.size)
+        if self._losses and not self._waiting:
+            bar.note(loss=self._losses[-1])
+
+    def save(self) -> None:
+        """Keep everything in the checkpoint; only one process writes."""
+        losses = self.losses
+        if self.checkpoint is None or self.rank > 0:
+            return
+        state = {
+            "settings": self.settings,
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "scaler": self.precision.state(),
+            "losses": losses,
+            "extra": self.extra,
+        }
+        write_tensors(self.checkpoint, state)
+
+    def take_up(self) -> bool:
+        """Go back to the checkpoint if there is one, and say whether there was."""
+        if self.checkpoint is None or not self.checkpoint.exists():
+            return False
+        saved = read_tensors(self.checkpoint, self.device)
+        if saved.get("settings", self.settings) != self.settings:
+            folder = os.path.dirname(self.checkpoint)
+            raise BadRun(f"{folder} holds a run with other settings: choose another folder.")
+        try:
+            self.model.load_state_dict(saved["model"])
+            self.optimiser.load_state_dict(saved["optimiser"])
+            self.precision.take_up(saved["scaler"])
+            self._losses = list(saved["losses"])
+            self.extra = dict(saved["extra"])
+        except Exception as error:  # each part of a broken file fails in its own way
+            raise damaged(self.checkpoint, error) from error
+        return True
+
+
+def to_device(batch: Any, device: torch.device) -> Any:
+    """A named tuple of tensors on a device, without waiting; fields named in `on_cpu` stay behind."""
+    stay = getattr(batch, "on_cpu", ())
+    moved = {}
+    for name, tensor in batch._asdict().items():
+        moved[name] = tensor if name in stay else tensor.to(device, non_blocking=True)
+    return type(batch)(**moved)
+
+
+def pinned(batch: Any) -> Any:
+    """A named tuple of tensors in memory that a GPU reads by itself."""
+    return type(batch)(*(tensor.pin_memory() for tensor in batch))
+
+
+def prefetched(make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
+    """make(item) of each item in turn, made by another thread a few items ahead."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        ahead: deque = deque()
+        for item in items:
+            ahead.append(pool.submit(make, item))
+            if len(ahead) > PREFETCH:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()

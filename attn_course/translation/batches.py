@@ -1,0 +1,72 @@
+"""How encoded pairs become padded tensors of similar length. Knows no text and no model."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch.nn.utils.rnn import pad_sequence
+
+from attn_course.translation.vocabulary import BOS, EOS, PAD
+
+Ids = list[int]
+Pair = tuple[Ids, Ids]
+DeviceLike = str | torch.device
+
+
+class Batch(NamedTuple):
+    """source (B, S), its lengths (B,) on the CPU, inputs (B, T) from the start mark, targets (B, T)."""
+
+    source: torch.Tensor
+    lengths: torch.Tensor
+    inputs: torch.Tensor
+    targets: torch.Tensor
+
+    on_cpu = ("lengths",)  # packing reads them there
+
+
+def pad(sequences: Sequence[Ids], device: DeviceLike = "cpu") -> torch.Tensor:
+    """Lists of ids -> (B, longest), the rest filled with PAD."""
+    tensors = [torch.tensor(ids) for ids in sequences]
+    padded = pad_sequence(tensors, batch_first=True, padding_value=PAD)
+    return padded.to(device)
+
+
+def pad_source(
+    sources: Sequence[Ids], device: DeviceLike = "cpu"
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lists of ids -> source (B, S), each with its end mark, and lengths (B,) on the CPU."""
+    ended = [[*ids, EOS] for ids in sources]
+    lengths = torch.tensor([len(ids) for ids in ended])
+    return pad(ended, device), lengths
+
+
+def collate(pairs: Sequence[Pair], device: DeviceLike = "cpu") -> Batch:
+    """Encoded pairs -> Batch; inputs are targets moved one step to the right."""
+    source, lengths = pad_source([source for source, _ in pairs], device)
+    inputs = [[BOS, *target] for _, target in pairs]
+    targets = [[*target, EOS] for _, target in pairs]
+    return Batch(source, lengths, pad(inputs, device), pad(targets, device))
+
+
+def bucket(
+    pairs: Sequence[Pair], *, max_tokens: int, generator: torch.Generator
+) -> list[list[int]]:
+    """Lists of indices of pairs of similar length, in a random order that the generator decides.
+
+    The longer side of a batch, padded, holds at most max_tokens (or the batch is a single pair).
+    """
+    order = torch.randperm(len(pairs), generator=generator).tolist()
+    order.sort(key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+    groups: list[list[int]] = [[]]
+    longest = 0
+    for i in order:
+        size = max(map(len, pairs[i])) + 1  # and a mark
+        longest = max(longest, size)
+        group = groups[-1]
+        if group and longest * (len(group) + 1) > max_tokens:
+            group = []
+            groups.append(group)
+            longest = size
+        group.append(i)
+    shuffled = torch.randperm(len(groups), generator=generator).tolist()
+    return [groups[i] for i in shuffled]

@@ -1,0 +1,247 @@
+"""The command line `attn translate`: train, score, or one sentence. All work is done elsewhere.
+
+torch is imported after the options are read, so that help and refusals come at once.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from attn_course.refusals import BadOption, BadText, Refusal
+from attn_course.translation.config import (
+    ARCHITECTURES,
+    ATTENTIONS,
+    PRESETS,
+    Config,
+    for_gpu,
+    transformer,
+)
+from attn_course.translation.corpora import load, read_parallel
+
+USE = """attn translate "Ein Hund rennt ..." [RUN] [--beam 5] [--show] [--html FILE]
+       attn translate score [RUN] --source FILE --reference FILE [--beam 5]
+       attn translate train [--preset default] [--architecture gru] [--attention dot] --out RUN"""
+HELP = f"""usage: {USE}
+
+  RUN             the folder of a run; without one, the model that comes with the course
+  --beam          how many hypotheses a search keeps, 1 to 100; 5 if not given, 1 is greedy search
+  --show          draw where each English word looked, in the terminal
+  --html          write a page with that map and the list of hypotheses
+  --source, --reference
+                  text files, line by line; those that end in .gz are unpacked
+  --preset        tiny (seconds; its scores mean nothing) or default (minutes) on invented scenes;
+                  ladder (minutes), full (half an hour of one CPU core) or large (an hour) on Multi30k
+  --architecture  {" or ".join(ARCHITECTURES)}
+  --attention     what fills the slot of a gru: {", ".join(ATTENTIONS)}
+  --seed          of weights, order and dropout, 1 if not given
+  --tokens        the budget in target subwords, if not the preset's
+  --data          the folder of Multi30k's raw files, if they are not to be downloaded
+  --out           the folder of the run; one that was stopped goes on where it was
+  --device        cpu, cuda or mps, if not the best there is
+  --threads       of the CPU, if not as many as torch likes
+
+Ctrl-C stops a training after the step it is at; the same command goes on from there."""
+BEAM = 5
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:
+        raise BadOption(f"{message}; see attn translate --help.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is 0, or 2 after one sentence about what was wrong."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+    except Refusal as refusal:
+        print(f"attn translate: {refusal}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # whoever read the output has gone away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt as interrupt:
+        print(f"\nattn translate: {str(interrupt) or 'stopped.'}", file=sys.stderr)
+        return 130
+    return status
+
+
+def _run(words: list[str]) -> int:
+    if not words:
+        print(HELP)
+        return 2
+    if "-h" in words or "--help" in words:
+        print(HELP)
+        return 0
+    verbs: dict[str, Callable[[list[str]], None]] = {"train": _train, "score": _score}
+    verb = verbs.get(words[0])
+    if verb:
+        verb(words[1:])
+    else:
+        _sentence(words)
+    return 0
+
+
+def _up_to(highest: int) -> Callable[[str], int]:
+    """A reader of whole numbers from 1 to highest."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= highest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {highest}")
+        return int(text)
+
+    return read
+
+
+def _parser() -> _Parser:
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--threads", type=_up_to(1024))
+    parser.add_argument("--device")
+    return parser
+
+
+def _options(parser: _Parser, words: list[str]) -> argparse.Namespace:
+    """The parsed arguments, after torch has been given its threads."""
+    options = parser.parse_args(words)
+    if options.threads:
+        import torch
+
+        torch.set_num_threads(options.threads)
+    return options
+
+
+def _say(text: str) -> None:
+    """Something to look at while the next step takes its time; not for those who redirect it."""
+    if sys.stderr.isatty():
+        print(text, file=sys.stderr, flush=True)
+
+
+def _train(words: list[str]) -> None:
+    parser = _parser()
+    parser.add_argument("--attention", choices=ATTENTIONS)
+    parser.add_argument("--architecture", default="gru", choices=ARCHITECTURES)
+    parser.add_argument("--preset", default="default", choices=list(PRESETS))
+    parser.add_argument("--seed", type=_up_to(2**20), default=1)
+    parser.add_argument("--tokens", type=_up_to(2**40))
+    parser.add_argument("--data")
+    parser.add_argument("--out", required=True)
+    _say("starting ...")
+    options = _options(parser, words)
+    config = _config(options)
+    corpus = load(config.corpus, data=options.data)
+    _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
+    from attn_course.translation.recording import record, without_paths
+    from attn_course.translation.training import Trainer
+
+    with _processes() as rank:
+        config = _for_device(config, options)
+        _say(f"learning {config.vocabulary:,} subwords, or finding them learnt ...")
+        trainer = Trainer(corpus, config, options.out, device=options.device)
+        run = trainer.fit()
+        if rank == 0:
+            _report(record(trainer, run, without_paths(["train", *words])))
+
+
+def _config(options: argparse.Namespace) -> Config:
+    """The preset that was named, with the changes that were asked for."""
+    config = replace(PRESETS[options.preset], seed=options.seed)
+    if options.data and config.corpus != "multi30k":
+        raise BadOption(
+            f"the {options.preset} preset needs no data: choose --preset ladder, full or large with it."
+        )
+    if options.architecture == "transformer" and options.attention:
+        raise BadOption("a transformer has attention of its own: leave --attention out.")
+    if options.architecture == "transformer":
+        config = transformer(config)
+    elif options.attention:
+        config = replace(config, attention=options.attention)
+    if options.tokens:
+        config = replace(config, tokens=options.tokens)
+    return config
+
+
+def _for_device(config: Config, options: argparse.Namespace) -> Config:
+    """The batch that suits the device; a budget that was asked for stays."""
+    from attn_course.training.devices import best_device
+
+    if best_device(options.device).type != "cuda":
+        return config
+    suited = for_gpu(config)
+    return replace(suited, tokens=config.tokens) if options.tokens else suited
+
+
+@contextmanager
+def _processes() -> Iterator[int]:
+    """Join the other processes when torchrun has started several; the rank of this one."""
+    if "RANK" not in os.environ:
+        yield 0
+        return
+    import torch
+    import torch.distributed as dist
+
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    try:
+        yield dist.get_rank()
+    finally:
+        dist.destroy_process_group()
+
+
+def _report(result: dict[str, Any]) -> None:
+    test = result["test"]
+    print(f"test: perplexity {test['perplexity']:.2f} per subword, teacher forcing on")
+    for search in ("greedy", "beam 5"):
+        print(f"test, {search}: BLEU {test[search]['bleu']:.2f}, chrF {test[search]['chrf']:.2f}")
+    print(test["greedy"]["signature"])
+
+
+def _score(words: list[str]) -> None:
+    parser = _parser()
+    parser.add_argument("run", metavar="RUN", nargs="?")
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--reference", required=True)
+    parser.add_argument("--beam", type=_up_to(100), default=BEAM)
+    options = _options(parser, words)
+    sources, references = read_parallel(options.source, options.reference)
+    _say(f"translating {len(sources):,} lines ...")
+    from attn_course.translation.ready import open_run
+    from attn_course.translation.scoring import score
+
+    run = open_run(options.run, device=options.device)
+    scores = score(run.translate(sources, beam_size=options.beam), references)
+    print(f"BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
+    print(scores["signature"])
+
+
+def _sentence(words: list[str]) -> None:
+    parser = _parser()
+    parser.add_argument("sentence")
+    parser.add_argument("run", metavar="RUN", nargs="?")
+    parser.add_argument("--beam", type=_up_to(100), default=BEAM)
+    parser.add_argument("--show", action="store_true")
+    parser.add_argument("--html", type=Path, metavar="FILE")
+    options = _options(parser, words)
+    if not options.sentence.strip():
+        raise BadText("the sentence is empty.")
+    from attn_course.translation.explaining import draw, explain, write_page
+    from attn_course.translation.ready import folder_of, open_run
+
+    run = open_run(options.run, device=options.device)
+    found = explain(run, options.sentence, folder_of(options.run), beam_size=options.beam)
+    print(found.translation)
+    if options.show:
+        print(draw(found))
+    if options.html:
+        write_page(found, options.html)
+    if found.remark:
+        sys.stdout.flush()
+        print(f"attn translate: {found.remark}", file=sys.stderr)
+
+
+if __name__ == "__main__":  # torchrun -m attn_course.translation.command train ...
+    sys.exit(main())

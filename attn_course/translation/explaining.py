@@ -1,0 +1,95 @@
+"""One sentence, its translations, and where each word looked, for a terminal or a page. Trains nothing."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from attn_course.refusals import BadText
+from attn_course.translation.known_words import KnownWords
+from attn_course.translation.runs import Run
+
+SHADES = " ░▒▓█"  # of weights from 0 to 1
+TEMPLATE = "explanation.html"
+
+
+class Candidate(NamedTuple):
+    """One translation and the log-probability per subword that the model gives it."""
+
+    text: str
+    score: float
+
+
+class Explanation(NamedTuple):
+    """A German sentence, its translations, best first, and the weights between words.
+
+    weights: (English words, German words) of the best translation. remark: an honest sentence about a
+    text far from the training text, or None.
+    """
+
+    sentence: str
+    candidates: list[Candidate]
+    german: list[str]
+    english: list[str]
+    weights: np.ndarray
+    remark: str | None
+
+    @property
+    def translation(self) -> str:
+        return self.candidates[0].text
+
+
+def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explanation:
+    """Translate one sentence and keep what is worth knowing about it."""
+    hypotheses = run.n_best(sentence, beam_size=beam_size)
+    candidates = []
+    for hypothesis in hypotheses:
+        text = run.vocabulary.decode(hypothesis.tokens)
+        candidates.append(Candidate(text, hypothesis.score))
+    best = candidates[0].text
+    english = run.vocabulary.words(best)
+    german = run.vocabulary.words(sentence)
+    weights = np.zeros((len(english), len(german)))
+    if weights.size:
+        weights = run.word_weights([(sentence, best)])[0]
+    known = KnownWords.load(folder)
+    return Explanation(
+        sentence=sentence,
+        candidates=candidates,
+        german=german,
+        english=english,
+        weights=weights,
+        remark=known.remark(sentence) if known else None,
+    )
+
+
+def draw(found: Explanation) -> str:
+    """The map as text: English words down, German words across, darker where more weight lies."""
+    margin = max(map(len, found.english), default=0)
+    widths = [len(word) for word in found.german]
+    lines = [" ".join([" " * margin, *found.german])]
+    for word, row in zip(found.english, found.weights, strict=True):
+        cells = [word.rjust(margin)]
+        for weight, width in zip(row, widths, strict=True):
+            cells.append(_shade(weight) * width)
+        lines.append(" ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _shade(weight: float) -> str:
+    """Steps at 1/8, 3/8, 5/8 and 7/8, so that each shade stands for the nearest quarter."""
+    return SHADES[min(round(4 * float(weight)), 4)]
+
+
+def write_page(found: Explanation, path: Path) -> None:
+    """A page of its own, with the map and the list of hypotheses."""
+    from jinja2 import Environment, PackageLoader
+
+    loader = PackageLoader("attn_course.translation", "templates")
+    template = Environment(loader=loader, autoescape=True).get_template(TEMPLATE)
+    rows = list(zip(found.english, found.weights.tolist(), strict=True))
+    text = template.render(found=found, rows=rows)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadText(f"{path} cannot be written ({type(error).__name__}).") from error

@@ -1,0 +1,43 @@
+"""The translators by name. Knows neither how one works inside nor how it is trained."""
+
+from torch import nn
+
+from attn_course.refusals import BadOption
+from attn_course.translation.config import ARCHITECTURES, Config
+from attn_course.translation.recurrent import RecurrentTranslator
+from attn_course.translation.transformer import TransformerTranslator
+from attn_utils.layers import SLOTS
+
+Translator = RecurrentTranslator | TransformerTranslator
+
+
+def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> Translator:
+    """The translator that a configuration describes, with fresh weights; its slot, or the one given."""
+    if config.architecture not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise BadOption(f"the architecture must be one of {known}, not {config.architecture!r}.")
+    if config.attention not in SLOTS:
+        known = ", ".join(SLOTS)
+        raise BadOption(f"attention must be one of {known}, not {config.attention!r}.")
+    if config.architecture == "transformer":
+        return _transformer(config, num_tokens, slot)
+    return RecurrentTranslator(
+        slot or SLOTS[config.attention](config.width),
+        num_tokens=num_tokens,
+        embedding=config.embedding,
+        width=config.width,
+        dropout=config.dropout,
+    )
+
+
+def _transformer(config: Config, num_tokens: int, slot: nn.Module | None) -> TransformerTranslator:
+    if slot is not None or config.attention != "multihead":
+        raise BadOption("a Transformer has multi-head cross-attention of its own and no slot.")
+    return TransformerTranslator(
+        num_tokens=num_tokens,
+        width=config.width,
+        encoder_layers=config.encoder_layers,
+        decoder_layers=config.decoder_layers,
+        num_heads=config.num_heads,
+        dropout=config.dropout,
+    )

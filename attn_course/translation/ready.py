@@ -1,0 +1,64 @@
+"""The translator that comes with the course, and how a run is made ready to be one. Trains nothing.
+
+python -m attn_course.translation.ready RUN [--data DIR] makes the run in RUN the one that comes along.
+"""
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from attn_course.training.devices import DeviceLike
+from attn_course.training.files import write_json, write_tensors
+from attn_course.translation.corpora import Corpus, load
+from attn_course.translation.known_words import KnownWords
+from attn_course.translation.recording import Record, scores_of_test
+from attn_course.translation.runs import Run
+
+FOLDER = Path(__file__).parent / "ready_model"
+
+
+def folder_of(run: str | Path | None) -> Path:
+    """The folder of a run, or of the model that comes with the course."""
+    return FOLDER if run is None else Path(run)
+
+
+def open_run(run: str | Path | None = None, *, device: DeviceLike = None) -> Run:
+    """The run in a folder, or the model that comes with the course."""
+    return Run.load(folder_of(run), device=device)
+
+
+def make_ready(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
+    """Write the best model of a run in half precision, with its record and its scores as it now is."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in ("config.json", "vocabulary.json"):
+        shutil.copyfile(run / name, target / name)
+    weights = torch.load(run / "best.pt", map_location="cpu", weights_only=True)
+    halved = {name: tensor.half() for name, tensor in weights.items()}
+    write_tensors(target / "best.pt", halved)
+    KnownWords.of(source for source, _ in corpus.train).save(target)
+    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    for name in ("hypotheses", "counts", "source_words"):
+        del record[name]  # they are in the record of the run itself
+    record["in half precision"] = scores_of_test(Run.load(target), corpus.test)["test"]
+    write_json(target / "record.json", record)
+    return record
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Make one run ready and print its scores."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--data")
+    options = parser.parse_args(argv)
+    config = json.loads((options.run / "config.json").read_text(encoding="utf-8"))
+    record = make_ready(options.run, load(config["corpus"], data=options.data))
+    for name in ("test", "in half precision"):
+        print(f"{name}: BLEU {record[name]['beam 5']['bleu']:.2f} with a beam of 5")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""What is kept of a finished run: settings, curve, test scores, hypotheses. Trains nothing."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from attn_course.refusals import BadRun
+from attn_course.training.files import write_json
+from attn_course.translation import scoring
+from attn_course.translation.config import ATTENTIONS
+from attn_course.translation.corpora import TextPair
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+
+RUNS = Path(__file__).parents[2] / "solutions" / "runs"
+PATHS = {"--data": "DIR", "--out": "RUN"}
+
+Record = dict[str, Any]
+Ladder = dict[str, list[Record]]
+
+
+def without_paths(argv: Iterable[str]) -> str:
+    """The command as typed, but with no folder of anybody's machine in it.
+
+    >>> without_paths(["train", "--data", "/home/ada/m30k", "--out=here"])
+    'attn translate train --data DIR --out RUN'
+    """
+    words = [part for word in argv for part in word.split("=", 1)]
+    shown = ["attn", "translate"]
+    before = ""
+    for word in words:
+        shown.append(PATHS.get(before, word))
+        before = word
+    return shlex.join(shown)
+
+
+def record(trainer: Trainer, run: Run, command: str) -> Record:
+    """Write record.json, what is kept of a run, in the run's folder; it is returned too."""
+    threads = f"{torch.get_num_threads()} threads"
+    machine = [trainer.device.type, threads, f"torch {torch.__version__}"]
+    result = {
+        "command": command,
+        "config": asdict(trainer.config),
+        "num_parameters": sum(p.numel() for p in run.model.parameters()),
+        "machine": ", ".join(machine),
+        "cpu_seconds": trainer.at["cpu_seconds"],
+        "ended": "budget spent" if trainer.spent else trainer.why_early(),
+        "metrics": trainer.metrics,
+        **scores_of_test(run, trainer.corpus.test),
+    }
+    write_json(trainer.folder / "record.json", result)
+    return result
+
+
+def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
+    """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
+
+    From the counts the score, its bootstrap and its dependence on length can be computed again without
+    the references.
+    """
+    sources = [source for source, _ in pairs]
+    references = [reference for _, reference in pairs]
+    greedy = run.translate(sources)
+    beam = run.translate(sources, beam_size=5)
+    encoded = [run.vocabulary.encode_pair(pair) for pair in pairs]
+    return {
+        "test": {
+            "perplexity": scoring.perplexity(run.model, encoded),
+            "greedy": scoring.score(greedy, references),
+            "beam 5": scoring.score(beam, references),
+        },
+        "source_words": _row(len(source.split()) for source in sources),
+        "counts": [_row(counts) for counts in scoring.counts(greedy, references)],
+        "hypotheses": greedy,
+    }
+
+
+def _row(numbers: Iterable[int]) -> str:
+    return " ".join(map(str, numbers))
+
+
+def _numbers(row: str) -> list[int]:
+    return [int(word) for word in row.split()]
+
+
+def read_record(path: str | Path) -> Record:
+    """A record, with source_words (n,) and counts (n, 10) as arrays."""
+    result = json.loads(Path(path).read_text(encoding="utf-8"))
+    result["source_words"] = np.array(_numbers(result["source_words"]))
+    result["counts"] = np.array([_numbers(row) for row in result["counts"]])
+    return result
+
+
+def records(pattern: str) -> list[Record]:
+    """The committed records solutions/runs/PATTERN.json, the smallest budget first."""
+    found = [read_record(path) for path in sorted(RUNS.glob(f"{pattern}.json"))]
+    return sorted(found, key=lambda record: record["config"]["tokens"])
+
+
+def recorded(name: str) -> Ladder:
+    """The committed records solutions/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
+    runs = {}
+    for attention in ATTENTIONS:
+        found = records(f"{name}_{attention}_[0-9]")
+        if found:
+            runs[attention] = found
+    if not runs:
+        raise BadRun(f"there is no recorded run solutions/runs/{name}_*.json.")
+    return runs
+
+
+def table(ladder: Ladder) -> str:
+    """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
+    lines = [f"{'':10} BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
+    for name, found in ladder.items():
+        bleu = np.array([record["test"]["greedy"]["bleu"] for record in found])
+        perplexity = np.mean([record["test"]["perplexity"] for record in found])
+        seconds = np.mean([record["cpu_seconds"] for record in found])
+        spread = f"{bleu.std(ddof=1):.1f}" if len(bleu) > 1 else "-"
+        seeds = " ".join(f"{score:5.1f}" for score in bleu)
+        lines.append(
+            f"{name:10} {seeds:20} {bleu.mean():7.1f} {spread:>7} {perplexity:11.2f} {seconds:12.0f}"
+        )
+    return "\n".join(lines)
+
+
+def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], dict[str, list[float]]]:
+    """(mean source words, {attention: BLEU averaged over seeds}) of groups of equally many sentences."""
+    first = next(iter(ladder.values()))[0]
+    words = first["source_words"]
+    edges = np.quantile(words, np.arange(1, num_groups) / num_groups)
+    numbers = np.digitize(words, edges)
+    groups = [numbers == k for k in range(num_groups)]
+    series = {}
+    for name, found in ladder.items():
+        series[name] = [_mean_bleu(found, rows) for rows in groups]
+    return [words[rows].mean() for rows in groups], series
+
+
+def _mean_bleu(found: list[Record], rows: np.ndarray) -> float:
+    """BLEU of some sentences, averaged over seeds."""
+    sums = [record["counts"][rows].sum(0) for record in found]
+    return float(np.mean([scoring.bleu_of_counts(counts) for counts in sums]))

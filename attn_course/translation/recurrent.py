@@ -1,0 +1,96 @@
+"""The GRU encoder-decoder with a slot for attention. Does not know which attention is in the slot."""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from attn_course.translation.batches import Batch
+from attn_course.translation.vocabulary import PAD
+
+
+class Memory(NamedTuple):
+    """What the decoder may use: states (B, S, D), mask (B, S), and its own first state (1, B, D)."""
+
+    states: torch.Tensor
+    mask: torch.Tensor
+    start: torch.Tensor
+
+    def rows(self, index: torch.Tensor) -> "Memory":
+        """The memory of the sentences in index (N,), which may repeat."""
+        return Memory(self.states[index], self.mask[index], self.start[:, index])
+
+
+class RecurrentTranslator(nn.Module):
+    """Bidirectional GRU encoder, GRU decoder, one embedding for source, target and output.
+
+    The decoder never feeds its context back, so all teacher-forced steps are one GRU call and one
+    call of the cross-attention. slot: a module (queries, memory, mask) -> (context, weights), see
+    layers.SLOTS. Queries and memory are normalised: their scaled dot products then have a variance
+    near one from the first step on, where those of raw GRU states are all near zero and attention is
+    slow to start.
+    """
+
+    def __init__(
+        self,
+        slot: nn.Module,
+        *,
+        num_tokens: int,
+        embedding: int = 256,
+        width: int = 384,
+        dropout: float = 0.3,
+    ) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(num_tokens, embedding, padding_idx=PAD)
+        nn.init.normal_(self.embed.weight, std=embedding**-0.5)
+        self.encoder = nn.GRU(embedding, width // 2, batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(width, width)
+        self.decoder = nn.GRU(embedding, width, batch_first=True)
+        self.memory_norm = nn.LayerNorm(width)
+        self.query_norm = nn.LayerNorm(width)
+        self.slot = slot
+        self.readout = nn.Linear(2 * width, embedding)
+        self.bias = nn.Parameter(torch.zeros(num_tokens))
+        self.dropout = nn.Dropout(dropout)
+
+    def encode(self, source: torch.Tensor, lengths: torch.Tensor) -> Memory:
+        """source (B, S), lengths (B,) on the CPU -> Memory. Packed, so no state has read padding."""
+        x = self.dropout(self.embed(source))  # (B, S, E)
+        states, last = self._read(x, lengths)
+        ends = last.transpose(0, 1).flatten(1)  # (B, D)
+        start = self.bridge(ends).tanh()[None]  # (1, B, D)
+        return Memory(self.memory_norm(self.dropout(states)), source != PAD, start)
+
+    def _read(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x (B, S, E) -> states (B, S, D), last states (2, B, D / 2).
+
+        Sorted here, on the CPU: torch would ask the device for the order, and wait.
+        """
+        lengths, order = lengths.sort(descending=True)
+        back = order.argsort().to(x.device, non_blocking=True)
+        order = order.to(x.device, non_blocking=True)
+        packed = pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True)
+        states, last = self.encoder(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
+        return states.index_select(0, back), last.index_select(1, back)
+
+    def decode(
+        self, inputs: torch.Tensor, memory: Memory, state: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """inputs (B, T), state (1, B, D) -> logits (B, T, V), weights (B, T, S), new state."""
+        x = self.dropout(self.embed(inputs))  # (B, T, E)
+        states, state = self.decoder(x, memory.start if state is None else state)
+        queries = self.query_norm(states)
+        context, weights = self.slot(queries, memory.states, memory.mask)
+        joined = torch.cat([queries, context], dim=-1)  # (B, T, 2D)
+        features = self.dropout(self.readout(joined).tanh())
+        logits = F.linear(features, self.embed.weight, self.bias)
+        return logits, weights, state
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """Batch -> logits (B, T, V) of every teacher-forced step at once."""
+        memory = self.encode(batch.source, batch.lengths)
+        logits, _, _ = self.decode(batch.inputs, memory)
+        return logits

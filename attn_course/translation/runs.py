@@ -1,0 +1,170 @@
+"""A run folder and the trained translator in it, which takes text and gives text. Trains nothing."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from attn_course.refusals import BadRun, BadText
+from attn_course.training.devices import DeviceLike, best_device
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import Config
+from attn_course.translation.decoding import Decoded, Hypothesis, advance, beam, greedy, n_best
+from attn_course.translation.models import Translator, build
+from attn_course.translation.scoring import subword_losses
+from attn_course.translation.vocabulary import PAD, Vocabulary
+
+MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
+
+TextPair = tuple[str, str]
+Stepper = Callable[..., tuple[torch.Tensor, torch.Tensor]]
+
+
+class Run(NamedTuple):
+    """A translator and its vocabulary."""
+
+    model: Translator
+    vocabulary: Vocabulary
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, device: DeviceLike = None, slot: nn.Module | None = None
+    ) -> "Run":
+        """The best model of a run folder; with `slot` if it was trained with a module of its own there."""
+        folder = Path(folder)
+        device = best_device(device)
+        try:
+            settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            vocabulary = Vocabulary.load(folder / "vocabulary.json")
+            weights = torch.load(folder / "best.pt", map_location=device, weights_only=True)
+            model = build(Config(**settings), len(vocabulary), slot=slot).to(device)
+            model.load_state_dict(weights)
+        except Exception as error:  # each part of a broken folder fails in its own way
+            kind = type(error).__name__
+            raise BadRun(f"{folder} holds no finished run ({kind}): train one first.") from error
+        return cls(model.eval(), vocabulary)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def search(
+        self, sentences: Sequence[str], *, beam_size: int = 1, length_penalty: float = 1.0
+    ) -> Decoded:
+        """One batch of sentences -> Decoded; a beam of one is greedy search."""
+        source, lengths = self._padded(sentences)
+        longest = _longest(source)
+        if beam_size == 1:
+            return greedy(self.model, source, lengths, max_length=longest)
+        return beam(
+            self.model,
+            source,
+            lengths,
+            max_length=longest,
+            size=beam_size,
+            length_penalty=length_penalty,
+        )
+
+    def n_best(self, sentence: str, *, beam_size: int = 5) -> list[Hypothesis]:
+        """The hypotheses of the last beam for one sentence, best first."""
+        self._refuse_long([sentence])
+        self.model.eval()
+        source, lengths = self._padded([sentence])
+        found = n_best(self.model, source, lengths, max_length=_longest(source), size=beam_size)
+        return found[0]
+
+    def _padded(self, sentences: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
+        return pad_source([self.vocabulary.encode(s) for s in sentences], self.device)
+
+    @torch.no_grad()
+    def stepper(self, sentences: Sequence[str]) -> Stepper:
+        """What a search calls: step(last (B,), state) -> (logits (B, V) on the CPU, state), None at first."""
+        memory = self.model.eval().encode(*self._padded(sentences))
+
+        @torch.no_grad()
+        def step(last, state):
+            last = torch.as_tensor(last, device=self.device).reshape(-1, 1)
+            logits, _, state = advance(self.model, last, memory, state)
+            return logits.cpu(), state
+
+        return step
+
+    def _refuse_long(self, sentences: Sequence[str]) -> list[int]:
+        """The sizes of the sentences in subwords, none above the limit."""
+        sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
+        for line, size in enumerate(sizes, 1):
+            if size > MAX_SOURCE:
+                raise BadText(
+                    f"line {line} has {size} subwords, more than the {MAX_SOURCE} allowed."
+                )
+        return sizes
+
+    def translate(
+        self,
+        sentences: Sequence[str],
+        *,
+        batch_size: int = 100,
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+    ) -> list[str]:
+        """Sentences -> their translations, in the same order; options as for `search`."""
+        sizes = self._refuse_long(sentences)
+        order = sorted(range(len(sizes)), key=sizes.__getitem__)
+        results = [""] * len(sizes)
+        self.model.eval()
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
+            batch = [sentences[i] for i in rows]
+            decoded = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
+            for i, ids in zip(rows, decoded.tokens, strict=True):
+                results[i] = self.vocabulary.decode(ids)
+        return results
+
+    def losses(
+        self, pairs: Sequence[TextPair], *, teacher_forcing: bool = True
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Pairs in one batch -> the loss (B, T) of each true target subword, and which are no padding."""
+        encoded = [self.vocabulary.encode_pair(pair) for pair in pairs]
+        batch = collate(encoded, self.device)
+        losses = subword_losses(self.model, batch, teacher_forcing=teacher_forcing)
+        return losses.cpu(), (batch.targets != PAD).cpu()
+
+    @torch.inference_mode()
+    def word_weights(self, pairs: Sequence[TextPair]) -> list[np.ndarray]:
+        """Teacher-forced attention from word to word: for each pair an array (target words, source words).
+
+        Subwords of one source word add up, those of one target word are averaged; end marks are left out.
+        """
+        encoded = [self.vocabulary.encode_pair(pair) for pair in pairs]
+        batch = collate(encoded, self.device)
+        self.model.eval()
+        memory = self.model.encode(batch.source, batch.lengths)
+        _, weights, _ = self.model.decode(batch.inputs, memory)
+        arrays = weights.float().cpu().numpy()
+        return [
+            self._between_words(source, target, array)
+            for (source, target), array in zip(encoded, arrays, strict=True)
+        ]
+
+    def _between_words(
+        self, source: list[int], target: list[int], weights: np.ndarray
+    ) -> np.ndarray:
+        """Weights (T, S) between subwords -> (target words, source words)."""
+        real = weights[: len(target), : len(source)]
+        members = self._membership(target)
+        averaged = (members / members.sum(0)).T @ real
+        return averaged @ self._membership(source)
+
+    def _membership(self, ids: list[int]) -> np.ndarray:
+        """(pieces, words), 1 where the piece belongs to the word."""
+        numbers = self.vocabulary.word_numbers(ids)
+        return np.eye(numbers[-1] + 1)[numbers]
+
+
+def _longest(source: torch.Tensor) -> int:
+    """How many subwords a translation of source (B, S) may have."""
+    return 2 * source.shape[1] + 10

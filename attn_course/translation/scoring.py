@@ -1,0 +1,124 @@
+"""How good a translation is and how sure we are of it. Knows no search and no training."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sacrebleu.metrics import BLEU, CHRF
+
+from attn_course.translation.batches import Batch, Pair, collate
+from attn_course.translation.vocabulary import PAD
+
+Link = tuple[int, int]
+
+
+def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+    """BLEU (cased, 13a) and chrF of detokenised text, with the signatures that make them comparable."""
+    bleu = BLEU()
+    chrf = CHRF()
+    return {
+        "bleu": bleu.corpus_score(hypotheses, [references]).score,
+        "chrf": chrf.corpus_score(hypotheses, [references]).score,
+        "signature": f"{bleu.get_signature()}; {chrf.get_signature()}",
+    }
+
+
+def counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """What BLEU needs of each sentence (n, 10): matches and totals of 1- to 4-grams, both lengths.
+
+    The corpus score is a function of their sum alone, so a recorded run can be scored again, on any
+    choice of sentences, without the references.
+    """
+    bleu = BLEU(effective_order=True)  # silences advice; the counts do not depend on it
+    rows = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        one = bleu.sentence_score(hypothesis, [reference])
+        rows.append([*one.counts, *one.totals, one.sys_len, one.ref_len])
+    return np.array(rows)
+
+
+def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
+    """BLEU of summed counts (..., 10), equal to sacrebleu's for a corpus with every n-gram order matched."""
+    matches = counts[..., :4]
+    totals = counts[..., 4:8]
+    our_length = counts[..., 8]
+    their_length = counts[..., 9]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.where(totals > 0, matches / totals, 0.0)
+        brevity = np.minimum(0.0, 1.0 - their_length / our_length)
+        return 100 * np.exp(brevity + np.log(precision).mean(-1))
+
+
+def bootstrap(
+    worse: np.ndarray, better: np.ndarray, rng: np.random.Generator, num_samples: int
+) -> tuple[float, float, float, float]:
+    """Paired bootstrap of two systems' counts (n, 10) on the same n sentences: (gain, low, high, p).
+
+    The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
+    test sets, the better system did not win (never reported below 1 / num_samples).
+    """
+    n = len(worse)
+    picks = rng.multinomial(n, np.full(n, 1 / n), num_samples)  # (samples, n)
+    gains = bleu_of_counts(picks @ better) - bleu_of_counts(picks @ worse)
+    low, high = np.quantile(gains, [0.025, 0.975])
+    gain = bleu_of_counts(better.sum(0)) - bleu_of_counts(worse.sum(0))
+    p = max((gains <= 0).mean(), 1 / num_samples)
+    return gain, low, high, p
+
+
+def alignment_error_rate(found: Sequence[set[Link]], gold: Sequence[set[Link]]) -> float:
+    """1 - 2 |found and gold| / (|found| + |gold|) over sets of (target word, source word) links.
+
+    found, gold: one set for each sentence; 0 is perfect.
+    """
+    common = sum(len(a & b) for a, b in zip(found, gold, strict=True))
+    size = sum(map(len, found)) + sum(map(len, gold))
+    return 1 - 2 * common / max(size, 1)
+
+
+@torch.inference_mode()
+def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) -> torch.Tensor:
+    """The loss (B, T) of every true target subword of a Batch, padding included.
+
+    Each is predicted after the true ones before it; with teacher forcing off, after those that the
+    model itself would have written.
+    """
+    model.eval()
+    memory = model.encode(batch.source, batch.lengths)
+    inputs = batch.inputs
+    if not teacher_forcing:
+        inputs = _own_inputs(model, memory, inputs)
+    logits, _, _ = model.decode(inputs, memory)
+    flat = logits.float().flatten(0, 1)
+    losses = F.cross_entropy(flat, batch.targets.flatten(), reduction="none")
+    return losses.view_as(batch.targets)
+
+
+def _own_inputs(model: Any, memory: Any, inputs: torch.Tensor) -> torch.Tensor:
+    """inputs (B, T) -> the same start marks, each followed by the model's own likeliest subwords."""
+    own = inputs.clone()
+    state = None
+    for t in range(inputs.shape[1] - 1):
+        logits, _, state = model.decode(own[:, t : t + 1], memory, state)
+        own[:, t + 1] = logits[:, -1].argmax(-1)
+    return own
+
+
+def perplexity(model: Any, pairs: Sequence[Pair], *, batch_size: int = 100) -> float:
+    """exp of the mean negative log-likelihood per target subword, end mark included, start mark not.
+
+    Teacher forcing is on: each subword is predicted after the true ones before it.
+    """
+    device = next(model.parameters()).device
+    by_length = sorted(pairs, key=lambda pair: len(pair[1]))
+    total = 0.0
+    count = 0
+    for first in range(0, len(by_length), batch_size):
+        batch = collate(by_length[first : first + batch_size], device)
+        losses = subword_losses(model, batch)[batch.targets != PAD]
+        total += losses.sum().item()
+        count += len(losses)
+    return math.exp(total / count)

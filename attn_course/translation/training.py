@@ -1,0 +1,283 @@
+"""How a translator is trained, judged and stopped early. Does not know where its text came from."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+from attn_course.refusals import BadRun
+from attn_course.training.devices import DeviceLike, best_device
+from attn_course.training.files import write_json, write_tensors
+from attn_course.training.progress import Bar, say
+from attn_course.training.trainer import Step, Stopped, Training
+from attn_course.translation import scoring
+from attn_course.translation.batches import Batch, bucket, collate
+from attn_course.translation.config import Config
+from attn_course.translation.corpora import Corpus
+from attn_course.translation.encoding import encode_corpus
+from attn_course.translation.known_words import KnownWords
+from attn_course.translation.models import build
+from attn_course.translation.runs import Run
+from attn_course.translation.vocabulary import PAD
+
+SEED_BITS = 2**63
+
+
+def rate_at(step: int, fraction: float, config: Config) -> float:
+    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget."""
+    rising = step / config.warmup
+    falling = max(1.0 - fraction, 0.0) / config.cooldown
+    return config.rate * min(rising, 1.0, falling)
+
+
+def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch.Tensor:
+    """Summed cross-entropy of the real target subwords of a batch, a scalar."""
+    logits = model(batch).flatten(0, 1).float()  # (B * T, V)
+    targets = batch.targets.flatten()
+    return F.cross_entropy(
+        logits, targets, ignore_index=PAD, label_smoothing=smoothing, reduction="sum"
+    )
+
+
+class Trainer:
+    """One run in one folder: `fit` starts it, or carries it on exactly where it was stopped.
+
+    Without a folder it has one of its own, which is gone when `fit` returns. A module given as `slot`
+    takes the place of the configured attention. Data order and dropout are functions of seed, epoch,
+    step and rank, so no generator needs saving. Under torchrun each process takes its share of every
+    batch, and the loss is that of one process.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        config: Config,
+        folder: str | Path | None = None,
+        *,
+        slot: nn.Module | None = None,
+        device: DeviceLike = None,
+        progress: bool = True,
+        save_every: int = 200,
+    ) -> None:
+        self.clock = time.process_time()
+        self.corpus = corpus
+        self.config = config
+        self.slot = slot
+        self.device = best_device(device)
+        self.temporary = None if folder else tempfile.TemporaryDirectory(prefix="attn-")
+        self.folder = Path(folder or self.temporary.name)
+        self.encoded = encode_corpus(corpus, size=config.vocabulary)
+        self.vocabulary = self.encoded.vocabulary
+        torch.manual_seed(config.seed)
+        model = build(config, len(self.vocabulary), slot=slot)
+        self.training = Training(
+            model.to(self.device),
+            partial(loss_sum, smoothing=config.smoothing),
+            settings=asdict(config),
+            decay=config.decay,
+            clip=config.clip,
+            checkpoint=self.folder / "last.pt",
+            save_every=save_every,
+        )
+        self.training.extra = {
+            "epoch": 0,
+            "position": 0,  # batches of the open epoch that are done
+            "tokens": 0,
+            "cpu_seconds": 0.0,
+            "stale": 0,  # epochs since the best one
+            "best": -1.0,
+            "metrics": [],
+        }
+        self.progress = progress and self.training.rank == 0
+        self._count_time()
+
+    @property
+    def model(self) -> nn.Module:
+        return self.training.model
+
+    @property
+    def rank(self) -> int:
+        return self.training.rank
+
+    @property
+    def at(self) -> dict[str, Any]:
+        """How far the run is: epoch, position in it, tokens, CPU seconds, what early stopping counts."""
+        return self.training.extra
+
+    @property
+    def losses(self) -> list[float]:
+        """The loss per subword of each step."""
+        return self.training.losses
+
+    @property
+    def metrics(self) -> list[dict[str, float]]:
+        """One row an epoch."""
+        return self.at["metrics"]
+
+    @property
+    def spent(self) -> bool:
+        return self.at["tokens"] >= self.config.tokens
+
+    @property
+    def stale(self) -> bool:
+        """Whether validation BLEU has stopped rising."""
+        return self.at["stale"] >= self.config.patience
+
+    def fit(self) -> Run:
+        """Train until the budget is spent or validation BLEU has stopped rising; the best model as a Run."""
+        self.clock = time.process_time()
+        self._open()
+        bar = Bar(
+            "training",
+            self.config.tokens,
+            done=self.at["tokens"],
+            unit="tok",
+            shown=self.progress,
+        )
+        try:
+            while self.at["position"] or not (self.spent or self.stale):
+                self._epoch(bar)
+        except KeyboardInterrupt as interrupt:
+            if not isinstance(interrupt, Stopped):  # it came between two epochs
+                self.training.save()
+            raise self._stopped() from None
+        finally:
+            bar.close()
+        if self.progress and not self.spent:
+            say(self.why_early())
+        return self._best()
+
+    def why_early(self) -> str:
+        """The sentence about a run that ended before its budget."""
+        best = max(self.metrics, key=lambda row: row["bleu"])
+        return (
+            f"stopped early after {self.at['tokens']:,} of {self.config.tokens:,} subwords: validation "
+            f"BLEU has not risen for {self.at['stale']} epochs; the best, {best['bleu']:.2f} in epoch "
+            f"{best['epoch']}, is kept."
+        )
+
+    def _stopped(self) -> Stopped:
+        done = f"stopped after {self.at['tokens']:,} of {self.config.tokens:,} subwords"
+        if self.temporary:
+            return Stopped(f"{done}; without a folder nothing is kept.")
+        return Stopped(f"{done}; all of it is kept: the same command goes on from there.")
+
+    def _best(self) -> Run:
+        if self.training.world > 1:
+            dist.barrier()  # the best model is on disk before any process reads it
+        run = Run.load(self.folder, device=self.device, slot=self.slot)
+        if self.temporary:
+            self.temporary.cleanup()
+        return run
+
+    def _epoch(self, bar: Bar) -> None:
+        """Every batch of the epoch that is still to come and that the budget allows; then a judgement."""
+        self.training.run(self._plan(), bar, keep=self._keep)
+        self._evaluate(bar)
+        self._save()
+
+    def _plan(self) -> Iterator[Callable[[], Step]]:
+        config = self.config
+        seed = (config.seed << 20) + self.at["epoch"]
+        order = torch.Generator().manual_seed(seed % SEED_BITS)
+        groups = bucket(self.encoded.train, max_tokens=config.batch_tokens, generator=order)
+        number = self.training.num_steps
+        tokens = self.at["tokens"]
+        for group in groups[self.at["position"] :]:
+            if tokens >= config.tokens:
+                return
+            number += 1
+            yield partial(self._step, group, number, tokens)
+            tokens += self._size(group)
+
+    def _size(self, group: list[int]) -> int:
+        """Target subwords of the pairs in group, end marks included."""
+        return sum(len(self.encoded.train[i][1]) + 1 for i in group)
+
+    def _step(self, group: list[int], number: int, tokens: int) -> Step:
+        """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
+        rank = self.training.rank
+        mine = group[rank :: self.training.world]
+        pairs = [self.encoded.train[i] for i in mine or group[:1]]
+        seed = (self.config.seed << 40) + (number << 8) + rank
+        return Step(
+            batch=collate(pairs),
+            size=self._size(group),
+            rate=rate_at(number, tokens / self.config.tokens, self.config),
+            seed=seed % SEED_BITS,
+            shared=bool(mine),
+        )
+
+    def _keep(self, step: Step) -> None:
+        self.at["position"] += 1
+        self.at["tokens"] += step.size
+        self._count_time()
+
+    def _evaluate(self, bar: Bar) -> None:
+        """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
+        scores = [self._validate() if self.rank == 0 else None]
+        if self.training.world > 1:
+            dist.broadcast_object_list(scores)
+        found = scores[0]
+        num_steps = self.at["position"]
+        self._count_time()
+        self.at["epoch"] += 1
+        self.at["position"] = 0
+        self.at["stale"] += 1
+        row = {
+            "epoch": self.at["epoch"],
+            "steps": self.training.num_steps,
+            "tokens": self.at["tokens"],
+            "loss": sum(self.losses[-num_steps:]) / num_steps,
+            "cpu_seconds": self.at["cpu_seconds"],
+            **found,
+        }
+        self.metrics.append(row)
+        bar.note(loss=row["loss"], bleu=row["bleu"])
+        if found["bleu"] > self.at["best"]:
+            self.at["best"] = found["bleu"]
+            self.at["stale"] = 0
+            if self.rank == 0:
+                write_tensors(self.folder / "best.pt", self.model.state_dict())
+
+    def _validate(self) -> dict[str, float]:
+        """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
+        run = Run(self.model.eval(), self.vocabulary)
+        sources = [source for source, _ in self.corpus.val]
+        references = [target for _, target in self.corpus.val]
+        bleu = scoring.score(run.translate(sources), references)["bleu"]
+        return {"bleu": bleu, "perplexity": scoring.perplexity(self.model, self.encoded.val)}
+
+    def _count_time(self) -> None:
+        now = time.process_time()
+        self.at["cpu_seconds"] += now - self.clock
+        self.clock = now
+
+    def _open(self) -> None:
+        """Start the folder, or take up the run that was left in it."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if self.training.take_up():
+                return
+            if self.rank == 0:
+                self.vocabulary.save(self.folder / "vocabulary.json")
+                write_json(self.folder / "config.json", asdict(self.config))
+                KnownWords.of(source for source, _ in self.corpus.train).save(self.folder)
+        except OSError as error:
+            kind = type(error).__name__
+            raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
+
+    def _save(self) -> None:
+        self._count_time()
+        self.training.save()
+        if self.rank == 0:
+            write_json(self.folder / "metrics.json", self.metrics)

@@ -1,0 +1,250 @@
+"""A Transformer encoder-decoder of the course's own attention, with a cache. Knows no text."""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attn_course.translation.batches import Batch
+from attn_course.translation.vocabulary import PAD
+from attn_utils import attend, rotate
+from attn_utils.layers import Cache, CausalSelfAttention, merge_heads, split_heads
+
+
+class CrossMemory(NamedTuple):
+    """What the decoder may use of a source sentence, computed once.
+
+    cross: keys and values (2L, B, H, S, d) of the cross-attention of its L layers.
+    mask: (B, S), True where there is a word.
+    """
+
+    cross: Tensor
+    mask: Tensor
+
+    def rows(self, index: Tensor) -> "CrossMemory":
+        """The memory of the sentences in index (N,), which may repeat."""
+        return CrossMemory(self.cross[:, index], self.mask[index])
+
+
+class EncoderSelfAttention(nn.Module):
+    """Multi-head attention of a sentence to all of itself, positions by rotation."""
+
+    def __init__(self, width: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, S, D), mask (B, S) -> (B, S, D)."""
+        positions = torch.arange(x.shape[1], device=x.device)  # (S,)
+        q = split_heads(self.query(x), self.num_heads)  # (B, H, S, d)
+        k = split_heads(self.key(x), self.num_heads)
+        v = split_heads(self.value(x), self.num_heads)
+        context, _ = attend(
+            rotate(q, positions),
+            rotate(k, positions),
+            v,
+            mask=mask[:, None, None],
+            need_weights=False,
+        )
+        return self.out(merge_heads(context))
+
+
+class CrossAttention(nn.Module):
+    """Multi-head attention of the decoder to the encoder: the one place where the languages meet."""
+
+    def __init__(self, width: int, num_heads: int) -> None:
+        super().__init__()
+        self.num_heads = num_heads
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def keys_and_values(self, states: Tensor) -> Tensor:
+        """states (B, S, D) -> (2, B, H, S, d)."""
+        keys = split_heads(self.key(states), self.num_heads)
+        values = split_heads(self.value(states), self.num_heads)
+        return torch.stack([keys, values])
+
+    def forward(
+        self, x: Tensor, cross: Tensor, mask: Tensor, *, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The context of each target token, and where it looked.
+
+        x: (B, T, D). cross: keys and values (2, B, H, S, d). mask: (B, S).
+        Returns (B, T, D) and weights (B, H, T, S), or None in their place.
+        """
+        keys, values = cross
+        context, weights = attend(
+            split_heads(self.query(x), self.num_heads),
+            keys,
+            values,
+            mask=mask[:, None, None],
+            need_weights=need_weights,
+        )
+        return self.out(merge_heads(context)), weights
+
+
+def feed_forward(width: int) -> nn.Sequential:
+    """Two linear layers that look at one token at a time."""
+    return nn.Sequential(
+        nn.Linear(width, 2 * width),
+        nn.ReLU(),
+        nn.Linear(2 * width, width),
+    )
+
+
+class EncoderLayer(nn.Module):
+    """x + attention(norm(x)), then x + feed-forward(norm(x))."""
+
+    def __init__(self, width: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = EncoderSelfAttention(width, num_heads)
+        self.mlp = feed_forward(width)
+        self.before_attention = nn.LayerNorm(width)
+        self.before_mlp = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """x (B, S, D), mask (B, S) -> (B, S, D)."""
+        found = self.attention(self.before_attention(x), mask)
+        x = x + self.dropout(found)
+        found = self.mlp(self.before_mlp(x))
+        return x + self.dropout(found)
+
+
+class DecoderLayer(nn.Module):
+    """The same with a cache for the past, and with cross-attention in between."""
+
+    def __init__(self, width: int, num_heads: int, dropout: float) -> None:
+        super().__init__()
+        self.attention = CausalSelfAttention(width, num_heads)
+        self.cross_attention = CrossAttention(width, num_heads)
+        self.mlp = feed_forward(width)
+        self.before_attention = nn.LayerNorm(width)
+        self.before_cross = nn.LayerNorm(width)
+        self.before_mlp = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self, x: Tensor, cross: Tensor, mask: Tensor, cache: Cache, *, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """x (B, T, D) -> (B, T, D) and cross-attention weights (B, H, T, S) or None.
+
+        cross: keys and values (2, B, H, S, d). mask: (B, S). cache: of the target tokens so far, which
+        is brought up to date.
+        """
+        found = self.attention(self.before_attention(x), cache)
+        x = x + self.dropout(found)
+        found, weights = self.cross_attention(
+            self.before_cross(x), cross, mask, need_weights=need_weights
+        )
+        x = x + self.dropout(found)
+        found = self.mlp(self.before_mlp(x))
+        return x + self.dropout(found), weights
+
+
+class TransformerTranslator(nn.Module):
+    """Pre-norm encoder and decoder, one embedding for source, target and output.
+
+    Its state is the keys and values of the decoder's self-attention so far, one tensor
+    (2L, B, H, t, d), so that a search can pick rows of it as it does of a GRU's state.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_tokens: int,
+        width: int = 192,
+        encoder_layers: int = 3,
+        decoder_layers: int = 2,
+        num_heads: int = 4,
+        dropout: float = 0.15,
+    ) -> None:
+        super().__init__()
+        self.scale = math.sqrt(width)
+        self.embed = nn.Embedding(num_tokens, width, padding_idx=PAD)
+        self.encoder = nn.ModuleList()
+        for _ in range(encoder_layers):
+            self.encoder.append(EncoderLayer(width, num_heads, dropout))
+        self.decoder = nn.ModuleList()
+        for _ in range(decoder_layers):
+            self.decoder.append(DecoderLayer(width, num_heads, dropout))
+        self.memory_norm = nn.LayerNorm(width)
+        self.output_norm = nn.LayerNorm(width)
+        self.bias = nn.Parameter(torch.zeros(num_tokens))
+        self.dropout = nn.Dropout(dropout)
+        self.apply(_keep_variance)
+        nn.init.normal_(self.embed.weight, std=width**-0.5)
+
+    def _embedded(self, tokens: Tensor) -> Tensor:
+        """tokens (B, T) -> (B, T, D), of variance one."""
+        return self.dropout(self.embed(tokens) * self.scale)
+
+    def encode(self, source: Tensor, lengths: Tensor | None = None) -> CrossMemory:
+        """source (B, S) -> CrossMemory; the lengths, which a GRU needs, are not looked at."""
+        mask = source != PAD
+        x = self._embedded(source)
+        for layer in self.encoder:
+            x = layer(x, mask)
+        states = self.memory_norm(x)
+        pairs = []
+        for layer in self.decoder:
+            pairs.append(layer.cross_attention.keys_and_values(states))
+        return CrossMemory(torch.cat(pairs), mask)
+
+    def decode(
+        self, inputs: Tensor, memory: CrossMemory, state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Read more target tokens.
+
+        inputs: (B, T). state: keys and values (2L, B, H, t, d) of those before; None at the start.
+        Returns logits (B, T, V), weights (B, T, S) of the last layer averaged over its heads, and the
+        new state.
+        """
+        logits, weights, state = self._decode(inputs, memory, state, need_weights=True)
+        return logits, weights.mean(1), state
+
+    def _decode(self, inputs, memory, state, *, need_weights):
+        """The same with the weights (B, H, T, S) of every head, or None in their place."""
+        caches = self._caches(state)
+        last = caches[-1]
+        x = self._embedded(inputs)
+        for i, layer in enumerate(self.decoder):
+            cross = memory.cross[2 * i : 2 * i + 2]
+            wanted = need_weights and caches[i] is last
+            x, weights = layer(x, cross, memory.mask, caches[i], need_weights=wanted)
+        logits = F.linear(self.output_norm(x), self.embed.weight, self.bias)
+        parts = []
+        for cache in caches:
+            parts.append(cache.keys)
+            parts.append(cache.values)
+        return logits, weights, torch.stack(parts)
+
+    def _caches(self, state: Tensor | None) -> list[Cache]:
+        """One cache a layer, holding its part of the state (2L, B, H, t, d)."""
+        caches = [Cache(rotate) for _ in self.decoder]
+        if state is not None:
+            for i, cache in enumerate(caches):
+                cache.keys = state[2 * i]
+                cache.values = state[2 * i + 1]
+        return caches
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Batch -> logits (B, T, V) of every teacher-forced step at once."""
+        memory = self.encode(batch.source)
+        logits, _, _ = self._decode(batch.inputs, memory, None, need_weights=False)
+        return logits
+
+
+def _keep_variance(module: nn.Module) -> None:
+    """Weights under which the variance of a sum stays what it was."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        nn.init.zeros_(module.bias)

@@ -1,0 +1,85 @@
+"""How text becomes numbers of subwords and back, for both languages at once. Knows no model."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+SPACE = "\u2581"  # stands for the blank before a word
+
+
+class Vocabulary:
+    """Byte-pair encoding; a piece that opens a word carries the blank before it.
+
+    >>> vocabulary = Vocabulary.learn(["a dog runs.", "ein Hund rennt."], size=60)
+    >>> vocabulary.decode(vocabulary.encode("ein dog rennt."))
+    'ein dog rennt.'
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def learn(cls, texts: Iterable[str], *, size: int) -> "Vocabulary":
+        """The `size` pieces (fewer if the texts hold fewer) that shorten these texts the most."""
+        tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL[UNK]))
+        words = pre_tokenizers.Metaspace(prepend_scheme="first")
+        marks = pre_tokenizers.Punctuation("isolated")
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, marks])
+        tokenizer.decoder = decoders.Metaspace(prepend_scheme="first")
+        trainer = trainers.BpeTrainer(
+            vocab_size=size, special_tokens=SPECIAL, show_progress=False, min_frequency=2
+        )
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer)
+
+    @classmethod
+    def load(cls, path: Path) -> "Vocabulary":
+        return cls(Tokenizer.from_file(str(path)))
+
+    def save(self, path: Path) -> None:
+        self.tokenizer.save(str(path))
+
+    def __len__(self) -> int:
+        return self.tokenizer.get_vocab_size()
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text's pieces, without any mark of start or end."""
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    def encode_pair(self, pair: tuple[str, str]) -> tuple[list[int], list[int]]:
+        """The ids of a German and an English text."""
+        german, english = pair
+        return self.encode(german), self.encode(english)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids before the first end mark; other marks are left out."""
+        kept = list(ids)
+        if EOS in kept:
+            kept = kept[: kept.index(EOS)]
+        return self.tokenizer.decode(kept, skip_special_tokens=True)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The written form of each id."""
+        return [self.tokenizer.id_to_token(i) for i in ids]
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, as `word_numbers` counts them."""
+        ids = self.encode(text)
+        words: dict[int, str] = {}
+        for number, piece in zip(self.word_numbers(ids), self.pieces(ids), strict=True):
+            words[number] = words.get(number, "") + piece.removeprefix(SPACE)
+        return list(words.values())
+
+    def word_numbers(self, ids: Iterable[int]) -> list[int]:
+        """For each id the number of its word, counted from 0; each punctuation mark is a word."""
+        numbers = []
+        word = -1
+        for piece in self.pieces(ids):
+            mark = not any(map(str.isalnum, piece))
+            if piece.startswith(SPACE) or mark:
+                word += 1
+            numbers.append(word)
+        return numbers

@@ -1,0 +1,181 @@
+"""How many small changes of a module its tests notice. Runs for minutes, so it is no part of `make test`.
+
+python tests/mutation.py kernels --sample 60       a row of the table below
+python tests/mutation.py attn_utils/masks.py tests/test_kernels.py
+"""
+
+import argparse
+import ast
+import copy
+import glob
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import hypothesis  # noqa: F401  imported once here, not once in every child
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 300  # a mutant that takes longer has been noticed
+KERNELS = ["tests/test_kernels.py", "tests/test_layers.py"]
+TABLE = {  # name: modules, tests
+    "arrays": ("attn_utils/arrays.py", KERNELS),
+    "masks": ("attn_utils/masks.py", KERNELS),
+    "kernels": ("attn_utils/kernels.py", KERNELS),
+    "layers": ("attn_utils/layers.py", [*KERNELS[::-1], "tests/test_translation_model.py"]),
+    "judges": ("attn_utils/course/questions/*.py", ["tests/test_questions.py"]),
+    "chains": ("attn_utils/course/chains.py", ["tests/test_derivation.py"]),
+    "grading": ("attn_utils/grading/*.py", ["tests/test_grading_*.py"]),
+}
+SWAPS = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+ANNOTATIONS = {"annotation", "returns", "decorator_list", "bases"}
+
+
+def sites(tree):
+    """Every node that can be changed, in a fixed order; types and docstrings cannot."""
+    found = []
+    for field, value in ast.iter_fields(tree):
+        if field in ANNOTATIONS:
+            continue
+        for node in value if isinstance(value, list) else [value]:
+            if isinstance(node, ast.AST):
+                if changed(node) is not None:
+                    found.append(node)
+                found += sites(node)
+    return found
+
+
+def changed(node):
+    """A node to stand in place of this one, or None if it is left alone."""
+    other = copy.copy(node)
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        other.ops = [SWAPS[type(node.ops[0])](), *node.ops[1:]]
+    elif isinstance(node, ast.BoolOp | ast.BinOp | ast.AugAssign) and type(node.op) in SWAPS:
+        other.op = SWAPS[type(node.op)]()
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        other.value = not node.value
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        other.value = node.value + 1
+    elif isinstance(node, ast.If | ast.IfExp):
+        other.test = ast.UnaryOp(ast.Not(), node.test)
+    elif isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and is_call(node.value)):
+        other = ast.copy_location(ast.Pass(), node)
+    else:
+        return None
+    return other
+
+
+def is_call(node):
+    return isinstance(node, ast.Call)
+
+
+class Replace(ast.NodeTransformer):
+    """Puts another node in place of one."""
+
+    def __init__(self, old, new):
+        self.old = old
+        self.new = new
+
+    def visit(self, node):
+        return self.new if node is self.old else super().visit(node)
+
+
+def mutants(text, sample, rng):
+    """Yield (line number, source line, what it became, mutated text), at most `sample` of them."""
+    tree = ast.parse(text)
+    lines = text.splitlines()
+    places = sites(tree)
+    for index in sorted(rng.sample(range(len(places)), min(sample, len(places)))):
+        fresh = ast.parse(text)
+        node = sites(fresh)[index]
+        new = changed(node)
+        became = ast.unparse(ast.fix_missing_locations(copy.deepcopy(new))).splitlines()[0]
+        mutated = ast.fix_missing_locations(Replace(node, new).visit(fresh))
+        yield node.lineno, lines[node.lineno - 1].strip(), became, ast.unparse(mutated)
+
+
+def is_killed(folder, tests):
+    """Whether a test fails in the copy of the project in folder, run by a child of this process."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)  # ends the child, which then counts as noticed
+        os.chdir(folder)
+        os.environ["PYTHONPATH"] = str(folder)
+        sys.path.insert(0, str(folder))
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    return os.waitpid(child, 0)[1] != 0
+
+
+def expand(patterns):
+    """The files of the project that match, relative to it."""
+    return sorted(path for p in patterns for path in glob.glob(p, root_dir=ROOT))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("module", help=f"a file, or one of {', '.join(TABLE)}")
+    parser.add_argument("tests", nargs="*", help="test files, where the module is a file")
+    parser.add_argument("--sample", type=int, default=60, help="mutants of each file at most")
+    parser.add_argument("--seed", type=int, default=0, help="which mutants are drawn")
+    args = parser.parse_args()
+    module, tests = TABLE.get(args.module, (args.module, args.tests))
+    tests = expand(tests)
+    if not tests:
+        parser.error("name the test files that should notice")
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # two mutants may be made within one second
+    sys.dont_write_bytecode = True
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder, "project")
+        away = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
+        shutil.copytree(ROOT, project, ignore=away)
+        if is_killed(project, tests):
+            sys.exit("The tests fail before anything is changed.")
+        for path in expand([module]):
+            report(path, project, tests, args)
+
+
+def report(path, project, tests, args):
+    """Print the score of one file and each mutant that no test noticed."""
+    text = (ROOT / path).read_text("utf-8")
+    survivors = []
+    total = 0
+    for number, line, became, mutated in mutants(text, args.sample, random.Random(args.seed)):
+        (project / path).write_text(mutated, "utf-8")
+        total += 1
+        if not is_killed(project, tests):
+            survivors.append(f"  {path}:{number}: {line}\n      survives as: {became}")
+            print(survivors[-1], flush=True)
+    (project / path).write_text(text, "utf-8")
+    print(f"{path}: {total - len(survivors)} of {total} mutants noticed", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Runs a command as on a machine that refuses namespaces: `python refusing.py docker COMMAND ...`."""
+
+import errno
+import os
+import platform
+import sys
+
+from attn_course.grading.sandbox import libc, seccomp
+
+NAMES = "unshare setns mount umount2 pivot_root open_tree move_mount mount_setattr".split()
+NUMBERS = {
+    "x86_64": dict(zip(NAMES, (272, 308, 165, 166, 155, 428, 429, 442), strict=True)),
+    "aarch64": dict(zip(NAMES, (97, 268, 40, 39, 41, 428, 429, 442), strict=True)),
+}[platform.machine()]
+LANDLOCK = (libc.LANDLOCK_CREATE_RULESET, libc.LANDLOCK_ADD_RULE, libc.LANDLOCK_RESTRICT_SELF)
+MACHINES = {
+    # Docker's default profile: no namespace, no mount.
+    "docker": (list(NUMBERS.values()), errno.EPERM),
+    # Ubuntu 24.04: a namespace, but no right to do anything in it.
+    "ubuntu": (
+        [NUMBERS[n] for n in NAMES if n not in ("unshare", "setns")],
+        errno.EACCES,
+    ),
+    # A kernel before Landlock, in Docker.
+    "old": ([*NUMBERS.values(), *LANDLOCK], errno.EPERM),
+}
+
+
+def refuse(machine):
+    libc.give_up_new_privileges()
+    seccomp.refuse(*MACHINES[machine])
+
+
+if __name__ == "__main__":
+    refuse(sys.argv[1])
+    os.execv(sys.argv[2], sys.argv[2:])

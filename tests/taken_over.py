@@ -1,0 +1,42 @@
+"""A judge that has been taken over: it runs the bytes of a submission as its own code, if they ask for it."""
+
+import os
+import time
+
+from attn_course.grading import channel, marking
+
+ASKS = b"# taken over\n"
+HIDDEN = marking.HIDDEN
+prepare = marking.prepare
+
+
+def serve(lines, *, output):
+    """Judge as usual, but for a submission that begins with ASKS: then what it defines reports."""
+    supervisor, *children = map(channel.Line, lines)
+    job = supervisor.receive(time.monotonic() + 60, marking.MAX_JOB)
+    if not job["data"].tobytes().startswith(ASKS):
+        reply = marking.judge_submission(marking.Children(supervisor, children), **job)
+        supervisor.send({"do": "report", **reply}, time.monotonic() + 60)
+        return
+
+    def say(message):
+        supervisor.send(message, time.monotonic() + 60)
+
+    def ask(what):
+        say({"do": what, "id": 0})
+        return supervisor.receive(time.monotonic() + 60)
+
+    here = {"say": say, "ask": ask, "honest": honest, "os": os}
+    try:
+        exec(job["data"].tobytes(), here)
+        report = here["attack"]()
+    except Exception as error:
+        report = honest(f"{type(error).__name__}: {error}")
+    if report is not None:
+        supervisor.send(report, time.monotonic() + 60)
+
+
+def honest(said="", num_parts=7):
+    """A report of the right form on 01, with `said` as the message of its first part."""
+    parts = [("not yet", said, "")] * (num_parts - 1) + [("not attempted", "", "")]
+    return {"do": "report", "problem": "", "remarks": [], "parts": parts}

@@ -1,0 +1,132 @@
+"""Figures in JupyterLab with its kernel: sliders move the picture while keys are pressed."""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+
+import nbformat
+import pytest
+from browser import Browser, needs_browser
+from course import ROOT
+
+pytestmark = needs_browser
+PATIENCE = 60  # seconds, for a machine that does much else
+CELLS = [
+    "from attn_course import plots\nplots.query_plane([[1, 0], [0, 1]], [1, 3], query=(2, 1), limit=4)",
+    'plots.bars([0.2, 0.8], title="two bars")',
+    'def draw(t):\n    plots.bars([t, 1 - t], title=f"t = {t:g}")',
+    "plots.explore(draw, t=(0.0, 1.0, 0.5))",
+]
+# Whether the notebook is open and can be run; it is brought to the front first.
+READY = """(() => {
+  const app = window.jupyterapp;
+  const notebook = app && [...app.shell.widgets("main")].find((widget) => widget.sessionContext);
+  if (!notebook?.sessionContext.isReady) return false;
+  app.shell.activateById(notebook.id);
+  return app.commands.isEnabled("notebook:run-all-cells");
+})()"""
+# The time from a key press to the next change of the picture, when it is on the screen.
+STOPWATCH = """
+window.spent = [];
+let pressed = null;
+document.addEventListener("keydown", () => { pressed = performance.now(); }, true);
+new MutationObserver(() => {
+  if (pressed === null) return;
+  const start = pressed;
+  pressed = null;
+  requestAnimationFrame(() => setTimeout(() => window.spent.push(performance.now() - start)));
+}).observe(document.querySelector(".widget-html.attn-figure"), { childList: true, subtree: true });
+"""
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """JupyterLab with settings of its own, on a notebook of four cells."""
+    folder = tmp_path_factory.mktemp("lab")
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "try.ipynb")
+    port = free_port()
+    settings = {
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
+    command += [f"--port={port}", "--IdentityProvider.token=", "--LabApp.news_url=None"]
+    command += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {k: v for k, v in os.environ.items() if k != "ATTN_FIGURES"} | settings
+    server = subprocess.Popen(command, env=environment, **quiet)
+    try:
+        wait_for(f"http://127.0.0.1:{port}/api")
+        yield f"http://127.0.0.1:{port}/lab/tree/try.ipynb"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def wait_for(page):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            urllib.request.urlopen(page).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError("JupyterLab does not answer")
+
+
+@pytest.fixture(scope="module")
+def lab(address, tmp_path_factory):
+    """The notebook in a browser, all its cells run."""
+    browser = Browser(tmp_path_factory.mktemp("browser"))
+    try:
+        browser.ask("Emulation.setFocusEmulationEnabled", enabled=True)
+        browser.ask("Page.navigate", url=address)
+        browser.wait(READY, PATIENCE)
+        browser.run("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        browser.wait("!!document.querySelector('.widget-html .attn-frame')", PATIENCE)
+        yield browser
+    finally:
+        browser.close()
+
+
+def test_every_visible_picture_of_the_lab_has_words(lab):
+    pictures = "[...document.querySelectorAll('.jp-OutputArea img')].map((i) => [i.alt, i.checkVisibility()])"
+    hidden, seen = lab.run(pictures)
+    assert hidden[0].startswith("Territory map") and not hidden[1]
+    assert seen == ["Bars “two bars”; weight over key.", True]
+
+
+def test_arrow_keys_move_the_plane_and_not_the_cells(lab):
+    lab.run("document.querySelector('.tip').focus()")
+    for _ in range(5):
+        lab.press("ArrowDown")
+    text = lab.run("document.querySelector('.tip').getAttribute('aria-valuetext')")
+    assert text.startswith("at 2.00, 0.60;")
+    assert lab.run("document.activeElement.classList.contains('tip')")
+
+
+def test_a_slider_moves_its_picture_at_every_key_press(lab):
+    lab.run(STOPWATCH)
+    lab.run("document.querySelector('.noUi-handle').focus()")
+    words = "document.querySelector('.widget-html .attn-frame').getAttribute('aria-label')"
+    for step in range(1, 11):
+        lab.press("ArrowRight")
+        lab.wait(f"window.spent.length >= {step} && {words}.includes('t = {0.5 + step / 100:g}”')")
+    spent = lab.run("window.spent")
+    print("key press to picture, ms:", sorted(round(time) for time in spent))
+    assert statistics.median(spent) <= 300, spent  # about 75 where nothing else runs
+    assert lab.run("document.querySelector('.noUi-base').getBoundingClientRect().width") > 300

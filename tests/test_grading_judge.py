@@ -1,0 +1,213 @@
+"""What a judge that was taken over can do to anybody else: nothing. Each attack runs for real."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+import sessions
+from course import ROOT
+from sessions import needs_sandbox
+from taken_over import ASKS
+
+from attn_course.grading import supervising
+from attn_course.grading.session import MAX_CHILDREN, Limits
+from attn_course.grading.submissions import File
+from attn_course.grading.supervising import Bench, Lost, Settings
+
+NAME, FULL = "01_copying", 5.0
+SEED = 0xFEDCBA9876543210
+LIMITS = Limits(total=60.0)
+tier = sessions.tier  # a fixture
+
+
+@pytest.fixture(scope="module")
+def bench(tier):
+    with Bench(Settings(SEED, LIMITS, (NAME,), tier), judge="tests.taken_over") as bench:
+        yield bench
+
+
+@pytest.fixture
+def attack(bench, tmp_path):
+    """A function that has a submission take its judge over, and returns its record."""
+
+    def attack(code):
+        path = tmp_path / f"{NAME}.py"
+        path.write_bytes(ASKS + textwrap.dedent(code).encode())
+        return bench.grade(File("mallory66", NAME, path, path.name))
+
+    return attack
+
+
+def a_classmate_gets_full_points(bench):
+    path = ROOT / "solutions" / f"{NAME}.ipynb"
+    record = bench.grade(File("swanson77", NAME, path, path.name))
+    return sum(part["points"] for part in record["parts"]) == FULL and record["problem"] == ""
+
+
+REACHES_OUT = {
+    "the solutions": f"return open({str(ROOT / 'solutions' / '01_copying.py')!r}).read()",
+    "this test": f"return open({str(Path(__file__))!r}).read()",
+    "the system": "return open('/etc/passwd').read()",
+    "the processes": "return os.listdir('/proc')",
+    "a file of its own": "return open('mine', 'w')",
+    "a file in its folder": "return open(os.path.join(os.environ['HOME'], 'mine'), 'w')",
+    "a file in the course": f"return open({str(ROOT / 'attn_utils' / 'cli.py')!r}, 'a')",
+    "a socket": "import socket; return socket.socket()",
+    "a pair of sockets": "import socket; return socket.socketpair()",
+    "another process": "return os.fork()",
+    "a program": "return os.execv('/bin/sh', ['sh'])",
+    "process 1": "os.kill(1, 9); os.kill(2, 9)",
+    "every process": "return os.kill(-1, 9)",
+    "a user": "return os.setuid(0)",
+    "a mount": """
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        found = libc.mount(b'none', b'/', b'tmpfs', 0, None)
+        raise OSError(ctypes.get_errno(), 'mount') if found else ValueError""",
+    "the memory of another": """
+        import ctypes
+        libc = ctypes.CDLL(None, use_errno=True)
+        found = libc.ptrace(16, 1, 0, 0)
+        raise OSError(ctypes.get_errno(), 'ptrace') if found else ValueError""",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", REACHES_OUT)
+def test_a_judge_that_was_taken_over_reaches_nothing(attack, bench, name):
+    body = textwrap.indent(textwrap.dedent(REACHES_OUT[name]).strip(), "    ")
+    said = attack(f"def attack():\n{body}")["parts"][0]["message"]
+    refused = ("FileNotFoundError", "PermissionError", "OSError", "ProcessLookupError")
+    assert said.startswith(refused), said
+    assert a_classmate_gets_full_points(bench)
+
+
+@needs_sandbox
+def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(bench, attack):
+    assert a_classmate_gets_full_points(bench)
+    said = attack(
+        """
+        def attack():
+            import gc, sys
+            held = [t for t in gc.get_objects() if isinstance(t, (str, bytes, dict, list, tuple))]
+            held += [sys.argv, dict(os.environ)] + [f.f_locals for f in sys._current_frames().values()]
+            text = repr(held)
+            backwards = ["0123456789abcdef", "02746039444585746381", "66yrollam", "77nosnaws"]
+            found = [word for word in [*backwards, "ssenprahs_ypoc fed"] if word[::-1] in text]
+            return honest(" ".join(found) or f"{len(text) > 9_999}")
+        """
+    )["parts"][0]["message"]
+    assert said == "True"
+
+
+@needs_sandbox
+def test_two_submissions_are_drawn_different_inputs_and_no_secret_tells_the_seed(tmp_path):
+    files = [File(who, NAME, tmp_path, "x") for who in ("ann", "bob")]
+    files.append(File("ann", "02_average_of_two", tmp_path, "x"))
+    secrets = {supervising.secret_of(SEED, file) for file in files}
+    assert len(secrets) == 3 and not any(f"{SEED:x}" in secret for secret in secrets)
+    assert secrets != {supervising.secret_of(SEED + 1, file) for file in files}
+
+
+FORGED = {
+    "more points": "honest() | {'points': 100, 'total': 100, 'out_of': 1}",
+    "another student": "honest() | {'student': 'alice', 'file': 'x', 'stamp': '', 'notebook': 'x'}",
+    "a problem of another form": "honest() | {'cpu': 'x', 'seal': 1, 'seed': 'ff'}",
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", FORGED)
+def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path):
+    found = attack(f"def attack(): return {FORGED[name]}")
+    path = tmp_path / f"{NAME}.py"
+    expected = supervising.blank(File("mallory66", NAME, path, path.name))
+    keys = ("student", "notebook", "file", "stamp")
+    assert {key: found[key] for key in keys} == {key: expected[key] for key in keys}
+    assert [part["points"] for part in found["parts"]] == [0] * 7
+    assert sum(part["out_of"] for part in found["parts"]) == FULL + 1
+    assert set(found) == {*keys, "parts", "problem", "remarks", "tier", "cpu"}
+
+
+@needs_sandbox
+def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, bench):
+    found = attack(
+        """
+        def attack():
+            parts = [("correct", "", "")] * 6 + [("awaits a person", "", "")]
+            return honest() | {"parts": parts}
+        """
+    )
+    assert sum(part["points"] for part in found["parts"]) == FULL
+    assert found["parts"][-1]["points"] == 0 and a_classmate_gets_full_points(bench)
+
+
+UNREADABLE = {
+    "a status of its own": ("return honest() | {'parts': [('perfect', '', '')] * 7}", "1.1 cannot"),
+    "a mark for words": ("return honest() | {'parts': [('correct', '', '')] * 7}", "1.7 cannot"),
+    "numbers for texts": ("return honest() | {'parts': [(1, 2, 3)] * 7}", "1.1 cannot"),
+    "a part too many": ("return honest(num_parts=8)", "not one verdict a part"),
+    "no parts": ("return honest() | {'parts': []}", "not one verdict a part"),
+    "no report": ("return {'do': 'report'}", "it is not a report"),
+    "a wish of its own": ("return {'do': 'write', 'id': 1}", "nothing that a judge may ask"),
+    "a list": ("return [1, 2]", "nothing that a judge may ask"),
+    "a large report": ("return honest('x' * (5 << 20))", "it is larger than 4 MB"),
+    "a report without an end": ("os.write(3, (1 << 60).to_bytes(8, 'little'))", "larger than 4 MB"),
+    "noise": ("os.write(3, bytes([8] + [0] * 7) + b'noise...')", "no readable header"),
+    "many items": ("return honest() | {'more': [0] * 30_000}", "items or"),
+    "nothing at all": ("os._exit(0)", "grading it ended its process."),
+    "an end of its parent": ("os.kill(os.getppid(), 9)", "PermissionError"),
+    "an end of its group": ("os.killpg(0, 9)", "PermissionError"),
+    "a crash": ("import ctypes; ctypes.string_at(0)", "grading it ended its process."),
+    "an end before any start": ("return {'do': 'end', 'id': 1}", "where that is not possible"),
+    "children without number": (
+        f"[ask(w) for _ in range({MAX_CHILDREN + 1}) for w in ('spawn', 'end')]",
+        "asks to spawn a child where",
+    ),
+    "two children": ("[ask('spawn') for _ in 'ab']", "asks to spawn a child"),
+    "all memory": ("x = []\n    while True: x.append(bytearray(1 << 26))", "MemoryError"),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, bench, name):
+    body, sentence = UNREADABLE[name]
+    try:
+        said = attack(f"def attack():\n    {body}")["parts"][0]["message"]
+    except Lost as error:
+        said = str(error)
+    assert sentence in said and a_classmate_gets_full_points(bench)
+
+
+@needs_sandbox
+def test_a_judge_that_never_ends_is_ended(attack, bench, monkeypatch):
+    monkeypatch.setattr(supervising, "MARGIN", 1.0 - LIMITS.total)
+    with pytest.raises(Lost, match=r"grading it took too long and was stopped\."):
+        attack("def attack():\n    while True: pass")
+    monkeypatch.undo()
+    assert a_classmate_gets_full_points(bench)
+
+
+@needs_sandbox
+def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
+    found = attack(
+        r"""
+        def attack():
+            parts = [("not yet", "\x1b[2J\n" * 9_999, "\x1b[2J" + "x" * 99_999)] * 6
+            parts.append(("not attempted", "", ""))
+            return honest() | {"parts": parts, "remarks": ["a\rb" * 999, 7] * 400}
+        """
+    )
+    assert all(len(part["message"]) <= 500 for part in found["parts"])
+    assert all(len(part["answer"]) <= 20_000 for part in found["parts"])
+    assert len(found["remarks"]) == supervising.MAX_REMARKS
+    texts = [part[key] for part in found["parts"] for key in ("message", "answer")]
+    assert not any("\x1b" in text or "\r" in text for text in texts + found["remarks"])
+
+
+@needs_sandbox
+def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, bench):
+    with pytest.raises(Lost, match="ended its process"):
+        attack("def attack():\n    say({'do': 'spawn', 'id': 0}); os._exit(0)")
+    assert a_classmate_gets_full_points(bench)

@@ -1,0 +1,142 @@
+"""Which sandbox a machine gets, on machines that refuse one thing or another."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sessions
+from classroom import classroom
+from course import ROOT
+from refusing import refuse
+from sessions import ask, still_fine
+
+from attn_course.grading.sandbox import landlock, limits, tiers, visible
+from attn_course.grading.session import Limits, Session
+
+pytestmark = pytest.mark.skipif(
+    len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"
+)
+submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
+
+
+def on_a_machine_like(machine, *arguments):
+    command = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine, *ATTN]
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
+
+
+def tiers_named_in(out):
+    lines = (out / "results.jsonl").read_text().splitlines()
+    return {json.loads(line).get("tier") for line in lines[1:]}
+
+
+@pytest.fixture(scope="module")
+def graded_here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiers")
+    classroom(folder / "class", ["01_copying"], 4)
+    done = subprocess.run([*ATTN, *grading(folder, "here")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def grading(folder, out):
+    return ["grade", folder / "class", "--out", folder / out, "--notebooks", "1", "--seed", "3"]
+
+
+@pytest.mark.parametrize("machine", ["docker", "ubuntu"])
+def test_where_namespaces_are_refused_a_class_gets_the_same_grades_and_says_how(
+    graded_here, machine
+):
+    done = on_a_machine_like(machine, *grading(graded_here, machine))
+    assert done.returncode == 0, done.stderr
+    books = [(graded_here / out / "gradebook.csv").read_bytes() for out in ("here", machine)]
+    assert books[0] == books[1]
+    assert tiers_named_in(graded_here / "here") == {"namespaces"}
+    assert tiers_named_in(graded_here / machine) == {"landlock"}
+
+
+def test_where_nothing_shuts_a_process_in_grading_is_refused(graded_here):
+    done = on_a_machine_like("old", *grading(graded_here, "old"))
+    assert done.returncode == 2 and "--no-sandbox" in done.stderr
+    assert not (graded_here / "old").exists()
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"), [("docker", "landlock"), ("ubuntu", "landlock"), ("old", "")]
+)
+def test_the_probe_really_shuts_a_process_in(machine, expected):
+    reader, writer = os.pipe()
+    if pid := os.fork():
+        os.close(writer)
+        os.waitpid(pid, 0)
+        with os.fdopen(reader) as file:
+            assert file.read() == expected
+        return
+    try:
+        refuse(machine)
+        os.write(writer, tiers.best_tier().encode())
+    finally:
+        os._exit(0)
+
+
+def test_a_landlock_that_cannot_guard_against_cutting_files_short_is_not_enough(monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 2)
+    assert not tiers.works(tiers.Landlock)
+
+
+def test_a_tier_that_lets_a_look_outside_pass_does_not_count(monkeypatch):
+    monkeypatch.setattr(landlock, "restrict_files", lambda rules: None)
+    assert not tiers.works(tiers.Landlock)
+
+
+@pytest.mark.parametrize(
+    ("table", "inside"),
+    [
+        ("0 0 4294967295", range(1 << 29, 1 << 31)),
+        ("0 1000 1\n1 100000 65536", range(1, 65_537)),
+        ("0 1000 1", range(0)),
+    ],
+)
+def test_the_user_of_a_child_is_one_that_is_mapped(monkeypatch, table, inside):
+    monkeypatch.setattr(limits.Path, "read_text", lambda path: table)
+    users = limits.spare_users()
+    assert 0 not in users and all(users[k] in inside for k in (0, -1)) if inside else not users
+
+
+def test_a_package_with_something_hidden_is_opened_up_around_it(tmp_path):
+    for name in ("a/judges/one.py", "a/b.py", "a/c/d.py", "e/f.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    shown = visible.without([str(tmp_path)], [str(tmp_path / "a" / "judges")])
+    assert shown == [str(tmp_path / name) for name in ("a/b.py", "a/c", "e")]
+
+
+FILLS_THE_DISK = """
+import os
+number = 0
+while True:
+    number += 1
+    with open(f"{number}", "wb") as file:
+        file.write(bytes(1 << 20))
+"""
+
+
+def test_a_folder_that_overflows_is_noticed_in_each_tier(zygote):
+    few = Limits(cell=20.0, total=60.0, memory=128 << 20, disk=8 << 20)
+    with Session(zygote, {1: FILLS_THE_DISK, 2: sessions.FINE}, few) as session:
+        said = session.run()[1]
+        assert "No space left" in said or "signal 9" in said or "Too many" in said, said
+        assert still_fine(session)
+
+
+def test_nothing_of_a_child_is_left_on_disk(submit, zygote):
+    with Session(
+        zygote, {1: "import os\nopen('x', 'w').write('x')\nwhere = os.getcwd()"}
+    ) as session:
+        assert session.run() == {}
+        where = Path(session.answers(["where"], 5)[0].value())
+    session = submit("import os\ndef here(): return os.listdir()")
+    assert ask(session, "here") == [] and not (where / "x").exists()

@@ -1,0 +1,166 @@
+"""Without a GPU: nothing mixes devices, and nothing waits for one that need not."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+from far_device import FAR, FarDevice, FarTensor, move_far
+
+from attn_course.training import devices
+from attn_course.training import trainer as trainer_module
+from attn_course.training.devices import Precision, short_floats
+from attn_course.training.progress import Bar
+from attn_course.training.trainer import prefetched
+from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.config import PRESETS, Config, for_gpu, transformer
+from attn_course.translation.corpora import embedded
+from attn_course.translation.decoding import beam, greedy
+from attn_course.translation.models import build
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+from attn_course.translation.vocabulary import Vocabulary
+from attn_utils.layers import SLOTS
+
+PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
+CORPUS = embedded(num_train=200, num_val=2, num_test=3)
+SHORT = [("Der Hund schläft.", "The dog is sleeping.")]
+SMALL = Config(vocabulary=150, embedding=16, width=16, batch_tokens=30, tokens=5000, warmup=3)
+KINDS = {name: replace(SMALL, attention=name) for name in SLOTS}
+KINDS["transformer"] = replace(transformer(SMALL), width=16, embedding=16)
+
+
+@pytest.fixture(params=KINDS)
+def config(request):
+    return KINDS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def parameters_may_change_their_type():
+    torch.set_num_threads(1)
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    yield
+    torch.__future__.set_overwrite_module_params_on_conversion(False)
+
+
+def seeded(config, num_tokens=150):
+    torch.manual_seed(3)
+    return build(config, num_tokens)
+
+
+def test_fifty_steps_are_fetched_at_once():
+    assert trainer_module.FETCH_EVERY == 50
+
+
+def test_a_mixture_of_devices_is_refused_and_a_wait_is_counted():
+    with FarDevice() as device:
+        far = torch.ones(3, device=FAR)
+        assert isinstance(far, FarTensor) and device.waits == []
+        with pytest.raises(RuntimeError, match="mixes"):
+            far + torch.ones(3)
+        assert far.sum().item() == 3 and bool((far > 0).all()) and far[far > 0].cpu().tolist()
+        assert len(device.waits) == 4  # the sum, the truth, the size of a choice, the copy
+
+
+def test_a_forward_and_a_backward_pass_wait_for_nothing(config):
+    with FarDevice() as device:
+        model = move_far(seeded(config))
+        batch = collate(PAIRS, FAR)
+        device.waits.clear()
+        model(batch).sum().backward()
+    assert device.waits == []
+
+
+def test_losses_are_fetched_every_few_steps_and_nothing_else_waits(config, monkeypatch):
+    monkeypatch.setattr(trainer_module, "FETCH_EVERY", 2)
+    with FarDevice() as device:
+        trainer = Trainer(CORPUS, config, device=FAR, progress=False)
+        bar = Bar("", 1, done=0, unit="", shown=False)
+        device.waits.clear()
+        trainer.training.run(islice(trainer._plan(), 1), bar, keep=trainer._keep)
+        assert device.waits == []
+        trainer.training.run(islice(trainer._plan(), 1), bar, keep=trainer._keep)
+        assert len(device.waits) == 1 and trainer.training.num_steps == 2
+        found = trainer.losses
+    near = Trainer(CORPUS, config, device="cpu", progress=False)
+    near.training.run(islice(near._plan(), 2), bar)
+    assert found == pytest.approx(near.losses, rel=1e-4)
+
+
+@pytest.mark.parametrize("search", [greedy, beam])
+def test_a_search_waits_once_a_token(config, search):
+    sources = [source for source, _ in PAIRS]
+    expected = search(seeded(config).eval(), *pad_source(sources), max_length=5)
+    with FarDevice() as device:
+        model = move_far(seeded(config)).eval()
+        source = pad_source(sources, FAR)
+        device.waits.clear()
+        found = search(model, *source, max_length=5)
+    steps = max(map(len, found.tokens))
+    assert found.tokens == expected.tokens
+    assert steps <= len(device.waits) <= 5 + 2  # and the tokens and the weights at the end
+
+
+def test_losses_maps_and_hypotheses_come_from_the_device(config):
+    vocabulary = Vocabulary.learn([text for pair in CORPUS.train for text in pair], size=150)
+    near = Run(seeded(config, len(vocabulary)).eval(), vocabulary)
+    with FarDevice():
+        far = Run(move_far(seeded(config, len(vocabulary))).eval(), vocabulary)
+        losses, real = far.losses(SHORT)
+        own, _ = far.losses(SHORT, teacher_forcing=False)
+        maps = far.word_weights(SHORT)
+        best = far.n_best(SHORT[0][0], beam_size=3)
+    torch.testing.assert_close((losses, real), near.losses(SHORT))
+    torch.testing.assert_close(own, near.losses(SHORT, teacher_forcing=False)[0])
+    for one, other in zip(maps, near.word_weights(SHORT), strict=True):
+        assert one == pytest.approx(other, abs=1e-5)
+    assert [h.tokens for h in best] == [h.tokens for h in near.n_best(SHORT[0][0], beam_size=3)]
+
+
+def test_short_numbers_are_those_the_gpu_has(monkeypatch):
+    for supported, dtype in ((True, torch.bfloat16), (False, torch.float16)):
+        monkeypatch.setattr(
+            torch.cuda, "is_bf16_supported", lambda including_emulation, yes=supported: yes
+        )
+        assert short_floats(torch.device("cuda")) is dtype
+    assert short_floats(torch.device("cpu")) is short_floats(torch.device("mps")) is None
+
+
+@pytest.mark.parametrize("name", ["dot", "transformer"])
+def test_scaled_gradients_of_half_numbers_lower_the_loss(name, monkeypatch):
+    monkeypatch.setattr("attn_course.training.trainer.short_floats", lambda device: torch.float16)
+    config = replace(KINDS[name], dropout=0.0, rate=1e-2)
+    trainer = Trainer(CORPUS, config, device="cpu", progress=False)
+    assert trainer.training.precision.scaler is not None
+    assert Precision(FAR, torch.bfloat16).scaler is None
+    bar = Bar("", 1, done=0, unit="", shown=False)
+    trainer.training.run(islice(trainer._plan(), 30), bar, keep=trainer._keep)
+    assert sum(trainer.losses[-3:]) < 0.9 * sum(trainer.losses[:3])
+
+
+def test_a_gpu_gets_as_many_updates_on_four_times_the_text():
+    full = for_gpu(PRESETS["full"])
+    assert full.batch_tokens == 4000 and full.tokens == 16_000_000
+    for name in ("tiny", "default", "ladder"):
+        assert for_gpu(PRESETS[name]) == PRESETS[name]
+
+
+def test_batches_are_made_ahead_on_another_thread_and_come_in_order():
+    import threading
+
+    made = []
+
+    def make(number):
+        made.append(threading.current_thread())
+        return number
+
+    numbers = prefetched(make, range(20))
+    assert next(numbers) == 0 and list(numbers) == list(range(1, 20))
+    assert threading.current_thread() not in made
+
+
+def test_a_device_that_does_not_exist_is_one_sentence(monkeypatch):
+    for name, claim in (("gpu", "there is no device 'gpu'"), ("mps", "no Apple GPU")):
+        with pytest.raises(devices.BadOption, match=claim):
+            monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+            devices.best_device(name)
