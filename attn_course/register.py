@@ -1,4 +1,4 @@
-"""Which questions there are: notebook, points, minutes, hints, judge; knows none of the answers."""
+"""Which questions there are: notebook, points, minutes, hints, judge. Knows none of the answers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Part:
     kind: str
     points: float
     answers: tuple[str, ...] = ()  # the names the judge is given, in order
-    judge: Callable | None = None  # judge(rng, *answers) -> what was measured, or raises NotYet
+    judge: Callable[..., str] | None = None  # judge(rng, *answers) -> what was measured, or NotYet
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,19 @@ class Question:
     seconds: float = 5.0  # how long a check may take before it is stopped
 
     @property
-    def notebook(self):
-        number = int(self.id.partition(".")[0])
-        return next(name for name in POINTS if int(name[:2]) == number)
+    def notebook(self) -> str:
+        """The name of its notebook, as "01_copying"."""
+        number = self.id.partition(".")[0]
+        return _notebook(number)
 
     @property
-    def kind(self):
+    def kind(self) -> str:
+        """As "code + written"."""
         return " + ".join(part.kind for part in self.parts)
 
     @property
-    def points(self):
+    def points(self) -> float:
+        """Of all parts together."""
         return sum(part.points for part in self.parts)
 
     @property
@@ -68,18 +71,30 @@ class Question:
         return next(part for part in self.parts if part.kind == kind)
 
 
+def _notebook(number):
+    """The notebook with this number, or None."""
+    start = f"{number.zfill(2)}_"
+    return next((name for name in POINTS if name.startswith(start)), None)
+
+
 @cache
-def questions_of(notebook):
+def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
-    return import_module(f"{__package__}.questions.{notebook[3:]}").QUESTIONS
+    module = import_module(f"{__package__}.questions.{notebook[3:]}")
+    return module.QUESTIONS
 
 
-def find(question_id):
+def find(question_id: str) -> Question:
     """The question with this id; KeyError with a sentence where there is none."""
-    number = str(question_id).partition(".")[0].zfill(2)
-    notebook = next((name for name in POINTS if name.startswith(f"{number}_")), None)
-    known = {question.id: question for question in questions_of(notebook)} if notebook else {}
-    if str(question_id) not in known:
-        there = f"; notebook {number} has {', '.join(known)}" if known else ""
-        raise KeyError(f"there is no question {question_id}{there}.")
-    return known[str(question_id)]
+    question_id = str(question_id)
+    number = question_id.partition(".")[0]
+    notebook = _notebook(number)
+    questions = questions_of(notebook) if notebook else ()
+    for question in questions:
+        if question.id == question_id:
+            return question
+    sentence = f"there is no question {question_id}"
+    if questions:
+        known = ", ".join(question.id for question in questions)
+        sentence += f"; notebook {number.zfill(2)} has {known}"
+    raise KeyError(f"{sentence}.")

@@ -6,12 +6,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from course import JUDGED, WRITTEN, answers_in, bank
+from course import JUDGED, ROOT, WRITTEN, answers_in, bank
+from seeds import draw_pairs, surprises
 
 from attn_course import check, hint, register
 from attn_course.answers import Answer, listening
+from attn_course.building.build import solution_lines
 from attn_course.checking import judge
 
+QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]
 IDS = [f"{question.id} {part.kind}" for question, part in JUDGED]
 
 
@@ -97,6 +100,11 @@ def test_known_mistakes_are_refused_with_their_own_sentence(question, entry):
     assert "could not read" not in verdict.message, verdict
 
 
+@pytest.mark.parametrize(("question", "part", "seed"), draw_pairs(12, np.random.default_rng(2)))
+def test_no_verdict_depends_on_the_seed(question, part, seed):
+    assert not list(surprises(question, part, seed))
+
+
 @pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
 def test_a_question_has_three_other_right_answers_and_known_mistakes(question, part):
     assert len(bank(question, "RIGHT")) >= 3
@@ -111,12 +119,8 @@ def test_different_mistakes_get_different_fragments(question):
     assert not repeated - generic
 
 
-@pytest.mark.parametrize("question", dict.fromkeys(q for q, _ in JUDGED), ids=lambda q: q.id)
-def test_hints_come_one_at_a_time_and_hold_no_solution_line(question):
-    from course import ROOT
-
-    from attn_course.building.build import solution_lines
-
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.id)
+def test_every_question_has_hints_that_come_one_at_a_time_and_hold_no_solution_line(question):
     secret = solution_lines((ROOT / "solutions" / f"{question.notebook}.py").read_text("utf-8"))
     assert len(question.hints) >= 2
     shown = [hint(question.id).lines for _ in range(len(question.hints) + 1)]
@@ -147,12 +151,6 @@ def test_the_first_lines_of_a_notebook_add_up():
         assert int(count) == len(questions), name
         assert float(points) == sum(question.points for question in questions), name
         assert int(minutes) >= sum(question.minutes for question in questions), name
-
-
-def register_source(name):
-    from course import ROOT
-
-    return ROOT / "solutions" / f"{name}.py"
 
 
 def test_an_answer_that_may_draw_is_not_called_unsteady():

@@ -6,8 +6,8 @@ from itertools import chain
 import numpy as np
 
 from attn_course.drivers import call_with_seeds
-from attn_course.reading import number, vector
 from attn_course.register import Part, Question
+from attn_course.values import number, vector
 from attn_course.verdict import NotYet
 
 ORDERS = (1, 2, 3, 4)
@@ -359,5 +359,10 @@ QUESTIONS = (
         minutes=12,
         parts=(Part("written", 4),),
         covers=("003 3",),
+        hints=(
+            "A claim needs three numbers beside each other: the gain, its interval, the spread over seeds.",
+            "Does every pair of seeds, and does the other corpus, say the same?",
+            "For the lengths: how many numbers does each slot have to hold a long sentence in?",
+        ),
     ),
 )

@@ -5,8 +5,8 @@ from math import comb
 import numpy as np
 
 from attn_course.drivers import call_each, call_with_seeds
-from attn_course.reading import matrix
 from attn_course.register import Part, Question
+from attn_course.values import matrix
 from attn_course.verdict import NotYet
 
 MASK, PAD = "▒", "·"  # as in attn_course.knowledge
@@ -298,6 +298,11 @@ QUESTIONS = (
         minutes=6,
         parts=(Part("written", 2),),
         covers=("004 3.a",),
+        hints=(
+            "Which of the two texts, of pretraining or of fine-tuning, says where a person of the test "
+            "was born?",
+            "For the control, look for a row in which one and the same model does well and badly.",
+        ),
     ),
     Question(
         id="8.4",
@@ -305,6 +310,10 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.b",),
+        hints=(
+            "Put yourself in the place of someone who reads one answer and has nothing to compare it with.",
+            "One concern is about that reader, one about whom a wrong answer is about. Find one of each.",
+        ),
     ),
     Question(
         id="8.5",
@@ -312,5 +321,9 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.c",),
+        hints=(
+            "The model must put some city behind every name. What of the name can it go by?",
+            "The figure sets its answers beside the cities of other people. Which people are these?",
+        ),
     ),
 )

@@ -18,7 +18,6 @@ from attn_course.layer_mistakes import (
     linear,
     masked_weights,
 )
-from attn_course.reading import array, number
 from attn_course.register import Part, Question
 from attn_course.tensors import (
     close,
@@ -28,6 +27,7 @@ from attn_course.tensors import (
     only_tensors,
     tensor_trials,
 )
+from attn_course.values import array, number
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import attend as reference_attend
 from attn_utils.kernels import softmax

@@ -3,9 +3,9 @@
 import numpy as np
 
 from attn_course.drivers import call_with_links, gradients_of, run_search, run_slot
-from attn_course.reading import array, matrix, number
 from attn_course.register import Part, Question
 from attn_course.tensors import leaves_of
+from attn_course.values import array, matrix, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -444,6 +444,11 @@ QUESTIONS = (
         minutes=10,
         parts=(Part("written", 3),),
         covers=("003 2",),
+        hints=(
+            "Follow the darkest cell from row to row: where does it step by one, where does it jump?",
+            "Where do two rows share a column? Say which English words these are.",
+            "For (d): what is a weight trained to be good for, and what do the states it reads hold?",
+        ),
     ),
     Question(
         id="9.4",
