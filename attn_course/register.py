@@ -5,24 +5,23 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-# What each notebook is worth. A notebook's questions live in questions/<name>.py.
-POINTS = {
-    "00_start_here": 0,
-    "01_copying": 6,
-    "02_average_of_two": 7,
-    "03_one_noisy_head": 8,
-    "04_two_heads": 5,
-    "05_keys_queries_values": 9,
-    "06_transformer_attention": 16,
-    "07_synthesizer": 9,
-    "08_pretrained_knowledge": 14,
-    "09_translation": 14,
-    "10_bleu_comparison": 12,
-    "11_position": 10,
-    "12_fast_attention": 10,
-}
+# The notebooks in order. The questions of NN_name live in questions/name.py; it is worth their sum.
+NOTEBOOKS = (
+    "00_start_here",
+    "01_copying",
+    "02_average_of_two",
+    "03_one_noisy_head",
+    "04_two_heads",
+    "05_keys_queries_values",
+    "06_transformer_attention",
+    "07_synthesizer",
+    "08_pretrained_knowledge",
+    "09_translation",
+    "10_bleu_comparison",
+    "11_position",
+)
 # Notebooks beyond the course: their points stand in a column of their own, never among the 100.
-BONUS = frozenset({"11_position", "12_fast_attention"})
+BONUS: frozenset[str] = frozenset({"11_position"})
 
 
 @dataclass(frozen=True)
@@ -64,17 +63,19 @@ class Question:
         return sum(part.points for part in self.parts)
 
     @property
-    def is_bonus(self):
-        return self.notebook in BONUS
+    def is_bonus(self) -> bool:
+        """Whether its points stand in the column of their own."""
+        return is_bonus(self.notebook)
 
-    def part(self, kind):
+    def part(self, kind: str) -> Part:
+        """Its one part of this kind."""
         return next(part for part in self.parts if part.kind == kind)
 
 
 def _notebook(number):
     """The notebook with this number, or None."""
     start = f"{number.zfill(2)}_"
-    return next((name for name in POINTS if name.startswith(start)), None)
+    return next((name for name in NOTEBOOKS if name.startswith(start)), None)
 
 
 @cache
@@ -82,6 +83,16 @@ def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
     module = import_module(f"{__package__}.questions.{notebook[3:]}")
     return module.QUESTIONS
+
+
+def points_of(notebook: str) -> float:
+    """What a notebook is worth."""
+    return sum(question.points for question in questions_of(notebook))
+
+
+def is_bonus(notebook: str) -> bool:
+    """Whether a notebook lies beyond the course's 100 points."""
+    return notebook in BONUS
 
 
 def find(question_id: str) -> Question:

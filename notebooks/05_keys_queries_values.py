@@ -113,7 +113,7 @@ if check("5.1", limit_of_c2):
         print(f"added {added!s:4}  u_a, u_b, u_c, u_d in c_2: {listed}")
 
 # %% [markdown]
-# ### 5.2 Why not $u_b$
+# ### 5.2 Why not u_b
 #
 # *written · 2 points · 7 min*
 #

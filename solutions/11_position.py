@@ -3,7 +3,7 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *60 min, 6 questions, 10 bonus points, needs 06*
+# *60 min, needs 06*
 #
 # After this notebook you can
 #
@@ -54,9 +54,7 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 # Every token gets what it got before; the four outputs stand in reverse. Nothing after this layer can tell a sentence
 # from its mirror image.
 #
-# ### 11.1 Does it see the order?
-#
-# *code + written · 2 bonus points · 8 min*
+# ### 11.1
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
 # *equivariant*: permuting the tokens, in any way, permutes the outputs in the same way and does nothing else.
@@ -119,9 +117,7 @@ plots.explore(draw, permutation=(0, 20, 3))
 # No point for "invariant" used where equivariant is meant. Not needed: that per-token parts commute, other masks.
 
 # %% [markdown]
-# ### 11.2 Sentences it cannot tell apart
-#
-# *code · 1 bonus point · 8 min*
+# ### 11.2
 #
 # **Given** tokens 0 to 5 with random embeddings, no positions, layers with residuals. **Find** three pairs of different
 # sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
@@ -148,7 +144,7 @@ blind_pairs["any depth"] = (3,), (3, 3, 3)
 check("11.2", blind_pairs)
 
 # %%
-embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) * 0.8
+embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) / 2
 
 
 def last(tokens, depth):
@@ -165,7 +161,7 @@ for depth, ax in zip((1, 2), axes, strict=True):
     ends = [last((*order, 4), depth)[:2] for order in permutations(range(4))]
     plots.scatter(ends, **label, size=40, title=f"depth {depth}: 24 orders of the past", ax=ax)
 plots.same_scale(axes)
-for one, two in (((0, 1), (0, 0, 1, 1)), ((3,), (3, 3, 3))):
+for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     gaps = [np.abs(last(one, depth) - last(two, depth)).max() for depth in (1, 2)]
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
@@ -174,9 +170,7 @@ for one, two in (((0, 1), (0, 0, 1, 1)), ((3,), (3, 3, 3))):
 # $\sum_v n_v e^{s_v} v / \sum_v n_v e^{s_v}$ stays the same when all counts $n_v$ double. Two layers tell orders apart,
 # and *ab* from *aabb*, because the first gave each token another past. A constant sequence stays constant.
 #
-# ### 11.3 A clock with many hands
-#
-# *code + written · 2 bonus points · 9 min*
+# ### 11.3
 #
 # **Given** frequencies $\theta_i = b^{-2i/d}$. **Compute** an embedding of integer positions that has a sine and a
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
@@ -212,10 +206,8 @@ def draw(pair, position):
     ring = np.c_[np.sin(turn), np.cos(turn)]
     left, right = plots.panels(2, height=3.8)
     plots.scatter(ring, xlabel="", ylabel="", colour=5, size=14, ax=left)
-    hands = {"0": 0.6 * ring[0], f"{position}": ring[position]}
-    plots.arrows(
-        hands, xlabel="sine", ylabel="cosine", title=f"pair {pair} of 4", limit=1.3, ax=left
-    )
+    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.3}
+    plots.arrows({"0": 0.6 * ring[0], f"{position}": ring[position]}, **label, ax=left)
     series = {f"d = {d}": distance(np.arange(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
     plots.curves(np.arange(100), series, marks={f"{position}": position}, **label, ax=right)
@@ -255,9 +247,7 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 # for "periodic, hence two positions repeat". 355 is no twin but an antipode: it fools the sine alone.
 
 # %% [markdown]
-# ### 11.4 Moving on is a matrix
-#
-# *code · 1 bonus point · 6 min*
+# ### 11.4
 #
 # **Given** the layout $e(p) = (\sin\theta_0 p, \cos\theta_0 p, \sin\theta_1 p, \cos\theta_1 p, \dots)$ with base 10,000.
 # **Find** the matrix with $M\,e(p) = e(p + k)$ for all $p$. **Form:** `shift_matrix(k, d)`, shape (d, d), which
@@ -300,17 +290,15 @@ def draw(hands):
 plots.explore(draw, hands=(1, 8, 4))
 
 # %% [markdown]
-# Stripes: distance alone decides, and scores one step apart do not vary (titles). The inner product has them, and every
-# $W$ of blocks $aI + bJ$, where $J$ is a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So
-# sinusoids make it *possible* to attend by distance; learning has to find it.
+# Stripes: scores one step apart do not vary (titles). The inner product has them, and every $W$ of blocks $aI + bJ$ with
+# $J$ a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So sinusoids make it *possible* to
+# attend by distance; learning has to find it.
 #
-# ### 11.5 Rotate instead of add
-#
-# *derive + code · 2 bonus points · 12 min*
+# ### 11.5
 #
 # **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Show** that
 # their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
-# thing a line: addition theorems, and $\delta$ put in, in either order; lines between are welcome.
+# thing a line: addition theorems; $\delta$ put in. Either order, and lines between, are welcome.
 
 # %%
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -383,17 +371,15 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together and the pair turns as one; its score stays, for *every* query and key, without a condition on
-# $W$. It need not fall with the distance: a key turned by nine steps is seen best nine tokens back.
+# Move both sliders together: the pair turns as one and its score stays, for *every* query and key. It need not fall with
+# the distance: a key turned by nine steps is seen best nine tokens back.
 #
-# ### 11.6 Look r tokens back, and beyond the length
-#
-# *code + written · 2 bonus points · 12 min*
+# ### 11.6
 #
 # **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
-# **Find** one query and one key, the same at every position, with which each token puts at least 99% of its causal
-# attention on the token $r$ back, if there is one; scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)`
-# returns `(q, k)`; and a paragraph below.
+# **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
+# the token $r$ back, if there is one; scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
+# `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
@@ -454,7 +440,7 @@ for name, runs in found["RoPE, positions halved"].items():
 # and the sinusoid then fail like RoPE. Halving the positions of a trained RoPE model makes it say the token *six* back.
 #
 # **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
-# exactly had each of them never seen? Use the numbers above.
+# had each never seen? Use the numbers above.
 
 # %% [markdown] written="11.6"
 # The learned table falls to chance (one in eight) at once: its rows from 16 on are the random vectors they began as. The
@@ -512,9 +498,9 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
 #
 # **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
-# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure, and what not?
+# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
 #
 # **Next:** `12_fast_attention` computes the same attention with less memory.
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotary embeddings; Haviv et al. (2022) and
-# Kazemnejad et al. (2023), decoders without positions.
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
+# (2023), no positions.
