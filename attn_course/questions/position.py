@@ -14,8 +14,8 @@ from attn_course.drivers import (
 )
 from attn_course.explaining import Seen, Trials
 from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.values import array, matrix, truth, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, truth, vector
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
