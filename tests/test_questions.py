@@ -159,9 +159,3 @@ def test_a_notebook_takes_at_least_the_minutes_of_its_questions():
         minutes = int(re.search(r"^# \*(\d+) min, ", source.read_text("utf-8"), re.M)[1])
         questions = register.questions_of(source.stem)
         assert minutes >= sum(question.minutes for question in questions), source.stem
-
-
-def test_an_answer_that_may_draw_is_not_called_unsteady():
-    verdict = check("7.2", lambda T, D, t: np.random.default_rng().normal(size=(2, T, D)).tolist())
-    assert verdict.status == "not yet"
-    assert "two different answers" not in verdict.message
