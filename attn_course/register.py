@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-# What each notebook is worth; 100 in all. A notebook's questions live in questions/<name>.py.
+# What each notebook is worth. A notebook's questions live in questions/<name>.py.
 POINTS = {
     "00_start_here": 0,
     "01_copying": 6,
@@ -18,7 +18,11 @@ POINTS = {
     "08_pretrained_knowledge": 14,
     "09_translation": 14,
     "10_bleu_comparison": 12,
+    "11_position": 10,
+    "12_fast_attention": 10,
 }
+# Notebooks beyond the course: their points stand in a column of their own, never among the 100.
+BONUS = frozenset({"11_position", "12_fast_attention"})
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,10 @@ class Question:
     @property
     def points(self):
         return sum(part.points for part in self.parts)
+
+    @property
+    def is_bonus(self):
+        return self.notebook in BONUS
 
     def part(self, kind):
         return next(part for part in self.parts if part.kind == kind)

@@ -128,16 +128,22 @@ def test_every_notebook_has_the_points_planned_for_it():
     for name in WRITTEN:
         questions = register.questions_of(name)
         assert sum(question.points for question in questions) == register.POINTS[name], name
-    assert sum(register.POINTS.values()) == 100
+
+
+def test_the_course_is_worth_100_and_each_bonus_notebook_10_besides():
+    points = register.POINTS
+    assert sum(points[name] for name in points if name not in register.BONUS) == 100
+    assert {points[name] for name in register.BONUS} == {10}
 
 
 def test_the_first_lines_of_a_notebook_add_up():
     for name in WRITTEN:
         questions = register.questions_of(name)
         text = (register_source(name)).read_text("utf-8")
-        minutes, count, points = re.search(
-            r"\*(\d+) min, (\d+) questions?, (\S+) points", text
+        minutes, count, points, bonus = re.search(
+            r"\*(\d+) min, (\d+) questions?, (\S+) (bonus )?points", text
         ).groups()
+        assert bool(bonus) == (name in register.BONUS), name
         assert int(count) == len(questions), name
         assert float(points) == sum(question.points for question in questions), name
         assert int(minutes) >= sum(question.minutes for question in questions), name

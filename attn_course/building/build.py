@@ -338,8 +338,10 @@ def _register_problems(solution, name):
 
 def card(question):
     """The line under a question's heading, as the register has it."""
+    extra = "bonus " if question.is_bonus else ""
     plural = "" if question.points == 1 else "s"
-    return f"*{question.kind} · {question.points:g} point{plural} · {question.minutes} min*"
+    points = f"{question.points:g} {extra}point{plural}"
+    return f"*{question.kind} · {points} · {question.minutes} min*"
 
 
 def root_of_project():

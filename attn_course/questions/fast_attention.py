@@ -1,0 +1,3 @@
+"""Questions 12.1-12.7, attention made fast; none is written yet."""
+
+QUESTIONS = ()

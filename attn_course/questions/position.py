@@ -1,0 +1,3 @@
+"""Questions 11.1-11.6, position; none is written yet."""
+
+QUESTIONS = ()
