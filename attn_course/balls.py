@@ -4,6 +4,7 @@ A ball is (middle, radius). A tree becomes a flat program once; a context of fix
 """
 
 import functools
+import random
 from fractions import Fraction
 
 import mpmath
@@ -229,11 +230,12 @@ class Machine:
         return min(b[0] for b in balls), max(b[1] for b in balls)
 
     def indexed(self, name, index):
-        """The entry of a list that is drawn as it is needed: the same at every precision."""
+        """An entry of a list, drawn from what stands for the list: the same at every precision."""
         self.moderate(index)
         if index[1] or not self.mp.isint(index[0]):
             raise NoValue
-        return self.exact(self.point[name](int(index[0])))
+        seed = f"{name} {self.mp.nstr(self.point[name][0], 9)} {int(index[0])}"
+        return self.exact(Fraction(random.Random(seed).randint(-3_000_000, 3_000_000), 10**6))
 
     def repeat(self, head, level, code, uses, low, high):
         """A sum or product; one whose terms are all the same is counted, not walked through."""

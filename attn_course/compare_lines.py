@@ -14,6 +14,7 @@ from attn_course.trees import (
     ZERO,
     Tree,
     add,
+    is_number,
     minus,
     names_in,
     rational,
@@ -26,6 +27,7 @@ from attn_course.trees import (
 CONTEXTS = tuple(map(balls.context, (120, 300, 900)))  # binary digits
 AGREED = 80  # leading binary digits in which two equal numbers agree
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
+AT_ENDS = ("low", "high", "mixed")  # where a line need not have a value
 SECRET = 4  # points that nobody can foresee
 HOLDS, FAILS, OPEN = "holds", "fails", "could not be decided"
 RELATIONS = ("=", "<=", ">=", "<", ">")
@@ -39,7 +41,6 @@ class Range:
     high: Tree | None = None
     whole: bool = False
     positive: bool = False
-    listed: bool = False  # a list of numbers, one for each index
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,30 @@ def compare(before: Tree, relation: str, after: Tree, domain: Domain) -> Outcome
     A symbol with a pinned value takes it where it has gone from `after`; one that still stands there is free.
     """
     left = _with_values_used(before, after, domain)
-    same = modular.equal(left, after, domain.positive)
-    if same and relation in ("<", ">"):
-        return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
-    if same:
+    outcome = _compare(left, relation, after, domain)
+    standing = sorted(symbols(after) & set(domain.pins))
+    if outcome.state == FAILS and standing:
+        both = (_with_values_used(line, ZERO, domain) for line in (before, after))
+        if _compare(next(both), relation, next(both), domain):
+            names = " and ".join(map(shown_name, standing))
+            verb = "stand" if len(standing) > 1 else "stands"
+            return Outcome(FAILS, f"{names} still {verb} here, but the value has been used")
+    return outcome
+
+
+def _compare(left, relation, after, domain):
+    known = modular.compare(left, after, domain.positive)
+    if known == modular.EQUAL:
+        if relation in ("<", ">"):
+            return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
         return _where_defined(after, domain)
     found = _by_numbers(left, relation, after, domain)
-    if found and relation == "=" and modular.equal_up_to_sign(left, after, domain.positive):
-        return Outcome(HOLDS, "by algebra")
+    if relation != "=" or not found:
+        return found
+    if modular.compare_squares(left, after, domain.positive) == modular.EQUAL:
+        return Outcome(HOLDS, "by algebra")  # the signs agreed at every point
+    if known == modular.DIFFERENT:
+        return Outcome(FAILS, "both sides differ, if only by very little")
     return found
 
 
@@ -119,7 +136,7 @@ def _by_numbers(left, relation, right, domain):
         try:
             sign, values = sign_of_difference(left, right, point)
         except balls.NoValue:
-            if mode in ("low", "high"):
+            if mode in AT_ENDS:
                 continue
             return Outcome(FAILS, f"at {point.shown(names)} one side has no finite real value")
         except (balls.TooLong, balls.Unclear):
@@ -132,6 +149,19 @@ def _by_numbers(left, relation, right, domain):
     return Outcome(HOLDS, f"compared at {decided} points")
 
 
+def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, str]:
+    """A point where two lines differ, and their values there; empty where none was found."""
+    names = names_in(left) | names_in(right)
+    for _, point in draw_points(names, domain):
+        try:
+            sign, values = sign_of_difference(left, right, point)
+        except ArithmeticError:
+            continue
+        if sign:
+            return point.shown(names), *apart(*values)
+    return "", "", ""
+
+
 def _agrees(sign, relation):
     if sign == 0:
         return "=" in relation
@@ -139,15 +169,23 @@ def _agrees(sign, relation):
 
 
 def _sentence(place, values, relation):
-    left, right = map(short, values)
+    left, right = apart(*values)
     prefix = f"at {place} " if place else ""
     if relation == "=":
         return f"{prefix}the line before is {left} and this one is {right}"
     return f"{prefix}the line before is {left}, which is not {relation} {right}"
 
 
-def short(value) -> str:
-    return CONTEXTS[0].nstr(value, 6).removesuffix(".0")
+def short(value, digits: int = 6) -> str:
+    return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
+
+
+def apart(left, right) -> tuple[str, str]:
+    """Both numbers with as many digits as it takes to tell them apart."""
+    for digits in (6, 12, 24, 48):
+        if short(left, digits) != short(right, digits):
+            break
+    return short(left, digits), short(right, digits)
 
 
 def sign_of_difference(left: Tree, right: Tree, point: "Point") -> tuple[int, tuple]:
@@ -183,20 +221,14 @@ class Point:
             found = {}
             machine = balls.Machine(mp, found)
             for name, place in self.places.items():
-                found[name] = _worked_out(machine, place)
+                exact = isinstance(place, Fraction)
+                found[name] = machine.exact(place) if exact else machine.value(place)
             self._known[mp] = found
         return self._known[mp]
 
     def shown(self, names):
         values = self.values(CONTEXTS[0])
-        wanted = sorted(name for name in names if not callable(values[name]))
-        return ", ".join(f"{shown_name(name)} = {short(values[name][0])}" for name in wanted)
-
-
-def _worked_out(machine, place):
-    if isinstance(place, Fraction):
-        return machine.exact(place)
-    return place if callable(place) else machine.value(place)
+        return ", ".join(f"{shown_name(k)} = {short(values[k][0])}" for k in sorted(names))
 
 
 def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
@@ -231,8 +263,8 @@ def _in_order(names, domain):
 
 def _place(rng, mode, domain, name):
     place = domain.ranges.get(name, Range())
-    if place.listed:
-        return _list(rng.getrandbits(64))
+    if symbols(domain.pins.get(name, ZERO)):
+        return _elsewhere(rng, mode, domain, name)
     if mode == "mixed":
         mode = rng.choice(("moderate", "wide", "low", "high", "middle"))
     if place.whole:
@@ -247,9 +279,15 @@ def _place(rng, mode, domain, name):
     return add(place.low, times(rational(share), minus(place.high, place.low)))
 
 
-def _list(seed):
-    """A list without end: an index -> the number there."""
-    return lambda index: _signed(random.Random(f"{seed} {index}"), "moderate")
+def _elsewhere(rng, mode, domain, name):
+    """A value that the symbol could have, were it not for the other symbols: its pin at another point."""
+    pin = _with_values_used(domain.pins[name], ZERO, domain)
+    values = {}
+    for other in _in_order(symbols(pin), domain):
+        place = _place(rng, mode, domain, other)
+        tree = rational(place) if isinstance(place, Fraction) else place
+        values[other] = substitute(tree, values)
+    return substitute(pin, values)
 
 
 def _shifted(end, distance):
@@ -279,6 +317,9 @@ def _share(rng, mode):
 
 
 def _whole_number(rng, mode, place):
+    ends = [end for end in (place.low, place.high) if end]
+    if not all(map(is_number, ends)):
+        return rng.choice(ends)
     low = -9 if place.low is None else math.ceil(Fraction(*place.low[1:]))
     high = low + 10**9 if place.high is None else math.floor(Fraction(*place.high[1:]))
     if mode == "low":

@@ -4,15 +4,28 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 `("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from attn_course import trees
-from attn_course.relations import is_limit, latex_of, limit_of, read_relation
+from attn_course.numpy_symbols import let_numpy_take_symbols
+from attn_course.relations import (
+    EQUAL,
+    compose,
+    is_limit,
+    latex_of,
+    limit_of,
+    read_relation,
+    weakened,
+)
 from attn_course.trees import Unreadable
 from attn_course.verdict import NotAttempted, NotYet
 
+LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
 _ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
 _REASON = 300  # letters of a reason that travel
+
+let_numpy_take_symbols()
 
 
 @dataclass(frozen=True)
@@ -21,7 +34,7 @@ class Step:
 
     expression: object
     reason: str
-    relation: str = "="
+    relation: str = EQUAL
 
 
 @dataclass
@@ -33,6 +46,9 @@ class Derivation:
     fault: str | None = None
     at: int | None = None
     found: list[str] = field(default_factory=list)  # how each step was found to hold
+    proved: str = EQUAL  # how the first line compares with the last
+    limits: list[tuple] = field(default_factory=list)  # what went where on the way
+    notes: list[str] = field(default_factory=list)
     readable: bool = True
 
     @property
@@ -43,15 +59,30 @@ class Derivation:
     def end(self):
         return self.steps[-1].expression
 
-    def summary(self) -> str:
-        """One sentence on the whole chain."""
+    def summary(self, show=str) -> str:
+        """What was found, in a few sentences; `show` writes an expression."""
+        finding = self._finding(show)
+        return " ".join([*self.notes, finding[0].upper() + finding[1:]])
+
+    def _finding(self, show):
         if self.fault:
             return self.fault
         if len(self.steps) < 2:
             return "the chain has no steps yet."
-        ways = {way: self.found.count(way) for way in self.found}
-        parts = [f"{count} {way}" for way, count in ways.items()]
-        return f"every step holds ({', '.join(parts)})."
+        ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
+        return f"every step holds ({', '.join(ways)}). {self.together(show)}"
+
+    def together(self, show=str) -> str:
+        """What the chain says of its first and its last line, and for which values."""
+        said = f"first line {self.proved} last line"
+        if self.limits:
+            way = " and ".join(f"{name} -> {_shown_target(target)}" for name, target in self.limits)
+            tends = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
+            said = f"first line {tends[self.proved]} last line as {way}"
+        ranges, values = _places(self, show)
+        said += f", for all {' and '.join(ranges)}" if ranges else ""
+        said += f", with {' and '.join(values)}" if values else ""
+        return f"Together: {said}" + "." * (not said.endswith("."))
 
     def __repr__(self):
         lines = []
@@ -65,7 +96,7 @@ class Derivation:
         if not self.steps:
             return self.summary()
         body = " \\\\\n".join(self._latex_line(k) for k in range(len(self.steps)))
-        return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary()}"
+        return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary(_inline)}"
 
     def _latex_line(self, k):
         import sympy as sp
@@ -74,26 +105,35 @@ class Derivation:
         relation = latex_of(step.relation) if k else ""
         shown = sp.latex(step.expression)
         reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
-        if k == self.at:
-            shown = rf"\boxed{{{shown}}}"
-            reason = rf"{reason} \quad \times\ \text{{does not follow}}"
-        return rf"{relation} &\;{shown} && \text{{{reason}}}"
+        if k != self.at:
+            return rf"{relation} &\;{shown} && \text{{{reason}}}"
+        mark = r"\quad\boldsymbol{\times}\ \text{does not follow}"
+        return rf"{relation} &\;\boxed{{{shown}}} && \text{{{reason}}}{mark}"
 
 
-def derive(*steps, where=None) -> Derivation:
+def _inline(expression):
+    """An expression inside a sentence in Markdown."""
+    import sympy as sp
+
+    return f"${sp.latex(expression)}$"
+
+
+def derive(*steps, where: dict | None = None) -> Derivation:
     """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
-    where: symbol -> (low, high), the range a symbol is drawn from; the ends may use other symbols.
+    where: symbol -> (low, high), the range a symbol lies in; the ends may use other symbols. A symbol with
+    two equal ends stands for that value, which is used in the line in which the symbol goes.
     """
-    chain = []
+    let_numpy_take_symbols()
+    made = Derivation([], dict(where or {}))
     for k, step in enumerate(steps):
         try:
-            chain.append(_read(step))
+            made.steps.append(_read(step))
         except Exception as error:
-            fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
-            return Derivation(chain, dict(where or {}), fault, readable=False)
-    made = Derivation(chain, dict(where or {}))
+            made.fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
+            made.readable = False
+            return made
     look_at(made)
     return made
 
@@ -103,7 +143,7 @@ def _read(step):
 
     if not isinstance(step, tuple | list) or len(step) not in (2, 3):
         raise Unreadable("write it as (expression, reason) or (relation, expression, reason)")
-    relation, expression, reason = step if len(step) == 3 else ("=", *step)
+    relation, expression, reason = step if len(step) == 3 else (EQUAL, *step)
     if isinstance(expression, str):
         raise Unreadable("the expression stands in quotation marks; write it without them")
     try:
@@ -118,56 +158,129 @@ def _read(step):
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
-    from attn_course.compare_lines import HOLDS, compare
-    from attn_course.limits import compare_limit
-
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
+    chain.notes += _other_symbols(chain) + _merged(lines)
     try:
-        domain = domain_of(_all_symbols(chain), chain.where)
-    except Unreadable as error:
-        chain.fault = f"`where` cannot be read: {error}."
+        domain = domain_of(_first_of_each_name(chain), chain.where)
+    except (Unreadable, TypeError, ValueError) as error:
+        chain.fault = f"`where` cannot be read: {' '.join(str(error).split())}."
         return
     for k, step in enumerate(chain.steps[1:], 1):
-        if is_limit(step.relation):
-            outcome = compare_limit(lines[k - 1], *limit_of(step.relation), lines[k], domain)
-        else:
-            outcome = compare(lines[k - 1], step.relation, lines[k], domain)
-        if outcome.state != HOLDS:
+        outcome = _compare(chain, lines, k, domain)
+        if not outcome:
             chain.fault = outcome.sentence(f"step {k}")
+        elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
+            chain.fault = f"step {k} brings back a symbol that has gone to its limit."
+        elif not _go_on(chain, step.relation):
+            chain.fault = _turned(k, chain.proved, step.relation)
+        if chain.fault:
             chain.at = k
             return
         chain.found.append(outcome.detail)
 
 
-def _all_symbols(chain):
-    """Every symbol of the chain, in the order in which they appear."""
-    found = {}
-    for step in chain.steps:
-        for symbol in sorted(step.expression.atoms(_symbol_class()), key=str):
-            found.setdefault(symbol.name, symbol)
-    return list(found.values())
+def _merged(lines):
+    """A note on lines that SymPy made the same."""
+    same = [k for k in range(1, len(lines)) if lines[k] == lines[k - 1]]
+    if not same:
+        return []
+    return [f"SymPy shows step {same[0]} like the line above it: the two count as one line."]
 
 
-def _symbol_class():
+def _compare(chain, lines, k, domain):
+    from attn_course.compare_lines import compare
+    from attn_course.limits import compare_limit
+
+    relation = chain.steps[k].relation
+    if not is_limit(relation):
+        return compare(lines[k - 1], relation, lines[k], domain)
+    name, target = limit_of(relation)
+    exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
+    return compare_limit(lines[k - 1], name, target, lines[k], domain, exact)
+
+
+def _go_on(chain, relation):
+    """Note what is proved with one more line; False where the direction turns round."""
+    if is_limit(relation):
+        chain.limits.append(limit_of(relation))
+        chain.proved = weakened(chain.proved)
+        return True
+    together = compose(chain.proved, relation)
+    chain.proved = together or chain.proved
+    return together is not None
+
+
+def _turned(k, proved, relation):
+    return f"step {k} turns round: after {proved} a line with {relation} says nothing of the first line."
+
+
+def _limit_by_sympy(expression, name, target):
+    """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
-    return sp.Symbol
+    from attn_course.answers import Stopped, within
+
+    symbol = next((s for s in expression.free_symbols if s.name == name), None)
+    if symbol is None:
+        return None
+    infinite = {float("inf"): sp.oo, float("-inf"): -sp.oo}
+    end = infinite[target] if isinstance(target, float) else sp.Rational(target)
+    try:
+        found = within(LIMIT_SECONDS, lambda: sp.limit(expression, symbol, end))
+        return trees.read(trees.write(found))
+    except (Exception, Stopped):
+        return None
+
+
+def _symbols_by_line(chain):
+    import sympy as sp
+
+    return [sorted(step.expression.atoms(sp.Symbol), key=str) for step in chain.steps]
+
+
+def _first_of_each_name(chain):
+    """The symbols of the chain; another one of the same name is read as the first."""
+    first = {}
+    for symbols in _symbols_by_line(chain):
+        for symbol in symbols:
+            first.setdefault(symbol.name, symbol)
+    return list(first.values())
+
+
+def _other_symbols(chain):
+    """A note on the first symbol that shares its name with one above and is another."""
+    first = {symbol.name: symbol for symbol in _first_of_each_name(chain)}
+    for k, symbols in enumerate(_symbols_by_line(chain)):
+        for symbol in symbols:
+            if symbol != first[symbol.name]:
+                name = trees.shown_name(symbol.name)
+                return [
+                    f"In step {k} this is another {name}, declared with other assumptions; it is read as "
+                    f"the {name} of the lines above."
+                ]
+    return []
 
 
 def domain_of(symbols, where):
     """The Domain in which SymPy's assumptions and `where` put the symbols."""
     from attn_course.compare_lines import Domain
 
-    ranges = {symbol.name: _assumed(symbol) for symbol in symbols}
+    ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
     pins = {}
-    for symbol, ends in where.items():
-        low, high = (_end(end) for end in ends)
-        for name in {n for end in (low, high) if end for n in trees.symbols(end)} - set(ranges):
-            ranges[name] = _assumed_in(ends, name)
-        if low == high and low is not None:
-            pins[symbol.name] = low
-        ranges[symbol.name] = _narrowed(_assumed(symbol), low, high)
+    for symbol, (low, high) in where.items():
+        for other in sorted(_free_symbols(low) | _free_symbols(high), key=str):
+            ranges.setdefault(other.name, _assumed(other))
+        ends = (_end(low), _end(high))
+        if ends[0] == ends[1] and ends[0] is not None:
+            pins[symbol.name] = ends[0]
+        else:
+            assumed = ranges.get(symbol.name) or _assumed(symbol)
+            ranges[symbol.name] = _narrowed(assumed, *ends)
     return Domain(ranges, pins)
+
+
+def _free_symbols(end):
+    return set(getattr(end, "free_symbols", ()))
 
 
 def _end(end):
@@ -178,11 +291,6 @@ def _end(end):
         return trees.decimal(end) if "/" not in end else trees.read([f"Rational {end}"])
     found = sp.sympify(end, strict=True)
     return None if found in (sp.oo, -sp.oo) else trees.read(trees.write(found))
-
-
-def _assumed_in(ends, name):
-    found = [s for end in ends for s in getattr(end, "free_symbols", ()) if s.name == name]
-    return _assumed(found[0])
 
 
 def _assumed(symbol):
@@ -202,6 +310,39 @@ def _narrowed(assumed, low, high):
     low = assumed.low if low is None else low
     high = assumed.high if high is None else high
     return Range(low, high, assumed.whole, assumed.positive)
+
+
+def _shown_target(target):
+    return str(target).replace("inf", "oo")
+
+
+def _places(chain, show):
+    """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
+    gone = {name for name, _ in chain.limits}
+    symbols = [symbol for symbol in _first_of_each_name(chain) if symbol.name not in gone]
+    used = set().union(*(trees.symbols(trees.read(trees.write(s.expression))) for s in chain.steps))
+    declared = {symbol.name: ends for symbol, ends in chain.where.items()}
+    alike = {}
+    between = []
+    values = []
+    for symbol in sorted((s for s in symbols if s.name in used), key=str):
+        if symbol.name not in declared:
+            alike.setdefault(_kind(symbol), []).append(show(symbol))
+            continue
+        low, high = declared[symbol.name]
+        if str(low) == str(high):
+            values.append(f"{show(symbol)} = {show(low)}")
+        else:
+            between.append(f"{show(low)} <= {show(symbol)} <= {show(high)}")
+    return [", ".join(names) + kind for kind, names in alike.items()] + between, values
+
+
+def _kind(symbol):
+    if symbol.is_integer:
+        return " = 2, 3, ..." if symbol.is_positive else " whole"
+    if symbol.is_positive:
+        return " > 0"
+    return " >= 0" if symbol.is_nonnegative else ""
 
 
 def as_data(chain) -> list:

@@ -1,20 +1,58 @@
-"""Judge a derivation: it starts at the definition, every step holds, it ends at what is asked for.
+"""Judge a derivation against a claim: its start, its relation, its end, and the way between them.
 
 A chain arrives as lists of strings, from a process that is not trusted. Nothing in it becomes code.
 """
 
-from dataclasses import dataclass
-from itertools import pairwise
+import functools
+from dataclasses import dataclass, field
 
 from attn_course import trees
-from attn_course.compare_lines import HOLDS, compare
+from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
+from attn_course.compare_lines import FAILS, HOLDS, OPEN, Domain, compare, difference_at
 from attn_course.derivation import as_data, domain_of
-from attn_course.limits import compare_limit
-from attn_course.relations import is_limit, limit_of, read_relation
+from attn_course.relations import EQUAL, compose, is_limit, read_relation
 from attn_course.trees import Tree, Unreadable, shown_name
 from attn_course.verdict import NotAttempted, NotYet
 
 LINES = 60  # of one chain
+FOR_A_PERSON = "A person will look at it."
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a chain has to show, in SymPy.
+
+    start: the given line. goal: any expression equal to the last line, which is never shown.
+    to_do: the things to do, one a line. symbols: all that a line may use.
+    where: as in `derive`; a symbol with two equal ends stands for that value until it goes.
+    heads: what a line may be made of. only: the symbols that may be left in the end.
+    """
+
+    name: str
+    start: object
+    goal: object
+    to_do: tuple[Task, ...]
+    symbols: tuple
+    where: dict = field(default_factory=dict)
+    relation: str = EQUAL
+    heads: frozenset[str] = PLAIN
+    only: tuple = ()
+
+    @functools.cached_property
+    def domain(self) -> Domain:
+        return domain_of(self.symbols, self.where)
+
+    @functools.cached_property
+    def first_line(self) -> Tree:
+        return trees.read(trees.write(self.start))
+
+    @functools.cached_property
+    def wanted(self) -> Tree:
+        return trees.read(trees.write(self.goal))
+
+    @property
+    def names(self) -> set[str]:
+        return {str(symbol) for symbol in self.symbols}
 
 
 @dataclass(frozen=True)
@@ -25,79 +63,88 @@ class Line:
     tree: Tree
 
 
-def from_data(data, known=None) -> list[Line]:
-    """The lines in `data`; `known` are the names of symbols that a line may use."""
+def from_data(data, name: str = "the chain") -> list[Line]:
+    """The lines in `data`, read without trust."""
     if not isinstance(data, list) or len(data) > LINES:
-        raise NotYet(f"a chain of at most {LINES} lines is expected.")
-    return [_line(k, item, known) for k, item in enumerate(data)]
+        raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
+    return [_line(k, item, name) for k, item in enumerate(data)]
 
 
-def _line(k, item, known):
+def _line(k, item, name):
     try:
         relation, _, tokens = item
-        tree = trees.read(tokens)
-        line = Line(read_relation(relation), tree)
+        return Line(read_relation(relation), trees.read(tokens))
     except Unreadable as error:
-        raise NotYet(f"step {k} cannot be read: {error}.") from None
+        raise NotYet(f"step {k} of {name} cannot be read: {error}.") from None
     except (TypeError, ValueError):
-        raise NotYet(f"step {k} is not a line made with derive(...).") from None
-    strange = sorted(trees.names_in(tree) - set(known)) if known is not None else []
-    if strange:
-        raise NotYet(f"step {k} uses {shown_name(strange[0])}, which this question does not have.")
-    return line
+        raise NotYet(f"step {k} of {name} is not a line made with derive(...).") from None
 
 
-def judge_chain(answer, *, start, goal, symbols, where=None, only=None, steps=2, name="the chain"):
-    """Raise NotYet unless the chain goes from `start` to something equal to `goal`, step by step.
-
-    start: the definition. goal: any expression equal to the required end, which is never shown.
-    symbols: the official symbols, as a tuple. only: those the last line may use.
-    where: as in `derive`. steps: how many steps (lines after the first) there must be at least.
-    Returns the last expression.
-    """
-    chain = from_data(answer.via(as_data), {symbol.name for symbol in symbols})
+def judge_derivation(answer, claim: Claim) -> None:
+    """Raise NotYet unless the chain proves the claim, line by line."""
+    chain = from_data(answer.via(as_data), claim.name)
     if len(chain) < 2:
         raise NotAttempted
-    domain = domain_of(symbols, where or {})
-    if chain[0].tree != trees.read(trees.write(start)):
-        raise NotYet(f"{name} must start at the definition, which is given above it.")
-    for k, (before, line) in enumerate(pairwise(chain), 1):
+    if chain[0].tree != claim.first_line:
+        raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
+    proved = _judge_lines(chain, claim)
+    _judge_end(chain[-1].tree, proved, claim)
+    fault = fault_in_form([line.tree for line in chain], claim.to_do, claim.domain.positive)
+    if fault:
+        raise NotYet(f"every step of {claim.name} holds, but {fault}.")
+
+
+def _judge_lines(chain, claim):
+    """The relation between the first line and the last, if every line follows from the one before."""
+    proved = EQUAL
+    for k, line in enumerate(chain[1:], 1):
+        step = f"step {k} of {claim.name}"
         if is_limit(line.relation):
-            outcome = compare_limit(before.tree, *limit_of(line.relation), line.tree, domain)
-        else:
-            outcome = compare(before.tree, line.relation, line.tree, domain)
-        if outcome.state != HOLDS:
-            raise NotYet(outcome.sentence(f"step {k} of {name}"))
-    end = chain[-1].tree
-    _judge_end(end, goal, domain, only, name)
-    moves = sum(a.tree != b.tree for a, b in pairwise(chain))
-    if moves < steps:
-        raise NotYet(f"{name} holds, but has {moves} of at least {steps} steps: show the way.")
-    return end
+            raise NotYet(f"{step} takes a limit, and this question asks for what always holds.")
+        _judge_parts(step, line.tree, claim)
+        together = compose(proved, line.relation)
+        if together is None:
+            raise NotYet(
+                f"{step} turns round: after {proved} a line with {line.relation} says nothing of "
+                "the first line."
+            )
+        outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain)
+        if outcome.state == OPEN:
+            raise NotYet(f"{outcome.sentence(step)} {FOR_A_PERSON}")
+        if outcome.state == FAILS:
+            raise NotYet(outcome.sentence(step))
+        proved = together
+    return proved
 
 
-def _judge_end(end, goal, domain, only, name):
-    allowed = {symbol.name for symbol in only} if only else trees.symbols(end)
-    extra = sorted(trees.symbols(end) - allowed)
-    if extra:
-        raise NotYet(f"the last line of {name} still contains {', '.join(extra)}.")
-    outcome = compare(trees.read(trees.write(goal)), "=", end, domain)
-    if outcome.state != HOLDS:
-        raise NotYet(
-            f"every step of {name} holds, but its last line is not what is asked for: {outcome.detail}."
-        )
+def _judge_parts(step, tree, claim):
+    strange = sorted(trees.names_in(tree) - claim.names)
+    if strange:
+        raise NotYet(f"{step} uses {shown_name(strange[0])}, which this question does not have.")
+    foreign = sorted(trees.heads(tree) - claim.heads)
+    if foreign:
+        raise NotYet(f"{step} uses {foreign[0]}, which no line of this chain needs.")
+    if close_to_integer(tree):
+        raise NotYet(f"{step} has a constant that is nearly a whole number: write it exactly.")
 
 
-def occurrences(tree: Tree, *heads: str) -> int:
-    """How often these heads occur in it."""
-    return sum(node[0] in heads for node in trees.walk(tree))
-
-
-def is_linear(tree: Tree, name: str) -> bool:
-    """Whether the form is a straight line in a symbol: nothing but sums and multiples around it."""
-    if name not in trees.symbols(tree) or tree == ("Symbol", name):
-        return True
-    if tree[0] == "Add":
-        return all(is_linear(part, name) for part in tree[1:])
-    moving = [part for part in tree[1:] if isinstance(part, tuple) and name in trees.symbols(part)]
-    return tree[0] == "Mul" and len(moving) == 1 and is_linear(moving[0], name)
+def _judge_end(end, proved, claim):
+    extra = sorted(trees.names_in(end) - {str(symbol) for symbol in claim.only})
+    if claim.only and extra:
+        raise NotYet(f"the last line of {claim.name} still contains {', '.join(extra)}.")
+    if proved not in (claim.relation, EQUAL):
+        raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
+    outcome = compare(claim.wanted, EQUAL, end, claim.domain)
+    if outcome.state == HOLDS:
+        return
+    if outcome.state == OPEN:
+        what = f"whether the last line of {claim.name} is what is asked for could not be decided"
+        raise NotYet(f"{what}: {outcome.detail}. {FOR_A_PERSON}")
+    place, wanted, found = difference_at(claim.wanted, end, claim.domain)
+    seen = f"at {place} it is {found}, and {wanted} is" if place else "it is not what is"
+    if proved != EQUAL:
+        raise NotYet(f"{claim.name} holds, but is not the best: {seen} possible.")
+    raise NotYet(
+        f"every step of {claim.name} holds, but its last line is not what is asked for: "
+        f"{seen} required."
+    )

@@ -1,4 +1,7 @@
-"""Limits of a line: a long sequence of numbers with error bounds. No SymPy, no questions."""
+"""Does a line tend to the next one? By SymPy's limit, or by a long sequence of numbers.
+
+Knows trees and where their symbols lie; no questions.
+"""
 
 from fractions import Fraction
 
@@ -11,51 +14,71 @@ from attn_course.compare_lines import (
     Domain,
     Outcome,
     Point,
+    compare,
     draw_points,
     short,
 )
 from attn_course.trees import Tree, names_in, shown_name, symbols
 
-LONGEST = 40  # powers of ten on the way to infinity
+LONGEST = 60  # powers of ten on the way
 NEAR = 1e-15
+POINTS = 4
 
 
-def compare_limit(before: Tree, name: str, target, after: Tree, domain: Domain) -> Outcome:
-    """Does `before` tend to `after` when the symbol `name` goes to `target`?"""
+def compare_limit(
+    before: Tree,
+    name: str,
+    target: Fraction | float,
+    after: Tree,
+    domain: Domain,
+    exact: Tree | None = None,
+) -> Outcome:
+    """Does `before` tend to `after` when the symbol `name` goes to `target`?
+
+    exact: the limit as SymPy finds it, where it does.
+    """
     if name not in symbols(before):
         return Outcome(FAILS, f"{shown_name(name)} does not occur in it")
     if name in symbols(after):
         return Outcome(FAILS, f"{shown_name(name)} is still there after it went to its limit")
+    if exact is not None:
+        outcome = compare(exact, "=", after, domain)
+        if outcome:
+            return Outcome(HOLDS, "by SymPy's limit")
+    return _by_a_sequence(before, name, target, after, domain)
+
+
+def _by_a_sequence(before, name, target, after, domain):
     others = (names_in(before) | names_in(after)) - {name}
-    for mode, point in draw_points(others, domain):
-        if mode != "moderate":
-            break
-        gap, reached = _closest(before, name, target, after, point)
-        if gap is None:
-            return Outcome(OPEN, "its values on the way could not be worked out")
-        if not gap <= NEAR:
-            place = point.shown(others)
-            where = f" at {place}" if place else ""
-            return Outcome(FAILS, f"near its limit{where} it is {short(reached)}")
-    return Outcome(HOLDS, "as a limit of numbers")
+    points = [point for mode, point in draw_points(others, domain) if mode == "moderate"]
+    for point in points[:POINTS]:
+        gap, reached, settled = _closest(before, name, target, after, point)
+        if gap is not None and gap <= NEAR:
+            continue
+        if not settled:
+            return Outcome(OPEN, "neither SymPy nor numbers could tell")
+        place = point.shown(others)
+        where = f" at {place}" if place else ""
+        return Outcome(FAILS, f"near its limit{where} it is {short(reached)}")
+    return Outcome(HOLDS, f"by numbers that come within {NEAR:g}")
 
 
 def _closest(before, name, target, after, point):
-    """The relative distance from `after` as far along as numbers can be worked out, and the value there."""
+    """How near the sequence comes, where it ends, and whether it had settled there."""
     mp = CONTEXTS[1]
     gap = reached = None
+    settled = False
     for k in range(1, LONGEST):
         there = Point({**point.places, name: _approach(target, k)})
         try:
             machine = balls.Machine(mp, there.values(mp))
-            reached = machine.value(before)[0]
+            last, reached = reached, machine.value(before)[0]
             end = machine.value(after)[0]
         except ArithmeticError:
             break
         gap = abs(reached - end) / max(1, abs(end))
-        if gap <= NEAR:
-            break
-    return gap, reached
+        settled = last is not None and abs(last - reached) <= NEAR * max(1, abs(reached))
+    return gap, reached, settled
 
 
 def _approach(target, k):

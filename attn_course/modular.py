@@ -18,26 +18,33 @@ TERMS = 200  # of an exponent that is multiplied out
 ASSIGNMENTS = 2
 
 
+EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
+
+
 class Inexact(ArithmeticError):
     """Algebra has no word for this; numbers must decide."""
 
 
-def equal(left: Tree, right: Tree, positive: frozenset[str]) -> bool:
-    """Whether algebra shows that both are the same function; False if it cannot show it."""
-    tests = (_same_values, _same_exponentials)
-    return any(_holds(test, left, right, positive) for test in tests)
+def compare(left: Tree, right: Tree, positive: frozenset[str]) -> str:
+    """EQUAL if algebra shows that both are the same function, DIFFERENT if it shows that they are not."""
+    first = _test(_same_values, left, right, positive)
+    return first if first != UNKNOWN else _test(_same_exponentials, left, right, positive)
 
 
-def equal_up_to_sign(left: Tree, right: Tree, positive: frozenset[str]) -> bool:
-    """Whether algebra shows that the squares of both are the same function."""
-    return _holds(_same_squares, left, right, positive)
+def compare_squares(left: Tree, right: Tree, positive: frozenset[str]) -> str:
+    """The same of the squares of both sides."""
+    return _test(_same_squares, left, right, positive)
 
 
-def _holds(test, left, right, positive):
+def _test(test, left, right, positive):
+    assignments = [Assignment(positive) for _ in range(ASSIGNMENTS)]
     try:
-        return all(test(left, right, Assignment(positive)) for _ in range(ASSIGNMENTS))
+        found = [test(left, right, assignment) for assignment in assignments]
     except (Inexact, ZeroDivisionError):
-        return False
+        return UNKNOWN
+    if all(found):
+        return EQUAL
+    return UNKNOWN if any(assignment.opaque for assignment in assignments) else DIFFERENT
 
 
 def _same_values(left, right, assignment):
@@ -47,7 +54,7 @@ def _same_values(left, right, assignment):
 def _same_exponentials(left, right, assignment):
     """exp of both sides: it takes logarithms away, and no two real numbers share one."""
     if not any(node[0] == "log" for side in (left, right) for node in walk(side)):
-        return False
+        raise Inexact
     terms = assignment.expanded(minus(left, right))
     whole = math.lcm(*(factor.denominator for factor in terms.values()))
     return assignment.exponential({key: whole * factor for key, factor in terms.items()}) == 1
@@ -78,6 +85,12 @@ class Assignment:
         self.positive = positive
         self.seed = secrets.token_bytes(16)
         self.known = {}
+        self.opaque = False  # whether some unknowns may depend on one another
+
+    def dependent(self, *key):
+        """An unknown of which algebra does not know all there is to know."""
+        self.opaque = True
+        return self.unknown(*key)
 
     def unknown(self, *key):
         """The same random number for the same key, never 0."""
@@ -155,7 +168,7 @@ class Assignment:
         return found * self.opaque_root(product(map(self.value, inside)), exponent)
 
     def opaque_root(self, value, exponent):
-        step = self.unknown("root", exponent.denominator, value % PRIME)
+        step = self.dependent("root", exponent.denominator, value % PRIME)
         return power(step, exponent.numerator)
 
     def root_of_prime(self, prime, exponent):
@@ -208,6 +221,7 @@ class Assignment:
             if _is_log(key) and kind == "real" and factor.denominator == 1:
                 found *= power(key[0][0][1], int(factor))
             else:
+                self.opaque |= any(name[0] != "symbol" for name, _ in key)
                 found *= power(self.unknown(kind, key), _whole(ROOTS * factor))
         return found % PRIME
 
@@ -217,7 +231,7 @@ class Assignment:
             return self.value(argument[1])
         if head == "Rational" and argument[1] > 0:
             primes = factors(argument[1]) | {p: -k for p, k in factors(argument[2]).items()}
-            return sum(k * self.unknown("log", p) for p, k in primes.items())
+            return sum(k * self.dependent("log", p) for p, k in primes.items())
         if head == "Pow" and is_positive(argument[1], self.positive):
             return self.value(argument[2]) * self.log(argument[1])
         if head == "Mul":
@@ -228,7 +242,7 @@ class Assignment:
         return self.opaque_log(self.value(argument))
 
     def opaque_log(self, value):
-        return self.unknown("log", value % PRIME) if value % PRIME != 1 else 0
+        return self.dependent("log", value % PRIME) if value % PRIME != 1 else 0
 
     def cosine(self, argument):
         up = self.exponential(self.expanded(argument), kind="turn")
@@ -257,17 +271,17 @@ class Assignment:
         value = self.value(argument)
         if is_positive(argument, self.positive) or not value:
             return value
-        return self.unknown("Abs", min(value, -value % PRIME))
+        return self.dependent("Abs", min(value, -value % PRIME))
 
     def extreme(self, head, *arguments):
-        return self.unknown(head, sorted(set(map(self.value, arguments))))
+        return self.dependent(head, sorted(set(map(self.value, arguments))))
 
     def repeated(self, head, level, low, high, body):
         """A sum is linear, and one without its index is counted."""
         count = self.value(high) - self.value(low) + 1
         index = ("Bound", level)
         if head == "Product":
-            return self.unknown(head, self.value(low), self.value(high), self.value(body))
+            return self.dependent(head, self.value(low), self.value(high), self.value(body))
         found = 0
         for term in body[1:] if body[0] == "Add" else (body,):
             parts = term[1:] if term[0] == "Mul" else (term,)
@@ -275,7 +289,8 @@ class Assignment:
             outside = product(self.value(part) for part in parts if part not in inside)
             if inside:
                 names = (head, self.value(low), self.value(high))
-                found += outside * self.unknown(*names, product(map(self.value, inside)))
+                term = renamed(("Mul", *inside), index)
+                found += outside * self.dependent(*names, self.value(term))
             else:
                 found += outside * count
         return found
@@ -298,6 +313,19 @@ _FUNCTIONS = {
     "Max": lambda self, *parts: self.extreme("Max", *parts),
     "Min": lambda self, *parts: self.extreme("Min", *parts),
 }
+
+
+def renamed(tree, index):
+    """The tree with the variable of the sum around it named after what the tree itself holds."""
+    inner = max((node[1] for node in walk(tree) if node[0] in BINDING), default=0)
+    return _replaced(tree, index, ("Bound", inner + 1))
+
+
+def _replaced(tree, old, new):
+    if tree == old:
+        return new
+    parts = [_replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]]
+    return (tree[0], *parts)
 
 
 def inverse(number):

@@ -39,6 +39,20 @@ def read_relation(text) -> str:
     raise Unreadable(f'"{shown}" is not a relation; use =, <=, >=, <, > or "t -> oo"')
 
 
+def compose(first: str, second: str) -> str | None:
+    """What `a first b second c` says of a and c; None where the direction turns round."""
+    if EQUAL in (first, second):
+        return second if first == EQUAL else first
+    if first[0] != second[0]:
+        return None
+    return min(first, second, key=len)  # strict if one of them is
+
+
+def weakened(relation: str) -> str:
+    """What is left of it in a limit: strictness is lost."""
+    return relation if relation == EQUAL else f"{relation[0]}="
+
+
 def is_limit(relation: str) -> bool:
     return "->" in relation
 

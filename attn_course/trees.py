@@ -79,6 +79,7 @@ def _write(expression, tokens, depth):
     if not expression.args:
         tokens.append(f"Constant {expression}")
         return None
+    _allowed(head)
     _write_all(expression.args, tokens, depth)
     tokens.append(f"{head} {len(expression.args)}")
     return None
@@ -146,15 +147,21 @@ def _node(head, detail, stack):
     return _application(head, arguments), taken
 
 
+def _allowed(head):
+    if head != "Pow" and head not in SEVERAL and head not in FUNCTIONS:
+        shown = head if _PLAIN_NAME.fullmatch(head) else "this"
+        raise Unreadable(f"{shown} is not something a chain of this course can use")
+
+
 def _application(head, arguments):
+    _allowed(head)
     if head in SEVERAL and arguments:
         return (head, *sorted(arguments))
     if head == "Pow" and len(arguments) == 2:
         return ("Pow", *arguments)
     if head in FUNCTIONS and len(arguments) == 1:
         return (head, *arguments)
-    shown = head if _PLAIN_NAME.fullmatch(head) else "this"
-    raise Unreadable(f"{shown} is not something a chain of this course can use")
+    raise Unreadable("the expression is not complete")
 
 
 def _name(text):

@@ -231,8 +231,8 @@ if check("5.3", projections):
 # $u_b$ by (near + far − 1) and (−far) times $\beta$; $c_1$ misses $u_b - u_c$ by (far + near − 1) and (1 − near) times
 # $\beta$.
 #
-# **Show** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
-# form in which $e^{\beta^2}$ occurs once.
+# **Find** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
+# form in which $\beta$ stands in two places, with at least one line between.
 
 # %% answer="5.4"
 beta = sp.Symbol("beta", positive=True)
@@ -252,7 +252,7 @@ error_1 = derive(
     (sp.sqrt(5) * beta * far, "near misses two far: 1 + 4 under the root"),
     # END SOLUTION
 )
-error_2
+display(error_2, error_1)
 
 # %% check="5.4"
 check("5.4", error_2, error_1)
@@ -265,7 +265,7 @@ if check("5.4", error_2, error_1):
     for k, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[k])) @ wanted  # (40, 2)
         series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[k], axis=1)
-        series[f"-{name} closed form"] = sp.lambdify(beta, chain.end)(lengths)
+        series[f"-{name} closed form"] = [float(chain.end.subs(beta, b)) for b in lengths]
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
 # %% [markdown]

@@ -10,7 +10,7 @@ from course import JUDGED, ROOT, answers_in
 from attn_course import drivers
 from attn_course.answers import Answer, listening
 
-BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.chains"}
+BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
 
 class Watched(Answer):

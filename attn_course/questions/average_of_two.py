@@ -1,7 +1,10 @@
 """Questions 2.1-2.5, when attention averages two values; judges measure, they hold no answer."""
 
+from functools import cache
+
 import numpy as np
 
+from attn_course.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.frames import (
     error_of_average,
     factor_needed,
@@ -10,7 +13,7 @@ from attn_course.frames import (
     unseen_settings,
     weights_of,
 )
-from attn_course.judge_derivation import judge_chain
+from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -129,23 +132,29 @@ def _third_key(scores, a, b, weights, two):
     )
 
 
-def tied_weight(rng, two_tied):
-    """2.3: one chain from the softmax of the scores to a function of t and n alone."""
+@cache
+def _tie():
+    """The claim of 2.3: the softmax of a tie, its scores put in and its rest counted."""
     import sympy as sp
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-    weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
-    judge_chain(
-        two_tied,
-        start=weight,
-        goal=weight.subs({s_a: t, s_b: t, s_i: 0}).doit(),
-        symbols=(t, s_a, s_b, s_i, n, i),
-        where={s_a: (t, t), s_b: (t, t), s_i: (0, 0), n: (2, 60)},
+    return Claim(
+        name="the chain",
+        start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
+        goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
+        to_do=(gone("the scores put in", "s_a", "s_b", "s_i"), without("the sum counted", "Sum")),
+        symbols=(t, s_a, s_b, s_i, n),
+        where={s_a: (t, t), s_b: (t, t), s_i: (0, 0)},
+        heads=PLAIN | SUMS | HYPERBOLIC,
         only=(t, n),
-        steps=2,
     )
+
+
+def tied_weight(rng, two_tied):
+    """2.3: one chain from the softmax of the scores to a function of t and n alone."""
+    judge_derivation(two_tied, _tie())
     return "the chain holds from the definition to a function of t and n."
 
 

@@ -1,9 +1,12 @@
 """Questions 1.1-1.7, when attention copies one value; judges measure, they hold no answer."""
 
+from functools import cache
+
 import numpy as np
 
+from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
 from attn_course.frames import unseen_settings
-from attn_course.judge_derivation import judge_chain
+from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.reading import number, truth, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -63,25 +66,34 @@ def _judge_softmax(found, scores, scale, size, d):
     )
 
 
-def weight_between(rng, at_least, at_most):
-    """1.2: two chains from the definition, one to each end of what the gap allows."""
+@cache
+def _bounds():
+    """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
 
     s, gap, R = sp.symbols("s gap R", positive=True)
     n = sp.Symbol("n", integer=True, positive=True)
     weight = sp.exp(s) / (sp.exp(s) + R)
-    ends = (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))
-    for chain, end, name in ((at_least, ends[1], "at_least"), (at_most, ends[0], "at_most")):
-        judge_chain(
-            chain,
-            start=weight,
-            goal=weight.subs(R, end),
-            symbols=(s, gap, R, n),
-            where={R: ends},
-            only=(gap, n),
-            steps=2,
-            name=f"`{name}`",
-        )
+    fewest = sp.exp(s - gap)
+    most = (n - 1) * fewest
+    common = {
+        "start": weight,
+        "to_do": (gone("R gone", "R"), in_places("exp(s) divided out", 1, "s")),
+        "symbols": (s, gap, R, n),
+        "where": {R: (fewest, most)},
+        "heads": PLAIN | HYPERBOLIC | LOGS,
+        "only": (gap, n),
+    }
+    return (
+        Claim(name="`at_least`", goal=weight.subs(R, most), relation=">=", **common),
+        Claim(name="`at_most`", goal=weight.subs(R, fewest), relation="<=", **common),
+    )
+
+
+def weight_between(rng, at_least, at_most):
+    """1.2: two chains from the definition, one to each end of what the gap allows."""
+    for chain, claim in zip((at_least, at_most), _bounds(), strict=True):
+        judge_derivation(chain, claim)
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
 
 

@@ -1,9 +1,21 @@
 """Questions 3.1-3.5, one query and noisy keys; judges measure, they hold no answer."""
 
 import math
+from functools import cache
 
 import numpy as np
 
+from attn_course.chain_rules import (
+    HYPERBOLIC,
+    LOGS,
+    PLAIN,
+    SUMS,
+    both,
+    gone,
+    present,
+    straight_line,
+    without,
+)
 from attn_course.frames import (
     error_of_average,
     frame,
@@ -13,7 +25,7 @@ from attn_course.frames import (
     noisy_keys,
     weights_of,
 )
-from attn_course.judge_derivation import is_linear, judge_chain
+from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.questions.average_of_two import judge_average
 from attn_course.reading import number
 from attn_course.register import Part, Question
@@ -41,33 +53,45 @@ def query_is_robust(rng, robust_query):
     )
 
 
-def _symbols():
+@cache
+def _given_length():
+    """The claims of 3.2: the weight of a key of length epsilon, and its log-odds."""
     import sympy as sp
 
     t = sp.Symbol("t", positive=True)
     epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
-    return t, n, epsilon, q_a, q_b, q_i, w, i
+    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
+    weight = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+    rivals = sp.exp(t) + n - 2
+    common = {
+        "symbols": (t, n, epsilon, q_a, q_b, q_i, w),
+        "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
+        "only": (t, n, epsilon),
+    }
+    in_the_weight = Claim(
+        name="`weight_of_a`",
+        start=weight,
+        goal=1 / (1 + rivals * sp.exp(-t * epsilon)),
+        to_do=(gone("the scores put in", "q_a", "q_b", "q_i"), without("the sum counted", "Sum")),
+        heads=PLAIN | SUMS | HYPERBOLIC,
+        **common,
+    )
+    in_the_odds = Claim(
+        name="`log_odds`",
+        start=sp.log(w / (1 - w)),
+        goal=t * epsilon - sp.log(rivals),
+        to_do=(gone("w put in", "w"), straight_line("a straight line in epsilon", "epsilon")),
+        heads=PLAIN | SUMS | HYPERBOLIC | LOGS,
+        **common,
+    )
+    return in_the_weight, in_the_odds
 
 
 def weight_given_length(rng, weight_of_a, log_odds):
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
-    import sympy as sp
-
-    t, n, epsilon, q_a, q_b, q_i, w, i = symbols = _symbols()
-    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-    weight = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
-    drawn = weight.subs({q_a: t, q_b: t, q_i: 0}).doit()
-    pinned = {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (drawn, drawn)}
-    common = {"symbols": symbols, "where": pinned, "only": (t, n, epsilon), "steps": 2}
-    judge_chain(weight_of_a, start=weight, goal=drawn, name="`weight_of_a`", **common)
-    odds = {"start": sp.log(w / (1 - w)), "goal": sp.log(drawn / (1 - drawn))}
-    line = judge_chain(log_odds, **odds, name="`log_odds`", **common)
-    if not is_linear(line, epsilon.name):
-        raise NotYet(
-            "the last line of `log_odds` is right, but epsilon is still inside a function: write "
-            "it as a straight line, a number times epsilon plus what does not depend on it."
-        )
+    for chain, claim in zip((weight_of_a, log_odds), _given_length(), strict=True):
+        judge_derivation(chain, claim)
     return "both chains hold, and the log-odds are a straight line in the length of the key."
 
 
@@ -172,28 +196,36 @@ def _why_not_seen(chosen, means, weights, query, a, b):
     return reasons[chosen]
 
 
-def two_scores(rng, score_a, score_b):
-    """3.5: both scores, for keys that are random multiples of their means."""
+@cache
+def _scores():
+    """The claims of 3.5: the score of k_a and that of k_b."""
+    return _score("a"), _score("b")
+
+
+def _score(key):
     import sympy as sp
 
     c, d = sp.symbols("c d", positive=True)
-    names = "q_a q_b lambda_a lambda_b p_a p_b"
-    q_a, q_b, lambda_a, lambda_b, p_a, p_b = rest = sp.symbols(names, real=True)
-    heights = {q_a: (c, c), q_b: (c, c)}
-    for chain, length, product, height, name in (
-        (score_a, lambda_a, p_a, q_a, "`score_a`"),
-        (score_b, lambda_b, p_b, q_b, "`score_b`"),
-    ):
-        judge_chain(
-            chain,
-            start=product / sp.sqrt(d),
-            goal=(length * height / sp.sqrt(d)).subs(height, c),
-            symbols=(c, d, *rest),
-            where=heights | {product: (length * height, length * height)},
-            only=(c, d, length),
-            steps=1,
-            name=name,
-        )
+    product, height, length = sp.symbols(f"p_{key} q_{key} lambda_{key}", real=True)
+    no_height = gone("no height left", height.name)
+    return Claim(
+        name=f"`score_{key}`",
+        start=product / sp.sqrt(d),
+        goal=length * c / sp.sqrt(d),
+        to_do=(
+            gone("the product put in", product.name),
+            both("c put in", present("c is there", "c"), no_height),
+        ),
+        symbols=(c, d, product, height, length),
+        where={height: (c, c), product: (length * height, length * height)},
+        only=(c, d, length),
+    )
+
+
+def two_scores(rng, score_a, score_b):
+    """3.5: both scores, for keys that are random multiples of their means."""
+    for chain, claim in zip((score_a, score_b), _scores(), strict=True):
+        judge_derivation(chain, claim)
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 

@@ -1,8 +1,11 @@
 """Questions 0.1-0.3: one worked example of each kind, worth no points."""
 
+from functools import cache
+
 import numpy as np
 
-from attn_course.judge_derivation import judge_chain
+from attn_course.chain_rules import Task, both, has_common_denominator, in_places
+from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.reading import number
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -23,15 +26,29 @@ def mean_of(rng, mean):
     return "it agrees on lists of 1 to 40 numbers."
 
 
-def sum_of_two(rng, chain):
-    """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
+@cache
+def _one_fraction():
     import sympy as sp
 
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)
-    end = judge_chain(chain, start=start, goal=start, symbols=(x,), where={x: (0, "9/10")}, steps=2)
-    if end[0] == "Add":
-        raise NotYet("the last line is still a sum; make it one fraction.")
+    no_sum = Task("no sum left", lambda line: line[0] != "Add")
+    return Claim(
+        name="the chain",
+        start=start,
+        goal=start,
+        to_do=(
+            Task("a common denominator", has_common_denominator),
+            both("x in one place", in_places("x once", 1, "x"), no_sum),
+        ),
+        symbols=(x,),
+        where={x: (0, 1)},
+    )
+
+
+def sum_of_two(rng, chain):
+    """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
+    judge_derivation(chain, _one_fraction())
     return "the chain starts at the sum, every step holds, and it ends in one fraction."
 
 

@@ -1,10 +1,12 @@
 """Questions 4.1-4.5, two heads whose outputs are averaged; judges simulate the student's queries."""
 
 import math
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
+from attn_course.chain_rules import ERRORS, PLAIN, at_most
 from attn_course.frames import (
     error_of_average,
     factor_needed,
@@ -15,7 +17,7 @@ from attn_course.frames import (
     noisy_keys,
     weights_of,
 )
-from attn_course.judge_derivation import judge_chain, occurrences
+from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.reading import array, vector
 from attn_course.register import Part, Question
 from attn_course.verdict import NotYet
@@ -205,8 +207,9 @@ def _why_not_routed(keys, lengths, pair, a, b):
     return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
 
 
-def variance_falls(rng, ratio):
-    """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
+@cache
+def _ratio():
+    """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
     n = sp.Symbol("n", integer=True, positive=True)
@@ -214,10 +217,19 @@ def variance_falls(rng, ratio):
     P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
     one_head = sp.Rational(1, 4) * 2
     two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1)
-    start = two_heads / one_head
-    end = judge_chain(ratio, start=start, goal=start, symbols=(n, beta), steps=2, name="`ratio`")
-    if occurrences(end, "erf", "erfc") > 2:
-        raise NotYet("every step holds, but the last line can still be simplified.")
+    return Claim(
+        name="`ratio`",
+        start=two_heads / one_head,
+        goal=two_heads / one_head,
+        to_do=(at_most("erf once", 1, "erf", "erfc"),),
+        symbols=(n, beta),
+        heads=PLAIN | ERRORS,
+    )
+
+
+def variance_falls(rng, ratio):
+    """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
+    judge_derivation(ratio, _ratio())
     value = (1 - math.erf(1) ** 2) / 4
     return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
 

@@ -49,6 +49,7 @@ rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
 weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
 tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
 closed = 1 / (2 + (n - 2) * sp.exp(-t))
+scored = sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
 counted = sp.exp(t) / (2 * sp.exp(t) + n - 2)
 
 
@@ -120,12 +121,17 @@ RIGHT = {
         "a row": lambda keys, a, b: both(9)(keys, a, b)[None],
     },
     "2.3": {
-        "shortest": chain((counted, "count"), (closed, "divide")),
-        "other way round": chain((closed, "all at once"), (counted, "multiply by exp(t)")),
+        "shortest": chain((scored, "scores"), (counted, "count")),
+        "divided before it is counted": chain(
+            (1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2))), "divide"), (closed, "count")
+        ),
         "through the leftover": chain(
-            (counted, "count"), ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest")
+            (scored, "scores"),
+            (counted, "count"),
+            ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest"),
         ),
         "as a tanh": chain(
+            (scored, "scores"),
             (counted, "count"),
             (closed, "divide"),
             (sp.Rational(1, 2) - (n - 2) * sp.exp(-t) / (4 + 2 * (n - 2) * sp.exp(-t)), "split"),
@@ -198,7 +204,7 @@ WRONG = {
             ),
             "step 1",
         ),
-        "one step": (chain((closed, "clear")), "1 of at least 2"),
+        "one step": (chain((closed, "clear")), "two things at once"),
         "not finished": (
             chain(
                 (sp.exp(t) / (2 * sp.exp(t) + rest), "put t in"),
@@ -209,7 +215,7 @@ WRONG = {
         "another start": (derive((counted, "given"), (closed, "divide"), where=tie), "must start"),
         "the limit": (
             chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large")),
-            "not what is asked for",
+            "takes a limit",
         ),
         "a number": (0.5, "derive"),
     },

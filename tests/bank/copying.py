@@ -213,14 +213,14 @@ WRONG = {
         ),
         "n instead of n - 1": (
             (chain(middle, (">=", 1 / (1 + n * sp.exp(-gap)), "loose")), at_most),
-            "not what is asked for",
+            "is not the best",
         ),
-        "the ends swapped": ((at_most, at_least), "`at_least` holds, but its last line"),
+        "the ends swapped": ((at_most, at_least), "proves <=, where >= is asked for"),
         "upper end is 1": (
             (at_least, chain(middle, ("<=", 1, "a weight"))),
-            "`at_most` holds, but",
+            "`at_most` holds, but is not",
         ),
-        "one step": ((chain((">=", low, "clear")), at_most), "1 of at least 2"),
+        "one step": ((chain((">=", low, "clear")), at_most), "two things at once"),
         "starts in the middle": (
             (derive(middle, middle, (">=", low, ""), where=where), at_most),
             "must start",

@@ -97,17 +97,19 @@ def chain(start, *steps):
     return derive((start, "definition"), *((step, "algebra") for step in steps))
 
 
-SHORT_2 = chain(START_2, beta * sp.sqrt(2 * far**2), sp.sqrt(2) * beta / (E + 2))
-SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + 4 * far**2), sp.sqrt(5) * beta / (E + 2))
+SHORT_2 = chain(
+    START_2, beta * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + far**2), sp.sqrt(2) * beta * far
+)
+SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), sp.sqrt(5) * beta * far)
 LONG_2 = chain(
     START_2,
-    beta * sp.sqrt((-1 / (E + 2)) ** 2 + 1 / (E + 2) ** 2),
+    beta * sp.sqrt((1 - near - far) ** 2 + far**2),
+    beta * sp.sqrt((1 - (E + 1) / (E + 2)) ** 2 + far**2),
     beta * sp.sqrt(2) / (E + 2),
-    sp.sqrt(2) * beta * sp.exp(-(beta**2)) / (1 + 2 * sp.exp(-(beta**2))),
 )
 LONG_1 = chain(
     START_1,
-    beta * sp.sqrt((1 / (E + 2)) ** 2 + (2 / (E + 2)) ** 2),
+    beta * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
     beta * sp.sqrt(5 / (E + 2) ** 2),
     sp.sqrt(5) * beta / (2 + E),
 )
@@ -267,7 +269,7 @@ WRONG = {
         ),
         "the same error twice": ((SHORT_2, SHORT_2), "`error_1` must start at the definition"),
         "a root of a sum taken term by term": (
-            (SHORT_2, chain(START_1, beta * sp.sqrt(5 * far**2), 3 * beta * far)),
+            (SHORT_2, chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), 3 * beta * far)),
             "step 2 of `error_1` does not follow",
         ),
         "not simplified": (
@@ -279,7 +281,7 @@ WRONG = {
                 ),
                 SHORT_1,
             ),
-            "can still be simplified",
+            "still to do: beta in two places",
         ),
     },
     "5.5": {

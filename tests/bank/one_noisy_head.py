@@ -37,7 +37,8 @@ def odds_chain(*steps):
     return derive((sp.log(w / (1 - w)), "log-odds"), *steps, where={w: (drawn, drawn)})
 
 
-weight_of_a = weight_chain((drawn, "scores"), (closed, "divide"))
+put_in = sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
+weight_of_a = weight_chain((put_in, "scores"), (drawn, "count"), (closed, "divide"))
 log_odds = odds_chain((ratio, "a against the rest"), (line, "logarithm of a ratio"))
 
 
@@ -116,19 +117,24 @@ RIGHT = {
     "3.2": {
         "shortest": (weight_of_a, log_odds),
         "other way round": (
-            weight_chain((closed, "all at once"), (drawn, "multiply")),
+            weight_chain((put_in, "scores"), (closed, "count"), (drawn, "multiply")),
             odds_chain((ratio, "ratio"), (line, "logarithm")),
         ),
         "around the mean length": (
             weight_of_a,
             odds_chain(
+                (ratio, "a against the rest"),
                 (line, "logarithms"),
                 (t * (epsilon - 1) - sp.log(1 + (n - 2) * sp.exp(-t)), "take exp(t) out"),
             ),
         ),
         "logarithms apart": (
             weight_of_a,
-            odds_chain((sp.log(w) - sp.log(1 - w), "a ratio"), (line, "put w in")),
+            odds_chain(
+                (sp.log(w) - sp.log(1 - w), "a ratio"),
+                (sp.log(drawn) - sp.log(1 - drawn), "put w in"),
+                (line, "the denominators cancel"),
+            ),
         ),
     },
     "3.3": {
@@ -149,7 +155,10 @@ RIGHT = {
     },
     "3.5": {
         "chains": (score_a, score_b),
-        "in one step": (score_chain(p_a, (lambda_a * c / sp.sqrt(d), "both at once")), score_b),
+        "a decimal exponent": (
+            score_chain(p_a, (lambda_a * q_a * d**-0.5, "the key"), (lambda_a * c * d**-0.5, "c")),
+            score_b,
+        ),
         "formula": lambda beta, c, d: 2 * beta * c**2 / d,
         "two variances": lambda beta, c, d: beta * (c / d**0.5) ** 2 + beta * (c / d**0.5) ** 2,
         "a covariance matrix": lambda beta, c, d: (
@@ -189,12 +198,13 @@ WRONG = {
         "the others dropped (000-5)": (
             (
                 weight_chain(
-                    (drawn, "scores"),
+                    (put_in, "scores"),
+                    (drawn, "count"),
                     (sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t)), "the rest is small"),
                 ),
                 log_odds,
             ),
-            "step 2 of `weight_of_a`",
+            "step 3 of `weight_of_a`",
         ),
         "the length counts for both": (
             (
@@ -227,7 +237,7 @@ WRONG = {
             ),
             "step 1 of `log_odds`",
         ),
-        "one step": ((weight_of_a, odds_chain((line, "clear"))), "1 of at least 2"),
+        "one step": ((weight_of_a, odds_chain((line, "clear"))), "two things at once"),
         "the second is missing": ((weight_of_a, 1.0), "derive"),
     },
     "3.3": {

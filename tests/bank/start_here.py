@@ -53,14 +53,14 @@ WRONG = {
             ),
             "must start",
         ),
-        "one step": (derive((total, "given"), (2 / (1 - x**2), "done")), "1 of at least 2"),
+        "one step": (derive((total, "given"), (2 / (1 - x**2), "done")), "two things at once"),
         "still a sum": (
             derive(
                 (total, "given"),
-                (2 / (1 - x**2), "join"),
+                (2 / ((1 + x) * (1 - x)), "join"),
                 (1 + (1 + x**2) / (1 - x**2), "split"),
             ),
-            "still a sum",
+            "undoes what was done: a common denominator",
         ),
     },
 }

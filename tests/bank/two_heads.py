@@ -130,12 +130,14 @@ RIGHT = {
             chain(
                 n * (P * (1 - P) * ((1 - P) + P)) / (2 * (n - 1)),
                 n * (1 + e) * (1 - e) / (8 * (n - 1)),
+                n * (1 - e**2) / (8 * (n - 1)),
             ),
         ),
         "with erfc": (
             chain(
                 n * (P - P**2) / (2 * n - 2),
                 n * (2 - sp.erfc(1 / sp.sqrt(2 * beta))) * (1 - e) / (8 * n - 8),
+                n * (1 - (1 - sp.erfc(1 / sp.sqrt(2 * beta))) ** 2) / (8 * n - 8),
             ),
         ),
     },
@@ -198,7 +200,7 @@ WRONG = {
                 n * (P * (1 - P) ** 2 + (1 - P) * P**2) / (2 * n - 2),
                 n * (P - 2 * P**2 + P**3 + (1 - P) * P**2) / (2 * n - 2),
             ),
-            "can still be simplified",
+            "still to do: erf once",
         ),
         "starts elsewhere": (
             derive((P * (1 - P), "given"), (P - P**2, "algebra"), ((1 - e**2) / 4, "algebra")),

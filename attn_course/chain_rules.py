@@ -1,0 +1,185 @@
+"""What makes true lines a derivation: one thing a line, nothing undone, nothing padded.
+
+Knows trees and their form; compares no values by numbers and knows no question.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+from attn_course import balls, modular
+from attn_course.compare_lines import CONTEXTS
+from attn_course.trees import Tree, children, fraction_of, is_number, symbols, times, walk
+
+MOST_PARTS = 8  # terms or factors among which padding is looked for
+NEAR_INTEGER = 1e-6
+PLAIN = frozenset({"Add", "Mul", "Pow", "Symbol", "Rational", "exp"})
+HYPERBOLIC = frozenset({"sinh", "cosh", "tanh", "coth", "sech", "csch"})
+SUMS = frozenset({"Sum", "Bound", "Indexed"})
+ERRORS = frozenset({"erf", "erfc"})
+TURNS = frozenset({"sin", "cos", "tan"})
+LOGS = frozenset({"log"})
+
+
+@dataclass(frozen=True)
+class Task:
+    """A thing to do: `what` in words, and whether a line has it done."""
+
+    what: str
+    done: Callable[[Tree], bool]
+
+
+def gone(what: str, *names: str) -> Task:
+    """None of these symbols is left."""
+    return Task(what, lambda line: not symbols(line) & set(names))
+
+
+def present(what: str, name: str) -> Task:
+    """The symbol has come in."""
+    return Task(what, lambda line: name in symbols(line))
+
+
+def without(what: str, *heads: str) -> Task:
+    """None of these heads is left, such as "Sum"."""
+    return Task(what, lambda line: not occurrences(line, *heads))
+
+
+def at_most(what: str, most: int, *heads: str) -> Task:
+    """These heads occur at most so often in all."""
+    return Task(what, lambda line: occurrences(line, *heads) <= most)
+
+
+def in_places(what: str, most: int, name: str) -> Task:
+    """The symbol stands in at most so many places."""
+    return Task(what, lambda line: sum(node == ("Symbol", name) for node in walk(line)) <= most)
+
+
+def straight_line(what: str, name: str) -> Task:
+    """A multiple of the symbol, plus what does not depend on it."""
+    return Task(what, lambda line: name in symbols(line) and is_linear(line, name))
+
+
+def both(what: str, *tasks: Task) -> Task:
+    """Several tasks that count as one."""
+    return Task(what, lambda line: all(task.done(line) for task in tasks))
+
+
+def occurrences(line: Tree, *heads: str) -> int:
+    return sum(node[0] in heads for node in walk(line))
+
+
+def is_linear(line: Tree, name: str) -> bool:
+    """Whether nothing but sums and multiples stand around the symbol."""
+    if name not in symbols(line) or line == ("Symbol", name):
+        return True
+    if line[0] == "Add":
+        return all(is_linear(part, name) for part in line[1:])
+    moving = [part for part in children(line) if name in symbols(part)]
+    return line[0] == "Mul" and len(moving) == 1 and is_linear(moving[0], name)
+
+
+def has_common_denominator(line: Tree) -> bool:
+    """One fraction, or a sum of fractions over the same denominator."""
+    if line[0] != "Add":
+        return True
+    return len({denominator(term) for term in line[1:]}) == 1
+
+
+def denominator(term: Tree) -> Tree:
+    """What the term is divided by, as a product."""
+    factors = term[1:] if term[0] == "Mul" else (term,)
+    below = [factor for factor in factors if factor[0] == "Pow" and _is_negative(factor[2])]
+    return times(*below)
+
+
+def _is_negative(exponent):
+    return is_number(exponent) and exponent[1] < 0
+
+
+def close_to_integer(line: Tree) -> bool:
+    """Whether a constant in it is nearly, but not quite, a whole number."""
+    return any(_is_close(node) for node in walk(line) if _is_constant(node))
+
+
+def _is_constant(node):
+    return not any(part[0] in ("Symbol", "Bound", "Indexed") for part in walk(node))
+
+
+def _is_close(node):
+    if is_number(node):
+        value = fraction_of(node)
+        return 0 < abs(value - round(value)) < NEAR_INTEGER
+    mp = CONTEXTS[0]
+    try:
+        middle, radius = balls.Machine(mp, {}).value(node)
+    except ArithmeticError:
+        return False
+    return radius < abs(middle - mp.nint(middle)) < NEAR_INTEGER
+
+
+def unpadded(line: Tree, positive: frozenset[str]) -> Tree:
+    """The line without terms that add up to 0 and factors that multiply to 1."""
+    return _stripped(line, modular.Assignment(positive), top=True)
+
+
+def _stripped(node, assignment, top=False):
+    parts = [_stripped(p, assignment) if isinstance(p, tuple) else p for p in node[1:]]
+    if node[0] not in ("Add", "Mul"):
+        return (node[0], *parts)
+    kept = _without_idle(node[0], parts, assignment, top)
+    if len(kept) == 1:
+        return kept[0]
+    return (node[0], *sorted(kept))
+
+
+def _without_idle(head, parts, assignment, top):
+    """Without the largest group of parts that changes nothing; all of them are never such a group."""
+    neutral = 0 if head == "Add" else 1
+    if len(parts) > MOST_PARTS:
+        return parts
+    for size in range(len(parts) - 1, 0, -1):
+        for group in combinations(range(len(parts)), size):
+            chosen = [parts[k] for k in group]
+            if _combined(head, chosen, assignment) == neutral:
+                return [part for k, part in enumerate(parts) if k not in group]
+    return parts
+
+
+def _combined(head, parts, assignment):
+    try:
+        values = [assignment.value(part) for part in parts]
+    except (modular.Inexact, ZeroDivisionError):
+        return None
+    return sum(values) % modular.PRIME if head == "Add" else modular.product(values)
+
+
+def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[str]) -> str | None:
+    """What is wrong with the way the lines go from first to last, as a sentence, or None.
+
+    A line finishes at most one task, undoes none unless it finishes another, and is none of the earlier
+    lines; all tasks are done in the end, and not at once.
+    """
+    seen = []
+    for step, line in enumerate(unpadded(line, positive) for line in lines):
+        done = {task.what for task in tasks if task.done(line)}
+        if not seen:
+            seen.append((line, done))
+            continue
+        before, done_before = seen[-1]
+        if line == before:
+            continue
+        if line in [earlier for earlier, _ in seen]:
+            return f"step {step} goes back to a line above it"
+        new = sorted(done - done_before)
+        if done_before - done and not new:
+            return f"step {step} undoes what was done: {min(done_before - done)}"
+        if len(new) > 1:
+            return f"step {step} does two things at once: {' and '.join(new)}. One thing a line"
+        seen.append((line, done))
+        if len(seen) == 2 and len(done) == len(list(tasks)):
+            return (
+                f"step {step} jumps to the end: show a line on the way. Lines that SymPy shows alike count "
+                "as one"
+            )
+    left = [task.what for task in tasks if task.what not in seen[-1][1]]
+    return f"one thing is still to do: {left[0]}" if left else None

@@ -1,0 +1,26 @@
+"""Lets NumPy's functions take SymPy's symbols: `np.exp(t)` is `sp.exp(t)`. Knows no chains."""
+
+import sys
+
+import numpy as np
+
+NAMES = ("exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh")
+
+
+def let_numpy_take_symbols() -> None:
+    """Teach SymPy's expressions, if SymPy is there, what to do when NumPy calls."""
+    sympy = sys.modules.get("sympy")
+    if sympy is not None and hasattr(sympy, "Expr"):
+        sympy.Expr.__array_ufunc__ = _answer
+
+
+def _answer(self, ufunc, method, *inputs, **options):
+    import sympy
+
+    if method == "__call__" and ufunc.__name__ in NAMES:
+        return getattr(sympy, ufunc.__name__)(*inputs)
+    boxed = [
+        np.array(item, dtype=object) if isinstance(item, sympy.Expr) else item for item in inputs
+    ]
+    found = getattr(ufunc, method)(*boxed, **options)
+    return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
