@@ -4,7 +4,7 @@ import pytest
 from course import ROOT
 
 from attn_course import register
-from attn_course.build import card
+from attn_course.building.build import card
 from attn_course.grading import gradebook, pages, releasing
 
 PROPER = "01_copying"
