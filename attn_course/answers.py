@@ -1,4 +1,4 @@
-"""A student's answer as judges see it: call it, get plain data; knows nothing of any question.
+"""A student's answer as judges see it: call it, get plain data. Knows nothing of any question.
 
 A judge never touches the student's object. It calls an `Answer`, which hands over copies, runs the
 code, and turns whatever comes back into arrays, numbers and strings. The grader has a twin with the
@@ -26,8 +26,10 @@ class Answer:
     """One answer, in this process. `caught` is the list `listening` fills with warnings."""
 
     def __init__(self, thing, caught=()):
-        self._thing, self._caught = thing, caught
-        self.warned, self._last = [], None
+        self._thing = thing
+        self._caught = caught
+        self._last = None
+        self.warned = []
 
     def __call__(self, *args, **kwargs):
         """Call the answer with copies of the arguments and return plain data."""
@@ -68,12 +70,13 @@ class Answer:
         return self.via(lambda thing: thing)
 
 
-def in_any_order(rng, answer, settings):
-    """What `answer(*setting)` gives for each of the settings, in their order, asked in a random one."""
-    found = [None] * len(settings)
+def asked(rng, answer, settings):
+    """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
+    settings = list(settings)
+    found = {}
     for k in rng.permutation(len(settings)):
         found[k] = answer(*settings[k])
-    return found
+    return [(setting, found[k]) for k, setting in enumerate(settings)]
 
 
 def _call(thing, *args, **kwargs):
@@ -132,7 +135,10 @@ def listening():
 
 
 def within(seconds, work):
-    """`work()` in a thread of its own, or NotYet when it has not finished in time."""
+    """`work()` in a thread of its own, or NotYet when it has not finished in time.
+
+    Where no thread can start it runs here, for as long as it takes.
+    """
     outcome = {}
 
     def run():
@@ -141,8 +147,14 @@ def within(seconds, work):
         except BaseException as error:
             outcome["error"] = error
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
-    thread.start()
+    inside = contextvars.copy_context()
+    thread = threading.Thread(target=inside.run, args=(run,), daemon=True)
+    try:
+        thread.start()
+    except (
+        RuntimeError
+    ):  # Python in a browser has no threads, and no way to stop what runs too long
+        return work()
     thread.join(seconds)
     if thread.is_alive():
         _stop(thread)

@@ -1,19 +1,30 @@
-"""`check` and `hint`: put a question's judge and a student's answer together; no mathematics."""
+"""`check` and `hint`: put a question's judge and a student's answer together. No mathematics."""
 
 import os
 import zlib
 from collections import Counter
+from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 import numpy as np
 
 from attn_course import register
 from attn_course.answers import Answer, listening, within
 from attn_course.derivation import Derivation
-from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET, NotAttempted, NotYet, Verdict
+from attn_course.register import Part, Question
+from attn_course.verdict import (
+    CORRECT,
+    NOT_ATTEMPTED,
+    NOT_YET,
+    NotAttempted,
+    NotYet,
+    Verdict,
+    inline_html,
+)
 
 
-def check(question, *answers):
+def check(question: str, *answers: Any) -> Verdict:
     """Judge one answer (some questions take two) and say what was found.
 
     Returns a `Verdict` with `.status` "correct", "not yet" or "not attempted". It never raises,
@@ -41,21 +52,20 @@ def _part(question, answers):
     """The part these answers belong to: a chain of steps is a derivation, all else is code."""
     judged = [part for part in question.parts if part.judge]
     if len(judged) > 1:
-        kind = "derive" if answers and isinstance(answers[0], Derivation) else "code"
+        derived = answers and isinstance(answers[0], Derivation)
+        kind = "derive" if derived else "code"
         judged = [part for part in judged if part.kind == kind]
     if not judged:
         raise NotYet("this question is answered in words and read by a person.")
-    if len(answers) != len(judged[0].answers):
-        names = ", ".join(judged[0].answers)
+    (part,) = judged
+    if len(answers) != len(part.answers):
+        names = ", ".join(part.answers)
         raise NotYet(f'call it as check("{question.id}", {names}).')
-    return judged[0]
+    return part
 
 
-def judge(question, part, rng, callers):
+def judge(question: Question, part: Part, rng: np.random.Generator, callers: list[Any]) -> Verdict:
     """The verdict of one part's judge on `callers`, whichever process they call into."""
-
-    def verdict(status, message, points=0):
-        return Verdict(question.id, status, message, points, part.points)
 
     def judged():
         try:
@@ -63,14 +73,21 @@ def judge(question, part, rng, callers):
         except NotYet as error:
             raise NotYet(f"{error}{_unsteady(callers)}") from None
 
+    points = 0.0
     try:
-        return verdict(CORRECT, within(question.seconds, judged), part.points)
+        message = within(question.seconds, judged)
+        status = CORRECT
+        points = part.points
     except NotAttempted:
-        return verdict(NOT_ATTEMPTED, "the answer is still empty.")
+        status = NOT_ATTEMPTED
+        message = "the answer is still empty."
     except NotYet as error:
-        return verdict(NOT_YET, str(error))
+        status = NOT_YET
+        message = str(error)
     except Exception as error:
-        return verdict(NOT_YET, f"the check could not read this answer ({type(error).__name__}).")
+        status = NOT_YET
+        message = f"the check could not read this answer ({type(error).__name__})."
+    return Verdict(question.id, status, message, points, part.points)
 
 
 def _unsteady(callers):
@@ -82,34 +99,37 @@ def _unsteady(callers):
     return "" if steady else " It also gave two different answers to the same input."
 
 
-_shown = Counter()
+_shown: Counter[str] = Counter()
 
 
+@dataclass(frozen=True)
 class Hint:
-    """The hints given so far for one question."""
+    """The hints given so far for one question, and how many are left."""
 
-    def __init__(self, question, lines, left):
-        self.question, self.lines, self.left = question, lines, left
+    question: str
+    lines: list[str]
+    left: int
 
-    def __repr__(self):
-        more = f"({self.left} more)" if self.left else "(no more hints)"
-        return "\n".join([f"Hints for {self.question}", *self._numbered(), more])
-
-    def _numbered(self):
-        return [f"  {k}. {line}" for k, line in enumerate(self.lines, 1)]
+    def __repr__(self) -> str:
+        text = f"Hints for {self.question}\n"
+        for k, line in enumerate(self.lines, 1):
+            text += f"  {k}. {line}\n"
+        return text + (f"({self.left} more)" if self.left else "(no more hints)")
 
     def _repr_html_(self):
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.lines)
+        items = [f"<li>{inline_html(line)}</li>" for line in self.lines]
         more = f"{self.left} more: run the cell again." if self.left else "No more hints."
-        return f"<b>Hints for {escape(self.question)}</b><ol>{items}</ol><i>{more}</i>"
+        title = escape(self.question)
+        return f"<b>Hints for {title}</b><ol>{''.join(items)}</ol><i>{more}</i>"
 
 
-def hint(question):
+def hint(question: str) -> Hint:
     """One hint more at each call. No hint contains the answer."""
     try:
         found = register.find(question)
     except KeyError as error:
         return Hint(str(question), [error.args[0]], 0)
-    _shown[found.id] = min(_shown[found.id] + 1, len(found.hints))
-    shown = _shown[found.id]
-    return Hint(found.id, list(found.hints[:shown]), len(found.hints) - shown)
+    count = min(_shown[found.id] + 1, len(found.hints))
+    _shown[found.id] = count
+    lines = list(found.hints[:count])
+    return Hint(found.id, lines, len(found.hints) - count)

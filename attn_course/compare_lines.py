@@ -252,8 +252,11 @@ def _in_order(names, domain):
         entered.add(name)
         place = domain.ranges.get(name, Range())
         for end in (place.low, place.high):
-            for other in sorted(symbols(end)) if end else ():
+            for other in sorted(names_in(end)) if end else ():
                 visit(other)
+        pin = _with_values_used(domain.pins.get(name, ZERO), ZERO, domain)
+        for other in sorted(names_in(pin) - symbols(pin)):
+            visit(other)
         order.append(name)
 
     for name in sorted(names):

@@ -134,7 +134,10 @@ def derive(*steps, where: dict | None = None) -> Derivation:
             made.fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
             made.readable = False
             return made
-    look_at(made)
+    try:
+        look_at(made)
+    except Exception as error:  # a derivation never stops a notebook
+        made.fault = f"whether the chain holds could not be decided ({type(error).__name__})."
     return made
 
 

@@ -8,6 +8,8 @@ import functools
 
 import numpy as np
 
+from attn_utils.kernels import softmax
+
 
 class Asked(BaseException):
     """Stops a search that wants logits which it has not been given yet."""
@@ -182,6 +184,69 @@ def positive_features(kind, shift, x):
         "relu": x.relu,
     }
     return maps[kind]() + shift
+
+
+def call_with_layer(function, told, x):
+    """function(layer, x), with the layer that `told` describes."""
+    given(function)
+    return function(make_layer(told), x)
+
+
+def make_layer(told):
+    """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
+
+    "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
+    one; a "mixture" (T, T) mixes tokens; "features" (d, d) change each token alone; "order" sorts each
+    feature; a "factor" multiplies all.
+    """
+
+    def layer(x):
+        x = np.asarray(x, float)
+        T = len(x)
+        if "positions" in told:
+            x = x + told["positions"][:T]
+        if "projections" in told:
+            q, k, v = (x @ projection for projection in told["projections"])
+            scores = q @ k.T / q.shape[-1] ** 0.5
+            mask = told.get("mask", np.ones((T, T), bool))[:T, :T]
+            x = softmax(np.where(mask, scores, -np.inf)) @ v
+        if "mixture" in told:
+            x = told["mixture"][:T, :T] @ x
+        if "features" in told:
+            x = np.tanh(x @ told["features"])
+        if "order" in told:
+            x = np.sort(x, axis=0)
+        return x * told.get("factor", 1.0)
+
+    return layer
+
+
+def call_with_rotation(function, r, d, pairs, base):
+    """function(r, rotate, d), with the rotation of these pairs of features."""
+    given(function)
+    return function(r, make_rotation(pairs, base), d)
+
+
+def make_rotation(pairs, base):
+    """rotate(x, position) for a vector x (d,): pair i turns by position * base ** (-2i / d).
+
+    pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
+    """
+    first, second = np.transpose(pairs)
+
+    def rotate(x, position):
+        x = np.asarray(x, float)
+        d = x.shape[-1]
+        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
+        angles = np.asarray(position, float)[..., None] * frequencies
+        cos = np.cos(angles)
+        sin = np.sin(angles)
+        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
+        turned[..., first] = x[..., first] * cos - x[..., second] * sin
+        turned[..., second] = x[..., first] * sin + x[..., second] * cos
+        return turned
+
+    return rotate
 
 
 def run_function(function, arrays, *others):

@@ -164,7 +164,8 @@ class Trials:
         with np.errstate(all="ignore"):
             tables = [self._mistakes(*trial.inputs) for trial in self._trials]
         pairs = list(zip(self._trials, tables, strict=True))
-        for sentence in tables[-1]:
+        sentences = dict.fromkeys(sentence for table in tables for sentence in table)
+        for sentence in sentences:
             if all(self._fits(trial, table.get(sentence)) for trial, table in pairs):
                 return f"{sentence}: "
         return ""

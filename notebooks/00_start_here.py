@@ -127,12 +127,13 @@ hint("0.1")
 #
 # *derive · 0 points · 4 min*
 #
-# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Show** it as one fraction, in at least two steps.
-# **Form:** `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where`
-# says between which numbers a symbol lies.
+# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Find** it as one fraction with $x$ in one place. **Form:**
+# `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where` says between
+# which numbers a symbol lies. One thing a line: a common denominator first, then $x$ in one place.
 #
-# Each line is compared with the line before it, at random points and then by algebra. The first line that does not
-# follow is named, with a point where the two sides differ.
+# Each line is compared with the line before it, by algebra, or else by numbers at a dozen points. The first line that does
+# not follow is marked, with a point where the two sides differ. SymPy may tidy a line up or merge two: what is displayed
+# counts.
 
 # %% answer="0.2"
 x = sp.Symbol("x", positive=True)
@@ -141,7 +142,7 @@ total = 1 / (1 + x) + 1 / (1 - x)
 one_fraction = derive(
     (total, "what is given"),
     # your steps here
-    where={x: (0, 0.9)},
+    where={x: (0, 1)},
 )
 one_fraction
 
@@ -149,10 +150,10 @@ one_fraction
 check("0.2", one_fraction)
 
 # %% [markdown]
-# And this is what a false step looks like. The chain is shown as you wrote it, so you can see which line to mend.
+# And this is what a false step looks like. The chain is shown as you wrote it, with the line to mend in a box.
 
 # %%
-derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 0.9)})
+derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 1)})
 
 # %% [markdown]
 # ### 0.3 An answer in words

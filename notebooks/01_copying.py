@@ -91,9 +91,10 @@ check("1.1", attention_weights)
 # the rivals' exponentials $R = \sum_{i\ne j} e^{s_i}$. It is at most $(n-1)\,e^{s-\Delta}$, when all rivals are at the
 # gap, and at least $e^{s-\Delta}$, which it comes close to when all but one are far below.
 #
-# **Show** the best lower and the best upper bound on the weight of key $j$ in terms of $\Delta$ and $n$ alone.
-# **Form:** two chains, `at_least` and `at_most`, each from the definition, at least two steps, one of them an
-# inequality written as `(">=", expression, reason)` or `("<=", expression, reason)`.
+# **Find** the best lower and the best upper bound on the weight of key $j$ in terms of $\Delta$ and $n$ alone.
+# **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
+# `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
+# $R$, in either order.
 
 # %%
 s, gap, R = sp.symbols("s gap R", positive=True)
@@ -112,7 +113,7 @@ at_most = derive(
     # your steps here
     where=rivals,
 )
-at_least
+display(at_least, at_most)
 
 # %% check="1.2"
 check("1.2", at_least, at_most)

@@ -161,9 +161,10 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 #
 # *derive · 2 points · 8 min*
 #
-# **Given** scores $s_a = s_b = t$, and $s_i = 0$ for the other $n - 2$ keys. **Show** $\alpha_a$ as a function of $t$ and
-# $n$ alone, from the definition of the softmax, in at least two steps. **Form:** one chain, `two_tied`; the first line
-# and the values of the scores (`tie`) are given.
+# **Given** scores $s_a = s_b = t$, and $s_i = 0$ for the other $n - 2$ keys. **Find** $\alpha_a$ as a function of $t$ and
+# $n$ alone, from the definition of the softmax. **Form:** one chain, `two_tied`; the first line and the values of the
+# scores (`tie`) are given. One thing a line: put the scores in, count the sum, in either order. A score is put in when
+# its symbol goes.
 
 # %% answer="2.3"
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)

@@ -125,9 +125,10 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # *derive · 1 point · 8 min*
 #
 # Now the second kind of noise, with $\nu \to 0$: $k_a = \epsilon\,\mu_a$, every other key *equal* to its mean. **Given** a
-# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Show** (i) the weight of $a$ in terms of
+# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ in terms of
 # $t$, $n$, $\epsilon$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\epsilon$. **Form:** two chains,
-# `weight_of_a` and `log_odds`, at least two steps each; the first lines are given, and $w$ stands for the weight in (i).
+# `weight_of_a` and `log_odds`; the first lines are given, and $w$ stands for the weight in (i). One thing a line: (i) put
+# the scores in, count the sum; (ii) put the weight in for $w$, then take $\epsilon$ out of every function.
 #
 # *Predict:* what multiplies $\epsilon$?
 
@@ -138,6 +139,7 @@ n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
 definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
 heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}  # each lies between these two ends
+own = sp.exp(t * epsilon)  # you may use this one
 
 weight_of_a = derive(
     (definition, "definition"),
@@ -147,9 +149,9 @@ weight_of_a = derive(
 log_odds = derive(
     (sp.log(w / (1 - w)), "definition"),
     # your steps here
-    where=heights | {w: (definition.doit(), definition.doit())},
+    where=heights | {w: (definition, definition)},
 )
-log_odds
+display(weight_of_a, log_odds)
 
 # %% check="3.2"
 check("3.2", weight_of_a, log_odds)
@@ -277,9 +279,9 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 # *derive + code · 2 points · 10 min*
 #
 # **Given** keys $k_i = \lambda_i\mu_i$ with independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$,
-# and a query that knows the means but not the lengths: $q_a = q_b = c$ on two means, $0$ on the others. **Show** the
+# and a query that knows the means but not the lengths: $q_a = q_b = c$ on two means, $0$ on the others. **Find** the
 # scores of $k_a$ and $k_b$, and the variance of their gap. **Form:** two chains, `score_a` and `score_b`, where
-# $p_a = k_a^\top q$; and `noisy_gap_variance(beta, c, d)`, returning a number.
+# $p_a = k_a^\top q$; and `noisy_gap_variance(beta, c, d)`, returning a number. One thing a line: put the product in, then $c$.
 #
 # *Predict:* is the variance larger or smaller than with one random key?
 
@@ -298,7 +300,7 @@ score_b = derive(
     # your steps here
     where=products,
 )
-score_a
+display(score_a, score_b)
 
 # %% check="3.5 derive"
 check("3.5", score_a, score_b)

@@ -248,8 +248,8 @@ plots.curves(variances, series, log="x", **label)
 # $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and else the mean of the other values, at squared distance
 # $\frac n{n-1}$ from $v_a$.
 #
-# **Show** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance, in at least
-# two steps, to a form with at most two erf.
+# **Find** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in
+# which erf occurs once, with at least one line between.
 
 # %% answer="4.5"
 n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)

@@ -113,7 +113,7 @@ if check("5.1", limit_of_c2):
         print(f"added {added!s:4}  u_a, u_b, u_c, u_d in c_2: {listed}")
 
 # %% [markdown]
-# ### 5.2 Why not $u_b$
+# ### 5.2 Why not u_b
 #
 # *written · 2 points · 7 min*
 #
@@ -203,8 +203,8 @@ if check("5.3", projections):
 # $u_b$ by (near + far − 1) and (−far) times $\beta$; $c_1$ misses $u_b - u_c$ by (far + near − 1) and (1 − near) times
 # $\beta$.
 #
-# **Show** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
-# form in which $e^{\beta^2}$ occurs once.
+# **Find** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
+# form in which $\beta$ stands in two places, with at least one line between.
 
 # %% answer="5.4"
 beta = sp.Symbol("beta", positive=True)
@@ -218,7 +218,7 @@ error_1 = derive(
     (beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
     # your steps here
 )
-error_2
+display(error_2, error_1)
 
 # %% check="5.4"
 check("5.4", error_2, error_1)
@@ -231,7 +231,7 @@ if check("5.4", error_2, error_1):
     for k, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[k])) @ wanted  # (40, 2)
         series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[k], axis=1)
-        series[f"-{name} closed form"] = sp.lambdify(beta, chain.end)(lengths)
+        series[f"-{name} closed form"] = [float(chain.end.subs(beta, b)) for b in lengths]
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
 # %% [markdown]

@@ -3,7 +3,7 @@
 #
 # > How a notebook of this course works: read, predict, answer, check.
 #
-# *10 min, 3 questions, 0 points, needs nothing*
+# *10 min, needs nothing*
 #
 # After this notebook you can
 #
@@ -87,9 +87,7 @@ plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="t
 # where the cell says *your answer here*. **Before** you run anything, predict the result; the surprise is the lesson.
 
 # %% [markdown]
-# ### 0.1 A function
-#
-# *code · 0 points · 2 min*
+# ### 0.1
 #
 # **Given** a list of numbers. **Show** their mean. **Form:** a function `mean(values)` that returns one number.
 #
@@ -124,9 +122,7 @@ check("0.1", lambda values: 1 / 0)
 hint("0.1")
 
 # %% [markdown]
-# ### 0.2 A derivation
-#
-# *derive · 0 points · 4 min*
+# ### 0.2
 #
 # **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Find** it as one fraction with $x$ in one place. **Form:**
 # `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where` says between
@@ -160,9 +156,7 @@ check("0.2", one_fraction)
 derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 1)})
 
 # %% [markdown]
-# ### 0.3 An answer in words
-#
-# *written · 0 points · 2 min*
+# ### 0.3
 #
 # **Given** the picture of the four keys above. **Show** in two sentences which value the context would approach if
 # the query grew ever longer in the same direction, and why. **Form:** replace the line in the cell below.

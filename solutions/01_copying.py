@@ -3,7 +3,7 @@
 #
 # > When does a soft look-up return one value, as if it had been picked by hand?
 #
-# *48 min, 7 questions, 6 points, needs 00*
+# *48 min, needs 00*
 #
 # After this notebook you can
 #
@@ -59,9 +59,7 @@ plots.bars(groups, title="the same direction, three lengths")
 # length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go.
 
 # %% [markdown]
-# ### 1.1 Weights from scores
-#
-# *code · 1 point · 6 min*
+# ### 1.1
 #
 # **Given** a query, keys, and a number `scale` that multiplies every score. **Show** the weights of equation (1).
 # **Form:** `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
@@ -86,9 +84,7 @@ def attention_weights(query, keys, scale=1.0):
 check("1.1", attention_weights)
 
 # %% [markdown]
-# ### 1.2 What the gap decides
-#
-# *derive · 1 point · 8 min*
+# ### 1.2
 #
 # **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. Call the sum of
 # the rivals' exponentials $R = \sum_{i\ne j} e^{s_i}$. It is at most $(n-1)\,e^{s-\Delta}$, when all rivals are at the
@@ -146,9 +142,7 @@ plots.curves(gaps, series, **label)
 # weight lies between the curve for their number and the curve for one.
 
 # %% [markdown]
-# ### 1.3 Does it copy?
-#
-# *code · 0.5 points · 5 min*
+# ### 1.3
 #
 # **Given** the scores of all keys and an index $j$. **Show** whether attention returns (almost) $v_j$.
 # **Form:** `copies(scores, j)`, returning `True` or `False`.
@@ -170,9 +164,7 @@ def copies(scores, j):
 check("1.3", copies)
 
 # %% [markdown]
-# ### 1.4 A query that copies
-#
-# *code · 0.5 points · 10 min*
+# ### 1.4
 #
 # **Given** keys that are linearly independent, and nothing more: they may lean on each other and differ in length.
 # **Show** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
@@ -215,9 +207,7 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 # is shorter than key 0, and key 0 wins again.
 
 # %% [markdown]
-# ### 1.5 How far from the copy
-#
-# *code · 1 point · 8 min*
+# ### 1.5
 #
 # **Given** that every other score is at least `gap` below $s_j$, that there are $n$ items, and that no value is
 # further than `diameter` from $v_j$. **Show** the tight bound on $\lVert c - v_j \rVert$: never exceeded, and reached
@@ -259,9 +249,7 @@ if check("1.5", copy_error_bound):
 # and their values pull in different directions. Tight means that *some* setting gets there. Which one?
 
 # %% [markdown]
-# ### 1.6 How sharp is sharp enough
-#
-# *code · 1 point · 6 min*
+# ### 1.6
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions, scores *divided by* $\sqrt d$, and the query $c\,k_j$.
 # **Show** the smallest $c$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the weight on the other keys.
@@ -295,9 +283,7 @@ plots.curves(multiples, series, **label)
 # by the root of the width keeps random scores in range (notebook 06 measures why), and a copy has to pay it back.
 
 # %% [markdown]
-# ### 1.7 In your own words
-#
-# *written · 1 point · 5 min*
+# ### 1.7
 #
 # **Given** all of the above. **Show** in three or four sentences what must hold of the query, the keys and the values
 # for the output to be almost $v_j$, and why this is called copying. **Form:** words; a formula is welcome, not needed.

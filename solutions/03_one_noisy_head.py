@@ -3,7 +3,7 @@
 #
 # > The keys tremble, and one of them grows and shrinks: what is left of the average of two?
 #
-# *48 min, 5 questions, 8 points, needs 02*
+# *48 min, needs 02*
 #
 # After this notebook you can
 #
@@ -66,9 +66,7 @@ print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".for
 # changes its length". A normal length can be negative, so in almost 8% of the draws the key points *backwards*.
 
 # %% [markdown]
-# ### 3.1 A query that sees only the means
-#
-# *code + written · 2 points · 8 min*
+# ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Show** a
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
@@ -141,9 +139,7 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # then $t \to \infty$ gives an average; $t \to \infty$ at a fixed $\nu$ gives a coin toss.
 
 # %% [markdown]
-# ### 3.2 The weight, given the length
-#
-# *derive · 1 point · 8 min*
+# ### 3.2
 #
 # Now the second kind of noise, with $\nu \to 0$: $k_a = \epsilon\,\mu_a$, every other key *equal* to its mean. **Given** a
 # query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ in terms of
@@ -185,9 +181,7 @@ display(weight_of_a, log_odds)
 check("3.2", weight_of_a, log_odds)
 
 # %% [markdown]
-# ### 3.3 The law of the weight
-#
-# *code · 1 point · 8 min*
+# ### 3.3
 #
 # **Given** that $\epsilon \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Show** the probability that the
 # weight of $a$ is at most $w$, $0 < w < 1$, for the query of 3.2, exactly for every $n \ge 2$ and any $t > 0$ (try 1000).
@@ -227,9 +221,7 @@ if check("3.3", weight_cdf):
     print("99.9% of runs stay below 0.0138, whatever the law (Dvoretzky, Kiefer and Wolfowitz)")
 
 # %% [markdown]
-# ### 3.4 What the output does
-#
-# *code + written · 2 points · 8 min*
+# ### 3.4
 #
 # **Given** your own query of 3.1, and $k_a$ of random length. **Show** what the output does from draw to draw. **Form:**
 # `behaviour`, a letter; and in words, **why**: which scores move, and what the softmax makes of it.
@@ -319,9 +311,7 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 # fails when those keys change sign too, as they may in the next question.
 
 # %% [markdown]
-# ### 3.5 Every key of random length
-#
-# *derive + code · 2 points · 10 min*
+# ### 3.5
 #
 # **Given** keys $k_i = \lambda_i\mu_i$ with independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$,
 # and a query that knows the means but not the lengths: $q_a = q_b = c$ on two means, $0$ on the others. **Find** the

@@ -3,7 +3,7 @@
 #
 # > Two looks, averaged, can be steady where one look that wants two things is not.
 #
-# *45 min, 5 questions, 5 points, needs 03*
+# *45 min, needs 03*
 #
 # After this notebook you can
 #
@@ -56,9 +56,7 @@ plots.bars(groups, title="weights of two heads, and of their average")
 # them.
 
 # %% [markdown]
-# ### 4.1 Two queries
-#
-# *code · 1 point · 6 min*
+# ### 4.1
 #
 # **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Show** two queries
 # for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight out of place. **Form:**
@@ -102,9 +100,7 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # query: **questions 4.2 and 4.3 are about the draws with $\epsilon > 0$**, and we count the others separately.
 
 # %% [markdown]
-# ### 4.2 Two queries that survive
-#
-# *code · 1 point · 8 min*
+# ### 4.2
 #
 # **Given** $k_a = \epsilon\mu_a$ as above, the other keys at their means but for a trace of noise. **Show** that your
 # function keeps the output at the average: in at least 85% of the draws with $\epsilon > 0$ its weights must be
@@ -162,9 +158,7 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 # are in it?
 
 # %% [markdown]
-# ### 4.3 What the output looks like
-#
-# *written · 1 point · 6 min*
+# ### 4.3
 #
 # **Given** your queries of 4.2. **Show** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
 # what each head does with $\epsilon$, why this differs from one head, and what happens in the draws with
@@ -209,9 +203,7 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # safe.
 
 # %% [markdown]
-# ### 4.4 Every key of random length
-#
-# *code · 1 point · 8 min*
+# ### 4.4
 #
 # **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
 # $\frac14$, and scores **divided by $\sqrt d$**. **Show** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% out
@@ -257,9 +249,7 @@ plots.curves(variances, series, log="x", **label)
 # gives the average here too, and that two are another way to get it. The curve says no.
 
 # %% [markdown]
-# ### 4.5 How far the variance falls
-#
-# *derive · 1 point · 8 min*
+# ### 4.5
 #
 # **Given** orthonormal values, $\epsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
 # $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a

@@ -3,7 +3,7 @@
 #
 # > Three matrices decide where a token looks, where it is found, and what it hands over.
 #
-# *50 min, 5 questions, 9 points, needs 04*
+# *50 min, needs 04*
 #
 # After this notebook you can
 #
@@ -82,9 +82,7 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 
 
 # %% [markdown]
-# ### 5.1 Three tokens, no projections
-#
-# *code · 2 points · 8 min*
+# ### 5.1
 #
 # **Given** the tokens (2), used as their own keys, queries and values. **Show** to which combination of the $u$'s the
 # output $c_2$ comes ever closer as $\beta$ grows: as things are (`added=None`), after adding $u_d$ to $x_2$
@@ -119,9 +117,7 @@ if check("5.1", limit_of_c2):
 # What grows is $u_d$, because it is now part of the value of token 2.
 
 # %% [markdown]
-# ### 5.2 Why not $u_b$
-#
-# *written · 2 points · 7 min*
+# ### 5.2
 #
 # **Given** 5.1. **Show** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and why or why not. There
 # are two independent reasons, one about *where token 2 looks* and one about *what looking can return*; give both.
@@ -169,9 +165,7 @@ for added in (None, "d"):
 # the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two lines above count.
 
 # %% [markdown]
-# ### 5.3 Three matrices
-#
-# *code · 3 points · 15 min*
+# ### 5.3
 #
 # **Given** the same tokens (2) and now all of equation (1). **Show** matrices with $c_2 \to u_b$ and
 # $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
@@ -221,9 +215,7 @@ if check("5.3", projections):
 # $u_d$ and finds token 1. The third row is blank on purpose: $q_3 = 0$, and nothing was asked of $c_3$.
 
 # %% [markdown]
-# ### 5.4 How exact
-#
-# *derive · 1 point · 8 min*
+# ### 5.4
 #
 # **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
@@ -273,9 +265,7 @@ if check("5.4", error_2, error_1):
 # everything does, and then falls off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
 
 # %% [markdown]
-# ### 5.5 Contents nobody knows
-#
-# *code · 1 point · 7 min*
+# ### 5.5
 #
 # In 5.3 both answers are known when $V$ is written down, so a clever $V$ alone can produce them, whoever looks at whom.
 # That never shows what keys and queries are *for*. So make the contents unknown.

@@ -3,7 +3,7 @@
 #
 # > From one query in a loop to causal multi-head attention, each step predicted, written and judged.
 #
-# *60 min, 7 questions, 16 points, needs 05*
+# *60 min, needs 05*
 #
 # After this notebook you can
 #
@@ -65,9 +65,7 @@ plots.attention_map(maps, title="sequence 0")
 # $B \cdot T \cdot S$ products of two short vectors, one after the other. Matrix products do the same work at once, if
 # every axis is where it should be.
 #
-# ### 6.1 Shapes first
-#
-# *code · 1 point · 4 min*
+# ### 6.1
 #
 # **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Show** the shape of each tensor, with one head of width $D$ and with
 # three. **Form:** the dictionary `shapes`, a tuple for each name. Predict on paper; nothing here runs.
@@ -94,9 +92,7 @@ shapes = one_head | many_heads | {"y": (B, T, D)}
 check("6.1", shapes)
 
 # %% [markdown]
-# ### 6.2 Scores of a whole batch
-#
-# *code · 2 points · 6 min*
+# ### 6.2
 #
 # **Given** queries and keys of a batch, both of shape (B, T, d). **Show** all scores of (1), scaled.
 # **Form:** `scores(q, k)`, shape (B, T, T), row = query, column = key. No loop is needed; any right way passes.
@@ -129,9 +125,7 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 # %% [markdown]
 # `.T` reversed all axes and mixed the sequences. With odd sizes you see an error, with equal sizes you do not.
 #
-# ### 6.3 Attention under a mask
-#
-# *code · 2 points · 10 min*
+# ### 6.3
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
 # (..., T, S). **Show** context and weights, a softmax over the keys in which hidden ones have weight 0.
@@ -158,9 +152,7 @@ def attend(q, k, v, mask):
 check("6.3", attend)
 
 # %% [markdown]
-# ### 6.4 No look ahead
-#
-# *code · 1 point · 4 min*
+# ### 6.4
 #
 # **Given** a length. **Show** which query may look at which key when a token sees itself and what came before.
 # **Form:** `causal_mask(length)`, shape (length, length). We judge the weights it leads to, so either polarity and
@@ -227,9 +219,7 @@ for name, mask in (("with a padding mask", real), ("without", None)):
     print(f"{name}: changed by {(together[1, :3] - alone).abs().max():.1f}")
 
 # %% [markdown]
-# ### 6.5 Cut into heads, and back
-#
-# *code · 2 points · 7 min*
+# ### 6.5
 #
 # **Given** x of shape (B, T, D) and the number of heads. **Show** it as (B, H, T, d), where head $i$ holds the features
 # $i d, \dots, (i+1)d - 1$ of every token, and the way back. **Form:** `split_heads(x, num_heads)` and
@@ -269,9 +259,7 @@ plots.matrix(token.reshape(2, 6, 4)[0], title="head 0 after `view` alone", ax=ri
 # Left, row $t$ holds token $t$. Right, the shape is the same, but head 0 has the first three tokens twice and never
 # sees the last three.
 #
-# ### 6.6 The layer
-#
-# *code · 5 points · 14 min*
+# ### 6.6
 #
 # **Given** the steps above. **Show** causal self-attention with $H$ heads: project, split, attend, merge, project; dropout on
 # the weights and on the final output. **Form:** the class below. The judge copies weights into `query`, `key`,
@@ -408,9 +396,7 @@ for head, ax in enumerate(plots.panels(4, height=3.2)):
 # Nothing is above the diagonal. In the row *dogs*, which decides between *is* and *are*, head 3 looks at *cat*,
 # three tokens back, past a noun of the other number. The other heads do other work, side by side with it.
 #
-# ### 6.7 What it costs, and why the root
-#
-# *code + written · 3 points · 12 min*
+# ### 6.7
 #
 # **Given** one layer with biases and one sequence of $T$ tokens. **Show** how many parameters it has and how many
 # floating-point operations its matrix products take, a multiply and an add counting two. **Form:**

@@ -3,7 +3,7 @@
 #
 # > Take keys and queries away, let each token write its own row of weights, and find out what is lost.
 #
-# *50 min, 2 questions, 9 points, needs 06*
+# *50 min, needs 06*
 #
 # After this notebook you can
 #
@@ -60,9 +60,7 @@ for head, ax in enumerate(plots.panels(2, height=3.0)):
 # It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
 # from, and no single map can show it.
 #
-# ### 7.1 Attention that compares nothing
-#
-# *code · 5 points · 15 min*
+# ### 7.1
 #
 # **Given** equation (1) and your layer of 06. **Show** a causal synthesizer with $H$ heads. **Form:** the class below.
 # The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
@@ -192,9 +190,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 # %% [markdown]
 # Never: the values did the finding. A sound separation needs a target that no choice of values can reach.
 #
-# ### 7.2 What it cannot do
-#
-# *written + code · 4 points · 20 min*
+# ### 7.2
 #
 # **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query token;
 # report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;

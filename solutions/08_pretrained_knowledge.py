@@ -3,7 +3,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *60 min, 5 questions, 14 points, needs 06 and 07*
+# *60 min, needs 06 and 07*
 #
 # After this notebook you can
 #
@@ -50,9 +50,7 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # always naming it is the **majority** baseline: the best that can be done without looking at the name.
 
 # %% [markdown]
-# ### 8.1 A span to fill in
-#
-# *code · 4 points · 15 min*
+# ### 8.1
 #
 # **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Show** a training string. *Cut:* keep the first $n$
 # characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if there are fewer. *Span:* take out a run of drawn
@@ -95,9 +93,7 @@ for _ in range(4):
     print(lab.alphabet.read(lab.corrupt(spelt, rng, 16)))
 
 # %% [markdown]
-# ### 8.2 From a question to a score
-#
-# *code · 4 points · 18 min*
+# ### 8.2
 #
 # **Given** a question and its answer; later, what a model said and the truth. **Show** (a) $x$: question, MASK, answer,
 # MASK, PAD to `block_size` − 1 characters; $y$: at each place the character that follows in $x$ if it belongs to the
@@ -201,9 +197,7 @@ for label, row in rows.items():
 # depend on the place may be enough to find it.
 
 # %% [markdown]
-# ### 8.3 Where the knowledge comes from
-#
-# *written · 2 points · 6 min*
+# ### 8.3
 #
 # **Given** the table and the figure. **Show** in three or four sentences why the pretrained model is right about `held`
 # people and the other is not, although both saw the same questions; what fine-tuning taught it; and which rows rule out
@@ -264,9 +258,7 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # nothing: calibration holds only for the kind of people it was measured on.
 
 # %% [markdown]
-# ### 8.4 Recall and invention look alike
-#
-# *written · 2 points · 8 min*
+# ### 8.4
 #
 # **Given** that nothing in an answer shows whether it was recalled or invented. **Show** two *different* reasons why
 # this is a concern where people use such a system, each with an example of who is harmed and how. **Form:** two short
@@ -309,9 +301,7 @@ for run in runs:
     print(f"; swapped, the city of the other {swapped:.0%}")
 
 # %% [markdown]
-# ### 8.5 A name it never saw
-#
-# *written · 2 points · 8 min*
+# ### 8.5
 #
 # **Given** the figure and the table. **Show** what the model does for a stranger, with the numbers that say so, and one
 # reason why that is a concern if the system is used on real people. **Form:** four or five sentences.

@@ -3,7 +3,7 @@
 #
 # > A translator with a slot for attention: what you put into it decides what it can learn.
 #
-# *60 min, 4 questions, 14 points, needs 06*
+# *60 min, needs 06*
 #
 # After this notebook you can
 #
@@ -81,9 +81,7 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # fails, no error is raised, and each query spends weight on places that hold no word.
 
 # %% [markdown]
-# ### 9.1 What goes into the slot
-#
-# *code · 5 points · 15 min*
+# ### 9.1
 #
 # **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Show** three fillings: *none* hands over
 # zeros, context and weights; *mean* gives every query the average of the real places of its sentence; *dot* weighs them
@@ -134,9 +132,7 @@ class DotAttention(nn.Module):
 check("9.1", NoAttention, MeanAttention, DotAttention)
 
 # %% [markdown]
-# ### 9.2 Training, watched
-#
-# *code + written · 3 points · 15 min*
+# ### 9.2
 #
 # A score for attention is needed before there is attention to score. **Given** for each sentence its weights
 # (target words, source words) and a set of gold links $(t, s)$. Each target word is linked to its heaviest source word,
@@ -274,9 +270,7 @@ if measured:
     show(int(np.argmax(rates)))
 
 # %% [markdown]
-# ### 9.3 Reading the maps
-#
-# *written · 3 points · 10 min*
+# ### 9.3
 #
 # **Given** the maps, the error rates and the outputs above. **Show** one example each, naming the words, of (a) a
 # *monotone* run, (b) *re-ordering*, (c) one word against several; and (d) one way in which the maps are *not* alignments,
@@ -301,9 +295,7 @@ if measured:
 # Wrong: "attention *is* the alignment"; "the map shows what the encoder reads"; rows read as German.
 
 # %% [markdown]
-# ### 9.4 Greedy search for a whole batch
-#
-# *code · 3 points · 12 min*
+# ### 9.4
 #
 # **Given** `step(last, state)` → `(logits, state)`: the tokens just chosen, shape (B,), and the state (None at first)
 # give logits (B, V) of the next one. **Show** the likeliest token at every step, for all sentences at once: start from

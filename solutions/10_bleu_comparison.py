@@ -3,7 +3,7 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *60 min, 3 questions, 12 points, needs 09*
+# *60 min, needs 09*
 #
 # After this notebook you can
 #
@@ -45,9 +45,7 @@ print(tokenise(hypothesis).split())
 print("m", row[:4], " h", row[4:8], " c", row[8], " r", row[9])
 
 # %% [markdown]
-# ### 10.1 BLEU from counts
-#
-# *code · 4 points · 18 min*
+# ### 10.1
 #
 # **Given** hypotheses and references as lists of token lists, one reference for each. **Show** (1), without smoothing:
 # where some $m_n$ is 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:**
@@ -121,9 +119,7 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
     print(metric.get_signature())
 
 # %% [markdown]
-# ### 10.2 Is the difference real?
-#
-# *code · 4 points · 15 min*
+# ### 10.2
 #
 # A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
 # $n$ sentences, arrays (n, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Show** how
@@ -293,9 +289,7 @@ for k in (12, 40, 77):
     print()
 
 # %% [markdown]
-# ### 10.3 The conclusion
-#
-# *written · 4 points · 12 min*
+# ### 10.3
 #
 # **Given** everything above. **Show** (a) which steps of the ladder you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,

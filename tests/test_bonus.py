@@ -4,7 +4,7 @@ import pytest
 from course import ROOT
 
 from attn_course import register
-from attn_course.building.build import card
+from attn_course.building.cards import heading
 from attn_course.grading import gradebook, pages, releasing
 
 PROPER = "01_copying"
@@ -40,8 +40,8 @@ def book(monkeypatch):
 def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(book):
     sheet = book.sheet("Ann")
     row = dict(zip(gradebook.csv_header(book), gradebook.csv_row(book, sheet), strict=True))
-    assert float(row["total"]) == register.POINTS[PROPER]
-    assert float(row["bonus"]) == register.POINTS[EXTRA] == float(row[EXTRA])
+    assert float(row["total"]) == register.points_of(PROPER)
+    assert float(row["bonus"]) == register.points_of(EXTRA) == float(row[EXTRA])
 
 
 def test_without_a_bonus_notebook_there_is_no_such_column():
@@ -53,11 +53,11 @@ def test_without_a_bonus_notebook_there_is_no_such_column():
 def test_pages_and_gradescope_show_the_bonus_beside_the_points(book):
     sheet = book.sheet("Ann")
     page = pages.student_page(book, sheet, "")
-    assert f"{register.POINTS[PROPER]} of {register.POINTS[PROPER]}" in page
-    assert f"{register.POINTS[EXTRA]} of {register.POINTS[EXTRA]}" in page
+    assert f"{register.points_of(PROPER):g} of {register.points_of(PROPER):g}" in page
+    assert f"{register.points_of(EXTRA):g} of {register.points_of(EXTRA):g}" in page
     sent = gradebook.gradescope(sheet)
-    assert sent["score"] == register.POINTS[PROPER]
-    assert sent["extra_data"] == {"bonus": register.POINTS[EXTRA]}
+    assert sent["score"] == register.points_of(PROPER)
+    assert sent["extra_data"] == {"bonus": register.points_of(EXTRA)}
 
 
 def test_the_class_page_has_as_many_columns_as_a_row_has_cells(book):
@@ -70,6 +70,6 @@ def test_the_class_page_has_as_many_columns_as_a_row_has_cells(book):
 
 def test_cards_and_the_release_say_that_points_are_a_bonus(book):
     question = register.questions_of(EXTRA)[1]
-    assert card(question) == f"*code · {question.points:g} bonus points · {question.minutes} min*"
+    assert f"\n\n*code · {question.points:g} bonus points · " in heading(question)
     readme = releasing.files_of(ROOT)["README.md"].decode()
     assert f"| `{EXTRA}` | 7 (bonus) |" in readme and f"| `{PROPER}` | 6 |" in readme

@@ -6,7 +6,12 @@ import shutil
 import pytest
 from course import ROOT, SOURCES
 
-from attn_course.building import build
+from attn_course import register
+from attn_course.building import build, cards, sealing
+from attn_course.building.cells import solution_notebook
+from attn_course.markers import BEGIN, BuildError, cut_solutions
+
+REGION = ("<!-- notebooks: written by attn build -->", "<!-- end of notebooks -->")
 
 
 @pytest.fixture
@@ -16,6 +21,9 @@ def project(tmp_path):
         (tmp_path / folder).mkdir()
         for path in (ROOT / folder).glob("00_*"):
             shutil.copy(path, tmp_path / folder)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"# Copy\n\n{REGION[0]}\n{REGION[1]}\n", "utf-8")
+    list(build.build(tmp_path))
     return tmp_path
 
 
@@ -30,7 +38,7 @@ def test_the_committed_files_are_as_built(project):
 
 
 def test_building_again_changes_nothing(project):
-    assert list(build.build(project)) == [("00_start_here", False)]
+    assert list(build.build(project)) == [("00_start_here", False), ("README.md", False)]
 
 
 GENERATED = [
@@ -78,13 +86,13 @@ def test_a_damaged_notebook_is_found(project):
 
 
 def test_an_unknown_number_is_one_sentence(project):
-    with pytest.raises(build.BuildError, match="no notebook 42"):
+    with pytest.raises(BuildError, match="no notebook 42"):
         build.sources(project, ["42"])
 
 
 def test_stubs_keep_signature_docstring_and_step_comments():
     source = 'def f(x):\n    """Doc."""\n    # step\n    # BEGIN SOLUTION\n    return 2\n    # END SOLUTION'
-    stub = build.cut_solutions(source)
+    stub = cut_solutions(source)
     assert (
         stub == source.split("    # BEGIN")[0] + '    raise NotImplementedError("your answer here")'
     )
@@ -92,22 +100,22 @@ def test_stubs_keep_signature_docstring_and_step_comments():
 
 def test_a_region_inside_a_call_becomes_a_comment():
     source = "f(\n    1,\n    # BEGIN SOLUTION\n    2,\n    # END SOLUTION\n)"
-    assert build.cut_solutions(source) == "f(\n    1,\n    # your steps here\n)"
+    assert cut_solutions(source) == "f(\n    1,\n    # your steps here\n)"
 
 
 @pytest.mark.parametrize(
     "source", ["# BEGIN SOLUTION\nx = 1", "# BEGIN SOLUTION\n# BEGIN SOLUTION\n# END SOLUTION"]
 )
 def test_unbalanced_regions_are_refused(source):
-    with pytest.raises(build.BuildError):
-        build.cut_solutions(source)
+    with pytest.raises(BuildError):
+        cut_solutions(source)
 
 
 def content_problems(tmp_path, old, new):
     source = tmp_path / "00_start_here.py"
     source.write_text(SOURCES[0].read_text("utf-8"), encoding="utf-8")
     edit(source, old, new)
-    return list(build.content_problems(build.solution_notebook(source), source))
+    return list(build.content_problems(solution_notebook(source), source.stem))
 
 
 def test_a_solution_line_shown_elsewhere_is_found(tmp_path):
@@ -124,9 +132,42 @@ def test_a_stub_that_does_not_compile_is_found(tmp_path):
     assert any("does not compile" in problem for problem in found)
 
 
-def test_a_card_that_disagrees_with_the_register_is_found(tmp_path):
-    found = content_problems(tmp_path, "*code · 0 points · 2 min*", "*code · 3 points · 2 min*")
-    assert any("card line" in problem for problem in found)
+def test_headings_cards_and_the_head_line_come_from_the_register(tmp_path):
+    source = tmp_path / "00_start_here.py"
+    source.write_text(SOURCES[0].read_text("utf-8"), encoding="utf-8")
+    edit(source, "# ### 0.1", "# ### 0.1 Another title\n#\n# *derive · 9 points · 99 min*")
+    text = "\n".join(cell.source for cell in solution_notebook(source).cells)
+    assert "Another title" not in text and "99 min" not in text
+    assert cards.heading(register.find("0.1")) in text
+    assert "*10 min, 3 questions, 0 points, needs nothing*" in text
+
+
+def test_a_question_without_a_heading_is_found(tmp_path):
+    found = content_problems(tmp_path, "# ### 0.1", "# ### First")
+    assert any("question 0.1 has no heading" in problem for problem in found)
+
+
+def test_a_notebook_without_its_head_line_is_refused(tmp_path):
+    with pytest.raises(BuildError, match="head line"):
+        content_problems(tmp_path, "# *10 min, needs nothing*", "# *needs nothing*")
+
+
+def test_the_table_of_notebooks_in_readme_is_written_and_held(project):
+    readme = project / "README.md"
+    assert "| `00_start_here` | " in readme.read_text("utf-8")
+    edit(readme, "| `00_start_here` | ", "| `00_start_here` | Not ")
+    assert build.problems(project) == [
+        "README.md: its table of notebooks is not what attn build writes."
+    ]
+
+
+def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
+    source = project / "solutions/00_start_here.py"
+    target = project / GENERATED[0]
+    edit(source, "looks things up softly", "looks things up gently")
+    assert sealing.stored_outputs(solution_notebook(source), target) is not None
+    edit(source, "import numpy as np", "import numpy as np  # the only one")
+    assert sealing.stored_outputs(solution_notebook(source), target) is None
 
 
 def test_a_missing_answer_cell_is_found(tmp_path):
@@ -138,7 +179,7 @@ def test_a_missing_answer_cell_is_found(tmp_path):
 def test_student_editions_hold_no_reference_rubric_or_output(source):
     student = json.loads((ROOT / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))
     text = json.dumps(student)
-    assert "Rubric" not in text and build.BEGIN not in text
+    assert "Rubric" not in text and BEGIN not in text
     assert not any(cell.get("outputs") for cell in student["cells"])
     assert "Made by" in "".join(student["cells"][0]["source"])
 
@@ -158,6 +199,6 @@ def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
     picture = {**view, "text/plain": "sliders", "image/png": "AA=="}
     sliders = {"output_type": "display_data", "data": picture, "metadata": {}}
     printed = {"output_type": "stream", "name": "stdout", "text": "loss"}
-    kept = build._clean([bar, sliders, printed])
+    kept = sealing.lasting([bar, sliders, printed])
     assert kept == [sliders, printed]
     assert set(sliders["data"]) == {"text/plain", "image/png"}

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import threading
 import time
 
 import numpy as np
@@ -132,6 +133,18 @@ def test_an_answer_that_swallows_its_interruption_does_not_hold_the_notebook(
     assert capsys.readouterr().out == "still here\n"
 
 
+def no_thread(self):
+    raise RuntimeError("can't start new thread")
+
+
+def test_where_no_thread_can_start_an_answer_is_judged_all_the_same(monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    assert check("0.1", np.mean).status == "correct"
+    assert "their sum" in check("0.1", sum).message
+    assert check("1.4", None).status == "not attempted"
+    assert "ZeroDivisionError" in check("0.1", lambda values: 1 / 0).message
+
+
 def test_an_answer_that_changes_each_time_is_told_so():
     calls = itertools.count()
     assert "two different answers" in check("1.5", lambda gap, n, D: next(calls)).message
@@ -155,6 +168,16 @@ def test_a_forgotten_argument_is_one_sentence():
 
 def test_a_written_question_says_who_reads_it():
     assert "read by a person" in check("1.7").message
+
+
+def test_hints_and_verdicts_show_code_and_stress_as_a_notebook_does():
+    shown = hint("0.1")
+    shown = hint("0.1")
+    assert "<code>len(values)</code>" in shown._repr_html_()
+    assert "`len(values)`" in repr(shown)
+    verdict = Verdict("1.1", "not yet", "a weight *above* w, not `a * b` or 2*3*4", 0, 1)
+    html = verdict._repr_html_()
+    assert "<em>above</em>" in html and "<code>a * b</code>" in html and "2*3*4" in html
 
 
 def test_inside_nbgrader_a_wrong_answer_raises(monkeypatch):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
-from bank import chains
+from bank import chains, claims
 
 from attn_course import check, derive, trees
 from attn_course.answers import Answer
@@ -347,6 +347,16 @@ def test_what_is_no_expression_is_named_in_a_sentence(odd):
         assert "cannot be read" in chain.fault and chain.fault[1:] in repr(chain)
         assert chain.fault[1:] in chain._repr_markdown_()
         assert check("0.2", chain).status == "not yet"
+
+
+@pytest.mark.parametrize("name", claims.CLAIMS)
+def test_claims_of_other_shapes_are_declared_alike(name):
+    claim, honest, shams = claims.CLAIMS[name]
+    for chain in honest:
+        judge_derivation(Answer(chain), claim)
+    for fragment, chain in shams.items():
+        with pytest.raises(NotYet, match=fragment):
+            judge_derivation(Answer(chain), claim)
 
 
 def test_a_chain_says_what_it_proves():

@@ -21,7 +21,7 @@ DOORS = {
     "figures": set(),
     "questions": {"attn_utils", "top", "drivers"},
     "building": {"top", "figures"},
-    "grading": {"attn_utils", "top", "drivers", "questions", "figures", "building"},
+    "grading": {"attn_utils", "top", "drivers", "questions", "figures"},
     "training": {"attn_utils", "refusals"},
     "knowledge": {"attn_utils", "training", "refusals"},
     "translation": {"attn_utils", "training", "refusals"},

@@ -12,8 +12,8 @@ import pytest
 from course import ROOT, SOURCES
 
 from attn_course import cli
-from attn_course.building.build import solution_lines
 from attn_course.grading.releasing import FOLDER
+from attn_course.markers import solution_lines
 
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 

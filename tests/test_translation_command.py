@@ -1,13 +1,28 @@
 """`attn translate`: what it prints, and one sentence for everything that can go wrong."""
 
+import gzip
+import html
+import inspect
+import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 import torch
 
+from attn_course.training.trainer import Training
+from attn_course.translation import command
 from attn_course.translation.command import main
-from attn_course.translation.config import PRESETS
+from attn_course.translation.config import ATTENTIONS, PRESETS
+from attn_course.translation.corpora import load
 from attn_course.translation.recording import read_record, without_paths
+from attn_course.translation.runs import Run
+from attn_course.translation.sentence import Candidate, Explanation, draw
+from attn_utils.layers import SLOTS
 
 TRAIN = ("train", "--preset", "tiny", "--attention", "mean", "--seed", "7", "--out")
 
@@ -47,9 +62,122 @@ def test_score_prints_bleu_with_its_signature(run, tmp_path, capsys):
     assert out.startswith("BLEU ") and "tok:13a" in out
 
 
+def test_score_unpacks_gz_and_searches_with_a_beam_of_five_unless_told(run, tmp_path, capsys):
+    texts = {"a.de": "Der Hund schläft.\n", "a.en": "The dog is sleeping.\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
+    plain = ["--source", str(tmp_path / "a.de"), "--reference", str(tmp_path / "a.en")]
+    packed = ["--source", f"{plain[1]}.gz", "--reference", f"{plain[3]}.gz"]
+    outputs = []
+    for options in (plain, packed, [*plain, "--beam", "5"]):
+        assert main(["score", str(run), *options]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert len(set(outputs)) == 1
+
+
+def test_a_damaged_gz_gets_one_sentence(run, tmp_path, capsys):
+    (tmp_path / "a.gz").write_bytes(b"no gzip")
+    files = ["--source", tmp_path / "a.gz", "--reference", tmp_path / "a.gz"]
+    assert "cannot be read" in refuse(capsys, "score", run, *files)
+
+
 def test_a_sentence_is_translated_on_one_line(run, capsys):
     assert main(["Der Hund schläft.", str(run)]) == 0
     assert capsys.readouterr().out.count("\n") == 1
+
+
+def test_show_draws_a_row_for_each_english_word(run, capsys):
+    assert main(["Der Hund schläft.", str(run), "--show"]) == 0
+    text, heads, *rows = capsys.readouterr().out.splitlines()
+    assert heads.split() == ["Der", "Hund", "schläft", "."]
+    assert len(rows) == len(Run.load(run).vocabulary.words(text)) > 0
+
+
+def test_shades_stand_for_quarters():
+    weights = np.array([[0.0, 0.3, 0.5, 0.7, 1.0]])
+    german = list("abcde")
+    found = Explanation("", [Candidate("x", 0.0)], german, ["x"], weights, None)
+    assert draw(found).splitlines() == ["  a b c d e", "x   ░ ▒ ▓ █"]
+
+
+def test_a_page_holds_map_hypotheses_and_nothing_that_runs(run, tmp_path, capsys):
+    sentence = "Der <b>Hund</b> schläft."
+    assert main([sentence, str(run), "--html", str(tmp_path / "page.html"), "--beam", "3"]) == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    best = capsys.readouterr().out.splitlines()[0]
+    assert html.escape(best) in page and page.count("<li>") == 3
+    assert "<b>" not in page and "<script" not in page
+    assert page.count('scope="col"') == len(Run.load(run).vocabulary.words(sentence))
+
+
+def test_a_page_that_cannot_be_written_gets_one_sentence(run, tmp_path, capsys):
+    assert main(["Der Hund.", str(run), "--html", str(tmp_path / "no" / "page.html")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_sentence_far_from_the_training_text_gets_a_remark(run, capsys):
+    assert main(["Quantum chromodynamics confuses everybody.", str(run)]) == 0
+    remark = capsys.readouterr().err
+    assert "4 of 4 words never occur" in remark and "(Quantum, chromodynamics, " in remark
+    known = load("tiny").train[0][0]
+    assert main([known, str(run)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_options_are_read_before_torch_is_loaded():
+    code = "import sys, attn_course.translation.command; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_the_names_that_options_list_are_those_there_are():
+    assert tuple(SLOTS) == ATTENTIONS
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback():
+    command = [sys.executable, "-m", "attn_course.translation.command", "--help"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b"" and process.wait() == 1
+
+
+def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    steps = iter(range(100))
+    take = Training._take
+
+    def pressed(training, step):
+        take(training, step)
+        if next(steps) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Training, "_take", pressed)
+    assert main([*TRAIN, str(tmp_path / "run")]) == 130
+    sentence = capsys.readouterr().err.strip().splitlines()[-1]
+    assert re.fullmatch(
+        r"attn translate: stopped after \d+ of 1,600 subwords; all of it is kept: "
+        r"the same command goes on from there\.",
+        sentence,
+    )
+    monkeypatch.setattr(Training, "_take", take)
+    assert len(torch.load(tmp_path / "run" / "last.pt")["losses"]) == 4
+    assert main([*TRAIN, str(tmp_path / "run")]) == 0
+
+
+def test_a_transformer_is_trained_and_takes_no_attention(tmp_path, capsys):
+    arguments = ["train", "--preset", "tiny", "--architecture", "transformer"]
+    assert main([*arguments, "--out", str(tmp_path / "run")]) == 0
+    record = read_record(tmp_path / "run" / "record.json")
+    assert record["config"]["architecture"] == "transformer"
+    assert record["ended"] == "budget spent"
+    capsys.readouterr()
+    wrong = refuse(capsys, *arguments, "--attention", "dot", "--out", tmp_path / "other")
+    assert "leave --attention out" in wrong
+
+
+def test_a_device_that_is_not_there_gets_one_sentence(run, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert "no GPU" in refuse(capsys, "Ein Hund.", run, "--device", "cuda")
+    assert "no device 'gpu'" in refuse(capsys, *TRAIN, "x", "--device", "gpu")
 
 
 @pytest.mark.parametrize(
@@ -142,8 +270,12 @@ def test_a_beam_holds_one_to_a_hundred_hypotheses(run, capsys, option):
     assert "--beam" in refuse(capsys, "Ein Hund.", run, *option)
 
 
-def test_help_shows_the_three_forms_and_every_preset(capsys):
+def test_help_shows_the_three_forms_every_preset_and_every_option(capsys):
+    source = inspect.getsource(command)
+    options = set(re.findall(r'add_argument\("(--[a-z]+)"', source))
+    assert {"--beam", "--seed", "--device", "--architecture"} <= options
     for argv in (["--help"], ["train", "-h"]):
         assert main(argv) == 0
         out = capsys.readouterr().out
         assert out.count("attn translate") == 3 and all(name in out for name in PRESETS)
+        assert not [option for option in options if f"  {option}" not in out.replace(",", " ")]

@@ -12,11 +12,14 @@ import pytest
 import torch
 
 from attn_course.refusals import BadOption, BadRun, BadText
-from attn_course.translation.config import Config
+from attn_course.training.trainer import Stopped, Training
+from attn_course.translation import encoding
+from attn_course.translation.config import Config, transformer
 from attn_course.translation.corpora import embedded
+from attn_course.translation.encoding import encode_corpus
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer, rate_at
-from attn_course.translation.vocabulary import BOS
+from attn_course.translation.vocabulary import BOS, Vocabulary
 from attn_utils.layers import MeanAttention
 
 torch.set_num_threads(1)  # a run and its twin in another process must add in the same order
@@ -31,6 +34,12 @@ CONFIG = Config(
     dropout=0.2,
 )
 CORPUS = embedded(num_train=40, num_val=2, num_test=3)
+STILL = replace(CONFIG, dropout=0.0)
+KINDS = {  # what two processes must train as one does
+    "dot": STILL,
+    "none": replace(STILL, attention="none"),
+    "transformer": replace(transformer(STILL), embedding=16, width=16, dropout=0.0, rate=1e-3),
+}
 
 
 def train(folder, config=CONFIG, **options):
@@ -105,8 +114,8 @@ def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
 
 SHARE = """
 torch.distributed.init_process_group("gloo")
-for attention in ("dot", "none"):
-    trainer = train(sys.argv[1] + attention, replace(CONFIG, dropout=0.0, attention=attention))
+for kind, config in KINDS.items():
+    trainer = train(sys.argv[1] + kind, config)
     if trainer.rank == 1:
         (trainer.folder / "losses.json").write_text(json.dumps(trainer.losses))
 torch.distributed.destroy_process_group()
@@ -117,10 +126,9 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     process = start(tmp_path, SHARE, tmp_path / "two-", launcher=launcher)
     assert process.wait() == 0
-    for attention in ("dot", "none"):
-        config = replace(CONFIG, dropout=0.0, attention=attention)
-        one = train(tmp_path / attention, config).losses
-        two = json.loads((tmp_path / f"two-{attention}" / "losses.json").read_text())
+    for kind, config in KINDS.items():
+        one = train(tmp_path / kind, config).losses
+        two = json.loads((tmp_path / f"two-{kind}" / "losses.json").read_text())
         assert two == pytest.approx(one, rel=1e-3) and two[:5] == pytest.approx(one[:5], rel=1e-5)
 
 
@@ -129,6 +137,58 @@ def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     for start_up in (Run.load, lambda *args, **device: Trainer(CORPUS, CONFIG, *args, **device)):
         with pytest.raises(BadOption, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
             start_up(tmp_path, device="cuda")
+
+
+def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeypatch):
+    straight = train(tmp_path / "straight")
+    take = Training._take
+
+    def pressed(training, step):
+        if training.num_steps == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        take(training, step)
+
+    monkeypatch.setattr(Training, "_take", pressed)
+    with pytest.raises(Stopped, match=r"stopped after \d+ of 2,000 subwords; all of it is kept"):
+        train(tmp_path / "stopped")
+    monkeypatch.setattr(Training, "_take", take)
+    saved = torch.load(tmp_path / "stopped" / "last.pt", weights_only=True)
+    assert saved["losses"] == straight.losses[:5]
+    assert train(tmp_path / "stopped").losses == straight.losses
+
+
+def test_early_stopping_says_why(tmp_path, monkeypatch, capsys):
+    scores = iter([1.0, 3.0, 2.0, 2.0])
+    row = {"perplexity": 1.0}
+    monkeypatch.setattr(Trainer, "_validate", lambda trainer: {"bleu": next(scores), **row})
+    config = replace(CONFIG, patience=2, tokens=100_000)
+    Trainer(CORPUS, config, tmp_path, device="cpu").fit()
+    sentence = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "has not risen for 2 epochs" in sentence and "3.00 in epoch 2, is kept." in sentence
+
+
+def test_a_corpus_is_encoded_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
+    monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(encoding, "_known", {})
+    first = encode_corpus(CORPUS, size=120)
+    assert encode_corpus(CORPUS, size=120) is first
+    monkeypatch.setattr(encoding, "_known", {})
+    monkeypatch.setattr(Vocabulary, "learn", None)  # the second process finds everything
+    again = encode_corpus(CORPUS, size=120)
+    assert again.train == first.train and again.val == first.val
+    assert again.vocabulary.tokenizer.to_str() == first.vocabulary.tokenizer.to_str()
+
+
+@pytest.mark.parametrize("name", ["pairs.npz", "vocabulary.json"])
+def test_a_damaged_cache_is_done_without(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
+    monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(encoding, "_known", {})
+    first = encode_corpus(CORPUS, size=120)
+    next(tmp_path.rglob(name)).write_bytes(b"half")
+    monkeypatch.setattr(encoding, "_known", {})
+    assert encode_corpus(CORPUS, size=120).train == first.train
 
 
 class Learnt(MeanAttention):

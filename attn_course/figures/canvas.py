@@ -49,8 +49,10 @@ def panels(
 def same_scale(axes: list[Axes], directions: str = "xy") -> None:
     """Give panels that are compared the same limits, wide enough for all. directions: "x", "y", "xy"."""
     for direction in directions:
-        limits = [getattr(ax, f"get_{direction}lim")() for ax in axes]
-        low = min(min(ends) for ends in limits)
-        high = max(max(ends) for ends in limits)
+        ends = []
         for ax in axes:
-            getattr(ax, f"set_{direction}lim")(low, high)
+            get_limits = getattr(ax, f"get_{direction}lim")
+            ends += get_limits()
+        for ax in axes:
+            set_limits = getattr(ax, f"set_{direction}lim")
+            set_limits(min(ends), max(ends))

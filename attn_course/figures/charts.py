@@ -15,6 +15,7 @@ from attn_course.figures.canvas import new_axes
 from attn_course.figures.style import COLOURS, INK
 
 _LEGEND_DOT = 40  # square points: large enough to see its colour
+_SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
 
 
@@ -35,22 +36,28 @@ def bars(
     groups have one colour each.
     """
     ax = new_axes(ax)
-    groups = heights if isinstance(heights, Mapping) else {None: heights}
+    grouped = isinstance(heights, Mapping)
+    groups = heights if grouped else {None: heights}
     size = len(next(iter(groups.values())))
-    width = 0.8 / len(groups)
-    if colours is None and None in groups and xlabel == "key" and size < INK:
+    if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
+    options = {}
+    if colours is not None:
+        options["color"] = [COLOURS[number] for number in colours]
+    width = 0.8 / len(groups)
+    middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
-        places = np.arange(size) + (k - (len(groups) - 1) / 2) * width
-        options = {} if colours is None else {"color": [COLOURS[c] for c in colours]}
+        places = np.arange(size) + (k - middle) * width
         drawn = ax.bar(places, values, width, label=name, **options)
         ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
-    ax.set_xticks(range(size), labels if labels is not None else range(size))
+    if labels is None:
+        labels = range(size)
+    ax.set_xticks(range(size), labels)
     if top:
-        lowest = min(0, *(np.min(values) for values in groups.values()))
-        ax.set_ylim(lowest, 1.12 * top)
+        lowest = min(np.min(values) for values in groups.values())
+        ax.set_ylim(min(0, lowest), 1.12 * top)
     ax.grid(axis="x", visible=False)
-    if None not in groups:
+    if grouped:
         _show_legend(ax)
     return _name(ax, xlabel, ylabel, title)
 
@@ -203,17 +210,20 @@ def matrix(
     title: str = "",
     numbers: bool | None = None,
     top: float | None = None,
+    signed: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """A matrix as a heat map: purple positive, orange negative, white at zero.
 
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
-    size; give panels that are compared the same. Whole numbers are written without a point.
+    size; signed: whether it has a negative half, by default if there are such numbers. Give panels that
+    are compared the same. Whole numbers are written without a point.
     """
     ax = new_axes(ax)
     values = np.asarray(values, float)
     size = top or max(np.abs(values).max(), 1e-12)
-    signed = values.min() < 0
+    if signed is None:
+        signed = bool(values.min() < 0)
     low = -size if signed else 0
     _draw_cells(ax, values, low, size, "", cmap="PuOr" if signed else "Purples")
     if numbers or (numbers is None and values.size <= 36):
@@ -243,16 +253,24 @@ def arrows(
     for k, (label, (x, y)) in enumerate(vectors.items()):
         usual = INK if label.startswith("query") else k % INK
         colour = COLOURS[given.get(label, usual)]
-        head = {"arrowstyle": "-|>", "color": colour, "linewidth": 2, "shrinkA": 0, "shrinkB": 0}
+        head = {
+            "arrowstyle": "-|>",
+            "color": colour,
+            "linewidth": 2,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         ax.annotate("", (x, y), (0, 0), arrowprops=head)
         ax.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", color=colour)
     if limit is None:
-        limit = 1.25 * max(np.abs(np.asarray(v, float)).max() for v in vectors.values())
+        longest = max(np.abs(np.asarray(vector, float)).max() for vector in vectors.values())
+        limit = 1.25 * longest
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     return _name(ax, xlabel, ylabel, title)
 
 
 def _name(ax, xlabel, ylabel, title):
+    """Set the names of the axes and the title; returns the Axes."""
     ax.set(xlabel=xlabel, ylabel=ylabel)
     if title:
         ax.set_title(title, loc="left")
@@ -278,16 +296,29 @@ def _draw_cells(ax, values, low, high, label, cmap=None):
 def _label_cells(ax, shape, rows, columns):
     """Ticks at the cells' middles; long labels of columns are slanted."""
     height, width = shape
-    ax.set_yticks(range(height), rows if rows is not None else range(height))
-    slanted = columns is not None and max(len(str(name)) for name in columns) > 3
-    names = columns if columns is not None else range(width)
-    side = "right" if slanted else "center"
-    ax.set_xticks(range(width), names, rotation=45 * slanted, ha=side)
+    if rows is None:
+        rows = range(height)
+    ax.set_yticks(range(height), rows)
+    if columns is None:
+        ax.set_xticks(range(width), range(width))
+        return
+    longest = max(len(str(name)) for name in columns)
+    if longest > _SHORT:
+        ax.set_xticks(range(width), columns, rotation=45, ha="right")
+    else:
+        ax.set_xticks(range(width), columns)
 
 
 def _write_numbers(ax, values, dark_from, form):
     """Each number in its cell, white where the cell is dark."""
     for (row, column), value in np.ndenumerate(values):
         colour = "white" if abs(value) > dark_from else "black"
-        place = {"ha": "center", "va": "center", "fontsize": 9, "color": colour}
-        ax.text(column, row, form % value, **place)
+        ax.text(
+            column,
+            row,
+            form % value,
+            ha="center",
+            va="center",
+            fontsize=9,
+            color=colour,
+        )

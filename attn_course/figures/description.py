@@ -28,6 +28,7 @@ def describe(panels: list[dict]) -> str:
 
 
 def _sentence(kind, title, x, y, names):
+    """What kind of picture, its title, its axes, the names in its legend."""
     parts = [f"{kind} “{title}”" if title else kind]
     if x and y:
         parts.append(f"{y} over {x}")
@@ -40,6 +41,7 @@ def _sentence(kind, title, x, y, names):
 
 
 def _facts(ax):
+    """What `_sentence` needs, from an Axes of matplotlib."""
     title = ax.get_title(loc="left") or ax.get_title()
     kind = _kind(ax)
     legend = ax.get_legend()
@@ -52,6 +54,7 @@ def _facts(ax):
 
 
 def _kind(ax):
+    """What an Axes of matplotlib shows, in one word."""
     if ax.images:
         return "map"
     if any(getattr(text, "arrow_patch", None) for text in ax.texts):
@@ -73,6 +76,7 @@ def _kind_of_marks(bars, lines, has_points):
 
 
 def _scene_facts(axes):
+    """What `_sentence` needs, from a panel of a scene."""
     kind = _scene_kind(axes)
     names = [mark.label for mark in axes.marks if mark.label and axes.has_legend]
     if kind == "arrows":
@@ -82,6 +86,7 @@ def _scene_facts(axes):
 
 
 def _scene_kind(axes):
+    """What a panel of a scene shows, in one word."""
     found = {type(mark) for mark in axes.marks}
     if marks.Cells in found:
         return "map"

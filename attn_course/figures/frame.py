@@ -1,9 +1,11 @@
 """A panel's frame: where its numbers are on the page, and the axes around them. Knows no mark."""
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 from matplotlib import rcParams
+from numpy.typing import ArrayLike
 
 from attn_course.figures.marks import scale_colours
 from attn_course.figures.markup import polyline, tag, width_of, words
@@ -32,80 +34,103 @@ class Frame:
         self.x_limits = axes.get_xlim()
         self.y_limits = axes.get_ylim()
 
-    def x(self, values):
+    def x(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the left; a number or (n,)."""
         share = _share(values, *self.x_limits)
         return self.left + self.width * share
 
-    def y(self, values):
+    def y(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the top; a number or (n,)."""
         share = _share(values, *self.y_limits)
         return self.bottom - self.height * share
 
 
 def _share(values, low, high):
+    """Where numbers are between low (0) and high (1)."""
     return (np.asarray(values, float) - low) / (high - low)
 
 
-def draw_axes(frame: Frame) -> str:
+def draw_axes(frame: Frame) -> Iterator[str]:
     """Grid, ticks, their labels, the names of the axes and the title."""
+    yield from _x_axis(frame)
+    yield from _y_axis(frame)
     foot = (frame.left, frame.bottom)
-    parts = [
-        _x_axis(frame),
-        _y_axis(frame),
-        _stroke("axis", (frame.left, frame.top), foot),
-        _stroke("axis", foot, (frame.right, frame.bottom)),
-        words(frame.axes.title, frame.left, frame.top - 8, rcParams["axes.titlesize"]),
-    ]
-    return "".join(parts)
+    yield _stroke("axis", (frame.left, frame.top), foot)
+    yield _stroke("axis", foot, (frame.right, frame.bottom))
+    size = rcParams["axes.titlesize"]
+    yield words(frame.axes.title, frame.left, frame.top - 8, size)
 
 
 def _x_axis(frame):
+    """Ticks and labels below the panel, and the name of x under the deepest of them."""
     axes = frame.axes
     places, labels = axes.x.ticks()
-    parts = []
+    top = frame.top
+    bottom = frame.bottom
+    below = bottom + _TICK
     depth = 0.0
     for x, label in zip(frame.x(places), labels, strict=True):
         if axes.grids["x"]:
-            parts.append(_stroke("grid", (x, frame.top), (x, frame.bottom)))
-        parts.append(_stroke("axis", (x, frame.bottom), (x, frame.bottom + _TICK)))
-        parts.append(_label_below(label, x, frame.bottom + _TICK, axes.slant))
+            yield _stroke("grid", (x, top), (x, bottom))
+        yield _stroke("axis", (x, bottom), (x, below))
+        yield from _label_below(label, x, below, axes.slant)
         depth = max(depth, _depth(label, axes.slant))
-    parts.append(
-        words(
-            axes.xlabel,
-            frame.left + frame.width / 2,
-            frame.bottom + _TICK + depth + 16,
-            _NAME,
-            across="middle",
-        )
+    yield words(
+        axes.xlabel,
+        frame.left + frame.width / 2,
+        below + depth + 16,
+        _NAME,
+        across="middle",
     )
-    return "".join(parts)
 
 
 def _y_axis(frame):
+    """Ticks and labels left of the panel, and the name of y beside the widest of them."""
     axes = frame.axes
     places, labels = axes.y.ticks()
-    parts = []
+    left = frame.left
+    right = frame.right
+    outside = left - _TICK
     widest = 0.0
     for y, label in zip(frame.y(places), labels, strict=True):
         if axes.grids["y"]:
-            parts.append(_stroke("grid", (frame.left, y), (frame.right, y)))
-        parts.append(_stroke("axis", (frame.left - _TICK, y), (frame.left, y)))
-        end = frame.left - _TICK - 3
-        parts.append(words(label, end, y, _SMALL, across="end", along="middle"))
-        widest = max(widest, width_of(label, _SMALL))
-    parts.append(_upright(axes.ylabel, frame.left - widest - 18, frame.middle))
-    return "".join(parts)
+            yield _stroke("grid", (left, y), (right, y))
+        yield _stroke("axis", (outside, y), (left, y))
+        yield words(
+            label,
+            outside - 3,
+            y,
+            _SMALL,
+            across="end",
+            along="middle",
+        )
+        width = width_of(label, _SMALL)
+        widest = max(widest, width)
+    yield _upright(axes.ylabel, left - widest - 18, frame.middle)
 
 
-def draw_scale(frame: Frame) -> str:
+def draw_scale(frame: Frame) -> Iterator[str]:
     """A colour bar with its ticks at the right."""
     axes = frame.axes
+    yield from _scale_steps(frame)
+    right = frame.right
+    outside = right + _TICK
+    places, labels = axes.y.ticks()
+    widest = 0.0
+    for y, label in zip(frame.y(places), labels, strict=True):
+        yield _stroke("axis", (right, y), (outside, y))
+        yield words(label, outside + 3, y, _SMALL, along="middle")
+        width = width_of(label, _SMALL)
+        widest = max(widest, width)
+    yield _upright(axes.ylabel, right + widest + 20, frame.middle)
+
+
+def _scale_steps(frame):
+    """The colours of the bar, from its foot upwards."""
     height = frame.height / _SCALE_STEPS
-    parts = []
-    for row, colour in enumerate(_colours_of_scale(axes.scale.cmap), 1):
-        step = tag(
+    colours = _colours_of_scale(frame.axes.scale.cmap)
+    for row, colour in enumerate(colours, 1):
+        yield tag(
             "rect",
             x=frame.left,
             y=frame.bottom - row * height,
@@ -113,39 +138,42 @@ def draw_scale(frame: Frame) -> str:
             height=height + 0.5,
             fill=colour,
         )
-        parts.append(step)
-    places, labels = axes.y.ticks()
-    widest = 0.0
-    for y, label in zip(frame.y(places), labels, strict=True):
-        parts.append(_stroke("axis", (frame.right, y), (frame.right + _TICK, y)))
-        parts.append(words(label, frame.right + _TICK + 3, y, _SMALL, along="middle"))
-        widest = max(widest, width_of(label, _SMALL))
-    parts.append(_upright(axes.ylabel, frame.right + widest + 20, frame.middle))
-    return "".join(parts)
 
 
 @cache
 def _colours_of_scale(cmap):
+    """The colours of the steps, from the foot of the bar upwards."""
     steps = np.linspace(0, 1, _SCALE_STEPS)
     return scale_colours(steps, 0, 1, cmap).tolist()
 
 
 def _stroke(kind, start, end):
+    """A straight line of the class `kind`; start, end: (x, y) in pixels."""
     return tag("path", class_=kind, d=polyline([start, end]))
 
 
 def _upright(text, x, y):
+    """The name of an axis, read from below."""
     return words(text, x, y, _NAME, across="middle", turned=90)
 
 
 def _label_below(label, x, top, slant):
+    """A tick's label, slanted or in lines below each other."""
     if slant:
-        return words(label, x, top + 8, _SMALL, across="end", along="middle", turned=slant)
-    parts = []
-    for row, line in enumerate(label.split("\n")):
-        y = top + 3 + _LINE * row
-        parts.append(words(line, x, y, _SMALL, across="middle", along="top"))
-    return "".join(parts)
+        yield words(
+            label,
+            x,
+            top + 8,
+            _SMALL,
+            across="end",
+            along="middle",
+            turned=slant,
+        )
+        return
+    y = top + 3
+    for line in label.split("\n"):
+        yield words(line, x, y, _SMALL, across="middle", along="top")
+        y += _LINE
 
 
 def _depth(label, slant):

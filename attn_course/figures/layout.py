@@ -11,29 +11,30 @@ _MARGIN = 4  # pixels around a pane
 
 def freeze(figure: Figure) -> Layout:
     """Where the Axes of a drawn figure are. An Axes that is a colour bar shares its owner's pane."""
-    height = figure.get_figheight() * DPI
-    zoom = DPI / figure.dpi
-    owners = [_owner(ax) for ax in figure.axes]
-    panes: list[list] = []
-    number_of: dict = {}
-    for ax, owner in zip(figure.axes, owners, strict=True):
-        if owner not in number_of:
-            number_of[owner] = len(panes)
-            panes.append([])
-        panes[number_of[owner]].append(ax)
+    members: dict = {}
+    for ax in figure.axes:
+        members.setdefault(_owner(ax), []).append(ax)
+    owners = list(members)
     boxes = []
-    for ax, owner in zip(figure.axes, owners, strict=True):
-        place = ax.get_position()
-        boxes.append(
-            Box(
-                left=place.x0 * figure.get_figwidth() * DPI,
-                top=height * (1 - place.y1),
-                width=place.width * figure.get_figwidth() * DPI,
-                height=place.height * height,
-                pane=number_of[owner],
-            )
-        )
-    return Layout(boxes, _level([_pane(axes, zoom, height) for axes in panes]))
+    for ax in figure.axes:
+        number = owners.index(_owner(ax))
+        boxes.append(_box(ax, number))
+    panes = [_pane(figure, axes) for axes in members.values()]
+    return Layout(boxes, _level(panes))
+
+
+def _box(ax, pane):
+    """The place of an Axes in pixels."""
+    width = ax.figure.get_figwidth() * DPI
+    height = ax.figure.get_figheight() * DPI
+    place = ax.get_position()
+    return Box(
+        left=width * place.x0,
+        top=height * (1 - place.y1),
+        width=width * place.width,
+        height=height * place.height,
+        pane=pane,
+    )
 
 
 def _owner(ax):
@@ -42,14 +43,16 @@ def _owner(ax):
     return ax if bar is None else bar.mappable.axes
 
 
-def _pane(axes, zoom, height):
+def _pane(figure, axes):
     """(left, right, top, bottom) in pixels of all that belongs to these Axes."""
+    height = figure.get_figheight() * DPI
+    zoom = DPI / figure.dpi
     box = Bbox.union([ax.get_tightbbox() for ax in axes])
     return (
-        box.x0 * zoom - _MARGIN,
-        box.x1 * zoom + _MARGIN,
-        height - box.y1 * zoom - _MARGIN,
-        height - box.y0 * zoom + _MARGIN,
+        zoom * box.x0 - _MARGIN,
+        zoom * box.x1 + _MARGIN,
+        height - zoom * box.y1 - _MARGIN,
+        height - zoom * box.y0 + _MARGIN,
     )
 
 
@@ -58,5 +61,7 @@ def _level(panes):
     found = []
     for left, right, top, bottom in panes:
         row = [pane for pane in panes if pane[2] < bottom and pane[3] > top]
-        found.append((left, right, min(pane[2] for pane in row), max(pane[3] for pane in row)))
+        highest = min(pane[2] for pane in row)
+        lowest = max(pane[3] for pane in row)
+        found.append((left, right, highest, lowest))
     return found

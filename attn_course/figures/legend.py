@@ -1,5 +1,7 @@
 """The legend of a scene's panel: what it says and where it hides the least. Knows one panel at a time."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from attn_course.figures import marks
@@ -16,28 +18,40 @@ _SIZE = 9  # points
 _PLACES = ((1, 0), (0, 0), (1, 1), (0, 1), (0.5, 0), (0.5, 1), (1, 0.5), (0, 0.5), (0.5, 0.5))
 
 
-def draw_legend(frame: Frame) -> str:
+def draw_legend(frame: Frame) -> Iterator[str]:
     """The legend as SVG; it stays where it was last unless something is in the way there."""
-    axes = frame.axes
-    named = [mark for mark in axes.marks if mark.label]
+    named = [mark for mark in frame.axes.marks if mark.label]
     if not named:
-        return ""
+        return
     widest = max(width_of(mark.label, _SIZE) for mark in named)
     width = _INDENT + widest + _GAP
     height = _ROW * len(named)
+    left, top = _find_place(frame, width, height)
+    yield tag(
+        "rect",
+        class_="ground",
+        x=left,
+        y=top,
+        width=width,
+        height=height,
+    )
+    middle = top + _ROW / 2
+    for mark in named:
+        yield _sample(mark, left + 4, middle)
+        yield words(mark.label, left + _INDENT, middle, _SIZE, along="middle")
+        middle += _ROW
+
+
+def _find_place(frame, width, height):
+    """The top left corner of the legend, remembered for the next frame."""
     corners = _corners(frame, width, height)
-    legends = axes.figure.layout.legends
-    last = legends.get(axes.number, 0)
-    chosen = _freest(corners, width, height, _obstacles(frame), last)
-    legends[axes.number] = chosen
-    left, top = corners[chosen]
-    ground = tag("rect", class_="ground", x=left, y=top, width=width, height=height)
-    parts = [ground]
-    for row, mark in enumerate(named):
-        middle = top + (row + 0.5) * _ROW
-        parts.append(_sample(mark, left + 4, middle))
-        parts.append(words(mark.label, left + _INDENT, middle, _SIZE, along="middle"))
-    return "".join(parts)
+    obstacles = _obstacles(frame)
+    places = frame.axes.figure.layout.legends
+    number = frame.axes.number
+    last = places.get(number, 0)
+    chosen = _freest(corners, width, height, obstacles, last)
+    places[number] = chosen
+    return corners[chosen]
 
 
 def _corners(frame, width, height):
@@ -70,13 +84,22 @@ def _obstacles(frame):
     """Points on everything that a legend should not cover, (2, n) in pixels."""
     found = [np.empty((2, 0))]
     for mark in frame.axes.marks:
-        if isinstance(mark, (marks.Line, marks.Points)):
-            found.append(np.array([frame.x(mark.x), frame.y(mark.y)]))
-        elif isinstance(mark, marks.Bars):
-            found += _points_on_bars(mark, frame)
-        elif isinstance(mark, marks.Word):
-            found.append(np.array([[frame.x(mark.x)], [frame.y(mark.y) - 6]]))
+        found += _points_on(mark, frame)
     return np.concatenate(found, axis=1)
+
+
+def _points_on(mark, frame):
+    """Points on one mark, as arrays (2, n)."""
+    if isinstance(mark, marks.Bars):
+        yield from _points_on_bars(mark, frame)
+    elif isinstance(mark, (marks.Line, marks.Points)):
+        x = frame.x(mark.x)
+        y = frame.y(mark.y)
+        yield np.array([x, y])
+    elif isinstance(mark, marks.Word):
+        x = frame.x(mark.x)
+        y = frame.y(mark.y) - 6
+        yield np.array([[x], [y]])
 
 
 def _points_on_bars(mark, frame):
@@ -85,9 +108,11 @@ def _points_on_bars(mark, frame):
     width = mark.right - mark.left
     height = mark.top - mark.foot
     for across in (0.1, 0.5, 0.9):
-        x = frame.x(mark.left + across * width)[tall]
+        column = mark.left + across * width
+        x = frame.x(column)[tall]
         for up in (0.25, 0.5, 0.75, 1.0):
-            y = frame.y(mark.foot + up * height)[tall]
+            level = mark.foot + up * height
+            y = frame.y(level)[tall]
             yield np.array([x, y])
 
 
@@ -110,6 +135,7 @@ def _sample(mark, left, middle):
 
 
 def _patch(left, middle, colour, alpha):
+    """A small box of one colour."""
     return tag(
         "rect",
         x=left,

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib import colormaps
 
 
 @dataclass
@@ -122,9 +123,9 @@ class Arrow:
 
 def scale_colours(values, low: float, high: float, cmap: str) -> np.ndarray:
     """Colours "#rrggbb" of numbers on the scale `cmap` from low to high; same shape as `values`."""
-    from matplotlib import colormaps
-
     share = (np.asarray(values, float) - low) / (high - low)
-    rgba = colormaps[cmap](share, bytes=True).astype(int)  # (..., 4)
-    codes = (rgba[..., 0] << 16) + (rgba[..., 1] << 8) + rgba[..., 2]
-    return np.vectorize("#{:06x}".format, otypes=[str])(codes)
+    rgba = colormaps[cmap](share, bytes=True)  # (..., 4)
+    red, green, blue, _ = np.moveaxis(rgba.astype(int), -1, 0)
+    codes = 65536 * red + 256 * green + blue
+    written = np.vectorize("#{:06x}".format, otypes=[str])
+    return written(codes)

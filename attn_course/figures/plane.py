@@ -74,8 +74,11 @@ def query_plane(
 
 def territory(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
     """The weights of every query. keys: (n, 2), queries: (..., 2) -> (..., n)."""
-    scores = np.asarray(queries, float) @ np.asarray(keys, float).T
-    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    keys = np.asarray(keys, float)
+    queries = np.asarray(queries, float)
+    scores = queries @ keys.T
+    highest = scores.max(-1, keepdims=True)
+    powers = np.exp(scores - highest)
     return powers / powers.sum(-1, keepdims=True)
 
 
@@ -97,6 +100,7 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
 
 
 def _keys(keys):
+    """The keys as an array (n, 2), or a sentence on what is wrong with them."""
     keys = np.asarray(keys, float)
     in_plane = keys.ndim == 2 and keys.shape[1] == 2
     if not in_plane or not 1 <= len(keys) <= INK:
@@ -105,6 +109,7 @@ def _keys(keys):
 
 
 def _values(values, count):
+    """The values as an array (n,) or (n, 2), or a sentence on what is wrong with them."""
     values = np.asarray(values, float)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
@@ -114,6 +119,7 @@ def _values(values, count):
 
 
 def _plain(numbers):
+    """Numbers as lists, short enough for a page."""
     return np.asarray(numbers, float).round(6).tolist()
 
 
@@ -147,11 +153,13 @@ def _alt(setting, queries, said):
 
 
 def _weights_in_words(names, weights):
+    """Each key with its weight. names, weights: (n,)."""
     pairs = zip(names, weights, strict=True)
     return ", ".join(f"{name} {weight:.2f}" for name, weight in pairs)
 
 
 def _number(output):
+    """A number or a vector, with two digits."""
     numbers = [f"{value:.2f}" for value in np.atleast_1d(output)]
     if len(numbers) == 1:
         return numbers[0]
@@ -260,6 +268,7 @@ def _hull(points):
 
 
 def _half_hull(points):
+    """The lower corners of sorted points."""
     chain: list[tuple] = []
     for point in points:
         while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:

@@ -12,6 +12,7 @@ from attn_course.figures import marks
 from attn_course.figures.style import COLOURS, DASHES
 from attn_course.figures.ticks import Axis, NotInScene
 
+_MOST_CELLS = 400
 _ACROSS = {"left": "start", "center": "middle", "right": "end"}
 _ALONG = {"top": "top", "center": "middle", "bottom": "bottom", "baseline": "bottom"}
 
@@ -139,6 +140,7 @@ class SceneAxes:
         self._rule("y", place, options)
 
     def _rule(self, direction, place, options):
+        """A line at `place` of x or y; the axis makes room for it."""
         dash = options.pop("linestyle", "-")
         _known(dash, DASHES)
         rule = marks.Rule(
@@ -159,18 +161,24 @@ class SceneAxes:
         """Upright bars around the places x, (n,), standing on zero."""
         options.pop("zorder", None)
         middle = np.asarray(x, float)
-        height = np.broadcast_to(np.asarray(height, float), middle.shape)
-        half = width / 2
-        return self._boxes(middle - half, middle + half, height, options)
+        height = np.asarray(height, float)
+        height = np.broadcast_to(height, middle.shape)
+        left = middle - width / 2
+        right = middle + width / 2
+        return self._boxes(left, right, height, options)
 
     def hist(self, values, bins, range=None, density: bool = False, **options):
         """A histogram; returns the heights, the edges and the bars, as matplotlib does."""
         options["colour kind"] = "line"
-        heights, edges = np.histogram(np.asarray(values, float), bins, range, density=density)
-        drawn = self._boxes(edges[:-1], edges[1:], heights, options)
+        numbers = np.asarray(values, float)
+        heights, edges = np.histogram(numbers, bins, range, density=density)
+        left = edges[:-1]
+        right = edges[1:]
+        drawn = self._boxes(left, right, heights, options)
         return heights, edges, drawn
 
     def _boxes(self, left, right, height, options):
+        """Bars from zero to `height`; left, right, height: (n,)."""
         colours = self._colours(options)
         bars = marks.Bars(
             left=left,
@@ -226,9 +234,12 @@ class SceneAxes:
     def imshow(self, values, *, vmin: float, vmax: float, cmap=None, aspect="auto") -> marks.Cells:
         """A matrix as cells, row 0 on top. values: (rows, columns)."""
         values = np.asarray(values, float)
-        if values.ndim != 2 or values.size > 400:
+        if values.ndim != 2:
+            raise NotInScene("a picture of colours")
+        if values.size > _MOST_CELLS:
             raise NotInScene("a picture of this size")
-        cells = marks.Cells(values, vmin, vmax, cmap or rcParams["image.cmap"])
+        scale = cmap or rcParams["image.cmap"]
+        cells = marks.Cells(values, vmin, vmax, scale)
         rows, columns = values.shape
         self.x.manual = (-0.5, columns - 0.5)
         self.y.manual = (rows - 0.5, -0.5)
@@ -354,6 +365,7 @@ class SceneAxes:
     # Colours
 
     def _colour(self, options, kind):
+        """The colour that was asked for, or the next one of its kind."""
         given = options.pop("color", None)
         if given is not None:
             return _code(given)
@@ -361,6 +373,7 @@ class SceneAxes:
         return COLOURS[(self._turn[kind] - 1) % len(COLOURS)]
 
     def _colours(self, options):
+        """One colour for all bars, or one for each."""
         kind = options.pop("colour kind", "fill")
         given = options.get("color")
         if given is not None and not isinstance(given, str):
@@ -375,21 +388,25 @@ def _code(colour):
 
 
 def _written_colour(options):
+    """The colour of words; ink where none was asked for."""
     colour = options.pop("color", None)
     return "ink" if colour is None else _code(colour)
 
 
 def _alpha(options):
+    """How opaque a mark is, from 0 to 1."""
     alpha = options.pop("alpha", None)
     return 1.0 if alpha is None else float(alpha)
 
 
 def _label(options):
+    """What the legend says of a mark; nothing for no entry."""
     label = options.pop("label", None)
     return "" if label is None else str(label)
 
 
 def _ends(axis, first, second):
+    """The limits of an axis after one or both were given."""
     low, high = axis.limits()
     return (
         low if first is None else float(first),
@@ -398,15 +415,18 @@ def _ends(axis, first, second):
 
 
 def _fix_ticks(axis, places, labels):
+    """Ticks at these places, with labels or with their numbers."""
     axis.fixed_ticks = np.asarray(list(places), float)
     axis.fixed_labels = None if labels is None else [str(label) for label in labels]
 
 
 def _known(value, allowed):
+    """Refuse a value that a scene cannot draw."""
     if value not in allowed:
         raise NotInScene(repr(value))
 
 
 def _no_more(options):
+    """Refuse options that nobody has read: none is dropped in silence."""
     if options:
         raise NotInScene(f"the option {next(iter(options))}")

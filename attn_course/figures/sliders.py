@@ -34,7 +34,8 @@ class Slider:
     step: float | None = None
 
     def __post_init__(self):
-        self.whole = all(isinstance(end, int) for end in (self.low, self.high, self.start))
+        given = (self.low, self.high, self.start)
+        self.whole = all(isinstance(number, int) for number in given)
         if self.step is None:
             self.step = 1 if self.whole else _round_step(self.high - self.low)
 
@@ -53,10 +54,12 @@ class Slider:
 
 def _round_step(span):
     """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
-    wanted = np.log10(span / 100)
-    power = np.floor(wanted)
-    sizes = [10.0 ** (power + shift) * digit for shift in (0, 1) for digit in (1, 2, 5)]
-    return float(min(sizes, key=lambda size: abs(np.log10(size) - wanted)))
+    wanted = span / 100
+    power = 10.0 ** np.floor(np.log10(wanted))
+    round_numbers = power * np.array([1, 2, 5, 10])
+    ratios = np.abs(np.log(round_numbers / wanted))
+    best = ratios.argmin()
+    return float(round_numbers[best])
 
 
 class MovingFigure:
@@ -88,6 +91,7 @@ class MovingFigure:
         return self._picture_frame(values)
 
     def _scene_frame(self, values):
+        """The figure as SVG; refused where `draw` uses more than the scene has."""
         before = plt.get_fignums()
         with drawing_on(Scene(self.layout)) as scene:
             self.draw(**values)
@@ -99,6 +103,7 @@ class MovingFigure:
         return to_svg(scene, describe_scene(scene))
 
     def _picture_frame(self, values):
+        """The figure as matplotlib's picture."""
         self.draw(**values)
         figure = plt.gcf()
         picture = showing.photograph(figure)
@@ -168,6 +173,7 @@ def packed(draw: Callable[..., object], **sliders: tuple) -> str:
 
 
 def _sliders(given):
+    """The sliders of `explore`, from {name: (low, high, start, step)}."""
     return [Slider(name, *ends) for name, ends in given.items()]
 
 
@@ -193,6 +199,7 @@ def _widget(figure):
 
 
 def _control(ipywidgets, slider):
+    """The widget of a slider, wide enough for its values."""
     kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
     return kind(
         value=slider.start,

@@ -18,48 +18,62 @@ _DOT = 6  # points, the diameter of a marker
 
 def to_svg(scene: Scene, alt: str) -> str:
     """The scene as HTML: a row of SVG drawings that wrap where the page is narrow."""
-    drawn = [[] for _ in scene.layout.panes]
+    contents = [""] * len(scene.layout.panes)
     for axes in scene.axes:
-        drawn[axes.box.pane].append(_panel(axes))
-    panes = []
-    for place, parts in zip(scene.layout.panes, drawn, strict=True):
-        panes.append(_pane(place, "".join(parts)))
-    return tag("div", "".join(panes), class_="attn-frame", role="img", aria_label=escape(alt))
+        panel = "".join(_panel(axes))
+        contents[axes.box.pane] += panel
+    panes = ""
+    for place, content in zip(scene.layout.panes, contents, strict=True):
+        panes += _pane(place, content)
+    return tag(
+        "div",
+        panes,
+        class_="attn-frame",
+        role="img",
+        aria_label=escape(alt),
+    )
 
 
 def _pane(place, content):
+    """One drawing. place: (left, right, top, bottom) in pixels."""
     left, right, top, bottom = place
     width = right - left
+    height = bottom - top
     return tag(
         "svg",
         content,
-        viewBox=f"{left:.0f} {top:.0f} {width:.0f} {bottom - top:.0f}",
+        viewBox=f"{left:.0f} {top:.0f} {width:.0f} {height:.0f}",
         style=f"width:{width:.0f}px",
         aria_hidden="true",
     )
 
 
 def _panel(axes):
+    """Everything of one panel: axes, shapes, words on top of them, legend."""
     frame = Frame(axes)
     if axes.scale is not None:
-        return draw_scale(frame)
-    shapes = []
-    texts = []
+        yield from draw_scale(frame)
+        return
+    yield from draw_axes(frame)
+    shapes = ""
+    texts = ""
     for mark in axes.marks:
         drawn = _DRAWN[type(mark)](mark, frame)
         if isinstance(mark, marks.Word):
-            texts.append(drawn)
+            texts += drawn
         else:
-            shapes.append(drawn)
-    legend = draw_legend(frame) if axes.has_legend else ""
-    return draw_axes(frame) + _clip(frame, shapes) + "".join(texts) + legend
+            shapes += drawn
+    yield _clip(frame, shapes)
+    yield texts
+    if axes.has_legend:
+        yield from draw_legend(frame)
 
 
-def _clip(frame, parts):
+def _clip(frame, shapes):
     """The shapes inside the panel; what sticks out is cut."""
     return tag(
         "svg",
-        "".join(parts),
+        shapes,
         x=frame.left,
         y=frame.top,
         width=frame.width,
@@ -69,6 +83,7 @@ def _clip(frame, parts):
 
 
 def _line(mark, frame):
+    """A line, or its marker."""
     x = frame.x(mark.x)
     y = frame.y(mark.y)
     if mark.marker:
@@ -77,6 +92,7 @@ def _line(mark, frame):
 
 
 def _stroke(path, mark, alpha=1.0):
+    """A path in the colour, width and dashes of its mark."""
     return tag(
         "path",
         d=path,
@@ -90,19 +106,20 @@ def _stroke(path, mark, alpha=1.0):
 
 def _path(x, y):
     """A path through the points; what is not a number leaves a gap."""
-    across = np.clip(x, -_FAR, _FAR)
-    down = np.clip(y, -_FAR, _FAR)
-    known = np.isfinite(across) & np.isfinite(down)
+    points = np.stack([x, y], axis=1)  # (n, 2)
+    points = points.clip(-_FAR, _FAR)
+    known = np.isfinite(points).all(1)
     gaps = np.flatnonzero(~known)
-    pieces = []
-    for piece in np.split(np.c_[across, down], gaps):
-        points = piece[np.isfinite(piece).all(1)]
-        if len(points):
-            pieces.append(polyline(points.tolist()))
-    return "".join(pieces)
+    path = ""
+    for piece in np.split(points, gaps):
+        seen = piece[np.isfinite(piece).all(1)]
+        if len(seen):
+            path += polyline(seen.tolist())
+    return path
 
 
 def _rule(mark, frame):
+    """A line across the whole panel."""
     if mark.direction == "x":
         x = float(frame.x(mark.place))
         ends = [(x, frame.top), (x, frame.bottom)]
@@ -113,34 +130,47 @@ def _rule(mark, frame):
 
 
 def _band(mark, frame):
-    x = frame.x(np.r_[mark.x, mark.x[::-1]])
-    y = frame.y(np.r_[mark.high, mark.low[::-1]])
-    return _area(_path(x, y), mark.colour, mark.alpha)
+    """The way along the upper curve and back along the lower one."""
+    back = mark.x[::-1]
+    below = mark.low[::-1]
+    x = np.concatenate([mark.x, back])
+    y = np.concatenate([mark.high, below])
+    path = _path(frame.x(x), frame.y(y))
+    return _area(path, mark.colour, mark.alpha)
 
 
 def _area(path, colour, alpha):
+    """A filled path."""
     return tag("path", d=path, fill=colour_code(colour), opacity=_opacity(alpha))
 
 
 def _bars(mark, frame):
-    left = frame.x(mark.left).tolist()
-    right = frame.x(mark.right).tolist()
-    foot = frame.y(mark.foot).tolist()
-    top = frame.y(mark.top).tolist()
-    boxes = [_box(*sides) for sides in zip(left, right, foot, top, strict=True)]
+    """One path where all bars have one colour, else one for each."""
+    sides = np.array(
+        [
+            frame.x(mark.left),
+            frame.x(mark.right),
+            frame.y(mark.foot),
+            frame.y(mark.top),
+        ]
+    )
+    boxes = [_box(*bar) for bar in sides.T.tolist()]
     if len(mark.colours) == 1:
-        return _area("".join(boxes), mark.colours[0], mark.alpha)
-    parts = []
+        path = "".join(boxes)
+        return _area(path, mark.colours[0], mark.alpha)
+    drawn = ""
     for box, colour in zip(boxes, mark.colours, strict=True):
-        parts.append(_area(box, colour, mark.alpha))
-    return "".join(parts)
+        drawn += _area(box, colour, mark.alpha)
+    return drawn
 
 
 def _box(left, right, foot, top):
+    """The outline of a bar."""
     return f"M{left:.1f} {foot:.1f}V{top:.1f}H{right:.1f}V{foot:.1f}Z"
 
 
 def _points(mark, frame):
+    """Dots of one size."""
     return _dots(frame.x(mark.x), frame.y(mark.y), mark.diameter, mark)
 
 
@@ -158,21 +188,23 @@ def _dots(x, y, diameter, mark):
 
 
 def _cells(mark, frame):
+    """A coloured box for each number."""
     rows, columns = mark.values.shape
-    x = frame.x(np.arange(columns + 1) - 0.5).tolist()
-    y = frame.y(np.arange(rows + 1) - 0.5).tolist()
-    parts = []
+    x = frame.x(np.arange(columns) - 0.5)
+    y = frame.y(np.arange(rows) - 0.5)
+    width = frame.width / columns
+    height = frame.height / rows
+    drawn = ""
     for (row, column), colour in np.ndenumerate(mark.colours()):
-        cell = tag(
+        drawn += tag(
             "rect",
             x=x[column],
             y=y[row],
-            width=x[column + 1] - x[column],
-            height=y[row + 1] - y[row],
+            width=width,
+            height=height,
             fill=str(colour),
         )
-        parts.append(cell)
-    return tag("g", "".join(parts), shape_rendering="crispEdges")
+    return tag("g", drawn, shape_rendering="crispEdges")
 
 
 def _hatch(mark, frame):
@@ -183,24 +215,26 @@ def _hatch(mark, frame):
     top = ends.min()
     right = sides.max()
     bottom = ends.max()
-    strokes = []
+    path = ""
     for share in (1 / 3, 2 / 3, 1):
         x = left + share * (right - left)
         y = top + share * (bottom - top)
         upper = [(left, y), (x, top)]
         lower = [(x, bottom), (right, y)]
-        strokes += [polyline(upper), polyline(lower)]
-    return tag("path", class_="hatch", d="".join(strokes))
+        path += polyline(upper)
+        path += polyline(lower)
+    return tag("path", class_="hatch", d=path)
 
 
 def _arrow(mark, frame):
     """A shaft and a head of fixed size."""
-    start = np.array([frame.x(mark.start[0]), frame.y(mark.start[1])])
-    end = np.array([frame.x(mark.end[0]), frame.y(mark.end[1])])
-    length = float(np.hypot(*(end - start)))
+    start = _pixels(mark.start, frame)
+    end = _pixels(mark.end, frame)
+    way = end - start
+    length = float(np.hypot(*way))
     if not length > 0.1:
         return ""
-    along = (end - start) / length
+    along = way / length
     aside = 4 * np.array([-along[1], along[0]])
     neck = end - along * min(_HEAD, length)
     shaft = tag(
@@ -213,7 +247,14 @@ def _arrow(mark, frame):
     return shaft + _area(head, mark.colour, 1.0)
 
 
+def _pixels(place, frame):
+    """A point of the panel on the page, (2,)."""
+    x, y = place
+    return np.array([frame.x(x), frame.y(y)])
+
+
 def _word(mark, frame):
+    """Words, moved from their place by a few points."""
     right, up = mark.shift
     return words(
         mark.text,
@@ -227,6 +268,7 @@ def _word(mark, frame):
 
 
 def _opacity(alpha):
+    """Written only where something shines through."""
     return f"{alpha:g}" if alpha < 1 else None
 
 

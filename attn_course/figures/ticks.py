@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib import rcParams, ticker
+from numpy.typing import ArrayLike
 
 # How many ticks fit: matplotlib allows a label of x three times its height, one of y twice.
 _ROOM = {"x": 3, "y": 2}
@@ -25,7 +26,7 @@ class Axis:
         self.fixed_labels: list[str] | None = None
         self.inverted = False
 
-    def include(self, values) -> None:
+    def include(self, values: ArrayLike) -> None:
         """Let the limits hold these numbers."""
         numbers = np.asarray(values, float)
         numbers = numbers[np.isfinite(numbers)]
@@ -80,11 +81,13 @@ class Axis:
         return places[seen], shown
 
     def _automatic_ticks(self, low, high):
+        """Where matplotlib's own locator puts ticks."""
         locator = ticker.AutoLocator()
         locator.axis = self
         return np.asarray(locator.tick_values(low, high))
 
     def _written(self, places):
+        """Labels by matplotlib's own formatter."""
         formatter = ticker.ScalarFormatter()
         formatter.axis = self
         labels = formatter.format_ticks(places)
@@ -95,8 +98,10 @@ class Axis:
     # What matplotlib's locators and formatters ask of an axis.
 
     def get_tick_space(self) -> int:
+        """How many ticks fit."""
         size = rcParams[f"{self.name}tick.labelsize"]
         return int(np.floor(self.points / (size * _ROOM[self.name])))
 
     def get_view_interval(self) -> tuple[float, float]:
+        """The limits."""
         return self.limits()

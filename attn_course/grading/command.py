@@ -87,12 +87,14 @@ def _positive(kind, most=1 << 32):
 
 def _notebooks(numbers):
     """Return the names of the notebooks to grade: those asked for, else all that have points."""
-    known = {name[:2]: name for name in register.POINTS if register.questions_of(name)}
+    known = {name[:2]: name for name in register.NOTEBOOKS if register.questions_of(name)}
     wanted = [number[:2].zfill(2) if "_" in number else number.zfill(2) for number in numbers]
     unknown = [number for number in wanted if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
-    return [known[n] for n in sorted(wanted)] or [n for n in known.values() if register.POINTS[n]]
+    return [known[n] for n in sorted(wanted)] or [
+        n for n in known.values() if register.points_of(n)
+    ]
 
 
 def _refuse(options):

@@ -6,11 +6,11 @@ import re
 from html import escape
 
 from attn_course import register
-from attn_course.building.build import BEGIN, END
 from attn_course.grading import matching
 from attn_course.grading.page import page
 from attn_course.grading.reading import read_submission
 from attn_course.grading.report import reference
+from attn_course.markers import BEGIN, END
 
 
 def answer_pairs(path, notebook, solutions):

@@ -10,8 +10,8 @@ import symtable
 import warnings
 from collections import defaultdict, deque
 
-from attn_course.building.build import EMPTY
 from attn_course.grading.magics import python_source
+from attn_course.markers import EMPTY
 
 LONGEST = 20_000  # letters of an answer that reports show
 # Steers a terminal, or has text read in another order than it is run.

@@ -52,14 +52,14 @@ def files_of(root):
         raise Refused("there are no notebooks to release; run attn build first.")
     found = {str(path.relative_to(root)): path.read_bytes() for path in paths}
     held = {path.stem for path in paths}
-    rows = [_row(name) for name in register.POINTS if name in held]
+    rows = [_row(name) for name in register.NOTEBOOKS if name in held]
     found["README.md"] = README.format(table="\n".join(rows)).encode()
     return {**found, "Makefile": _makefile((root / "Makefile").read_text("utf-8")).encode()}
 
 
 def _row(name):
-    bonus = " (bonus)" if name in register.BONUS else ""
-    return f"| `{name}` | {register.POINTS[name]}{bonus} |"
+    bonus = " (bonus)" if register.is_bonus(name) else ""
+    return f"| `{name}` | {register.points_of(name):g}{bonus} |"
 
 
 def _makefile(text):

@@ -120,7 +120,7 @@ def notebook_of(path):
     if path.suffix.lower() not in (".ipynb", ".py"):
         return ""
     places = [path.stem, *reversed(path.parent.parts)]
-    known = (name for place in places for name in register.POINTS if name in place.lower())
+    known = (name for place in places for name in register.NOTEBOOKS if name in place.lower())
     return next(known, "")
 
 

@@ -1,21 +1,25 @@
-"""Questions 2.1-2.5, when attention averages two values; judges measure, they hold no answer."""
+"""Questions 2.1-2.5, when attention averages two values. Judges measure, they hold no answer."""
 
 from functools import cache
 
 import numpy as np
 
+from attn_course.answers import asked
 from attn_course.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
-from attn_course.frames import (
+from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
     frame,
     frames,
+    judge_finite_scores,
+    leftover,
     unseen_settings,
     weights_of,
 )
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.reading import array, matrix, number, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, matrix, number, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -24,112 +28,155 @@ LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left
 
 def projection_separates(rng, projection):
     """2.1: M A = A and M B = 0, where the two subspaces fill the space and where they do not."""
-    for d, m, p in ((5, 2, 2), (6, 1, 4), (6, 2, 4), (8, 3, 2)):
-        basis = frame(rng, m + p, d).T
-        A, B = basis[:, :m], basis[:, m:]
-        found = array(projection(A, B), "the matrix")
-        _judge_shape(found, d, m)
-        M = matrix(found, (d, d), "the matrix")
-        if max(np.abs(M @ A - A).max(), np.abs(M @ B).max()) > 1e-6:
-            raise NotYet(_why_not_separated(M, A, B))
+    settings = []
+    for d, m, p in (
+        (5, 2, 2),
+        (6, 1, 4),
+        (6, 2, 4),
+        (8, 3, 2),
+    ):
+        columns = frame(rng, m + p, d).T
+        settings.append((columns[:, :m], columns[:, m:]))
+
+    trials = Trials(_projection_mistakes, absolute=1e-6)
+    for (A, B), answer in asked(rng, projection, settings):
+        M = _read_projection(answer, A)
+        with np.errstate(over="ignore", invalid="ignore"):
+            onto_a = M @ A
+            onto_b = M @ B
+        found = (onto_a, onto_b)
+        right = (A, 0 * B)
+        trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
     return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
 
 
-def _judge_shape(found, d, m):
+def _read_projection(answer, A):
+    """The matrix (d, d); other shapes that A suggests are told what they are."""
+    d, m = A.shape
     known = {
-        (m, m): f"it is {m} x {m}, but it must act on vectors of length {d}: the product is turned "
-        "round",
+        (m, m): f"it must act on vectors of length {d}: the product is turned round",
         (m, d): "it returns the coordinates of v_a along the columns of A, not v_a itself; one "
         "product more is needed",
         (d, m): f"it takes {m} coordinates to a vector, but it is given a vector of length {d}",
     }
+    found = array(answer, "the matrix")
     if found.shape in known:
         raise NotYet(f"{known[found.shape]} (shape {found.shape}, expected {(d, d)}).")
+    return matrix(found, (d, d), "the matrix")
 
 
-def _why_not_separated(M, A, B):
-    onto_a, onto_b = M @ A, M @ B
-    near = np.allclose
+def _projection_mistakes(A, B, onto_a, onto_b):
+    """A, B: the columns; onto_a, onto_b: what M made of them."""
+
+    def near(found, wanted):
+        """Up to the tolerance of this question."""
+        return same(found, wanted, absolute=1e-6)
+
+    first = np.outer(A[:, 0], A[:, 0])
     factor = np.vdot(A, onto_a) / np.vdot(A, A)
-    if near(onto_a, A, atol=1e-6):
-        leaks = np.linalg.norm(onto_b, axis=0).max()
-        if near(onto_b, B):
-            return "v_a comes back, but so does v_b: M B equals B where it must be zero."
-        if near(onto_b, -B):
-            return "v_a comes back, but v_b comes back with its sign turned: M B equals -B."
-        return f"v_a comes back, but a unit vector of span(B) comes out with length {leaks:.2g}."
-    if near(onto_a, 0, atol=1e-6):
-        if near(onto_b, B):
-            return "this keeps v_b and removes v_a: the roles of A and B are exchanged."
-        if near(onto_b, 0, atol=1e-6):
-            return "everything is sent to zero, v_a as well as v_b."
-        return "v_a is sent to zero, and it is v_b that moves the result."
-    if near(onto_a, factor * A, atol=1e-6) and near(onto_b, 0, atol=1e-6):
-        return f"right subspace, wrong size: v_b vanishes, but v_a comes back times {factor:.3g}."
-    off, leak = np.abs(onto_a - A).max(), np.abs(onto_b).max()
-    rank = np.linalg.matrix_rank(onto_a, tol=1e-6)
-    if rank < A.shape[1] and leak < 1e-6:
-        return f"v_b vanishes, but of {A.shape[1]} directions of span(A) only {rank} comes back."
-    return f"M A differs from A by up to {off:.2g}, and M B from zero by up to {leak:.2g}."
+    return {
+        "v_a comes back, but so does v_b: M B equals B where it must be zero": (A, B),
+        "v_a comes back, but v_b comes back with its sign turned: M B equals -B": (A, -B),
+        "this keeps v_b and removes v_a: the roles of A and B are exchanged": (0 * A, B),
+        "everything is sent to zero, v_a as well as v_b": (0 * A, 0 * B),
+        "v_b vanishes, but of span(A) only the first column comes back": (first @ A, 0 * B),
+        "v_a comes back, but v_b does not vanish": Seen(near(onto_a, A)),
+        "v_a is sent to zero, and it is v_b that moves the result": Seen(near(onto_a, 0 * A)),
+        "right subspace, wrong size": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
+    }
+
+
+def _projection_fact(A, B, onto_a, onto_b):
+    """A, onto_a: (d, m); B, onto_b: (d, p)."""
+    factor = np.vdot(A, onto_a) / np.vdot(A, A)
+    off = np.abs(onto_a - A).max()
+    lengths = np.linalg.norm(onto_b, axis=0).round(9)
+    return (
+        f"M A differs from A by up to {off:.2g} (along A it is {factor:.3g} times A), "
+        f"and the columns of M B have lengths up to {lengths.max():.2g}"
+    )
 
 
 def query_averages(rng, average_query):
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    worst = max(judge_average(average_query, *setting)[1] for setting in frames(rng))
-    return f"over 18 sets of keys, at most {worst / 2:.2%} of the weight was left elsewhere."
+    judged = judge_averages(rng, average_query, frames(rng))
+    worst = max(error for _, _, error in judged)
+    left = worst / 2
+    return f"over {len(judged)} sets of keys, at most {left:.2%} of the weight was left elsewhere."
 
 
-def judge_average(query_of, keys, a, b):
-    """One answer's query and the L1 error of its weights on one set of keys, or why it is wrong."""
-    n, d = keys.shape
-    query = vector(query_of(keys, a, b), d, f"the query for n = {n} keys")
+def judge_averages(rng, query_of, settings):
+    """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
+    trials = Trials(_average_mistakes)
+    judged = []
+    for (keys, a, b), answer in asked(rng, query_of, settings):
+        n, d = keys.shape
+        query = vector(answer, d, f"the query for n = {n} keys")
+        judge_finite_scores(keys, query)
+        error = error_of_average(weights_of(keys, query), a, b)
+        trials.judge(error <= LIMIT, True, _average_fact, keys, a, b, query)
+        judged.append(((keys, a, b), query, error))
+    return judged
+
+
+def _factor(keys, a, b, query):
+    """How many times as long the query must be, or None if it is not a matter of length."""
+
+    def error_at(factor):
+        return error_of_average(weights_of(keys, factor * query), a, b)
+
+    return factor_needed(error_at, LIMIT)
+
+
+def _average_mistakes(keys, a, b, query):
+    """keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
-    error = error_of_average(weights, a, b)
-    if error > LIMIT:
-        raise NotYet(_why_not_average(keys, query, a, b, weights))
-    return query, error
+    one_wins = max(weights[a], weights[b]) > 0.5
 
-
-def _why_not_average(keys, query, a, b, weights):
-    n, rest = len(keys), np.delete(weights, [a, b])
-    if np.ptp(weights) < 1e-9:
-        return f"every key scores the same, so each of the {n} gets weight {weights[a]:.3g}."
-    factor = factor_needed(lambda c: error_of_average(weights_of(keys, c * query), a, b), LIMIT)
-    if factor:
-        return (
-            f"right direction, leftover {rest.sum():.0%} at n = {n}: the margin is too small, "
-            f"multiply the query by at least {np.ceil(10 * factor) / 10:g}."
-        )
-    scores = np.round(keys @ query, 9) + 0.0
+    scores = _scores(keys, query)
+    top = max(scores[a], scores[b])
+    bottom = min(scores[a], scores[b])
     others = np.delete(scores, [a, b])
-    two = f"the scores of a and b are {scores[a]:.3g} and {scores[b]:.3g}"
-    if max(scores[a], scores[b]) < others.min() + 1e-9 and weights[a] < 1 / n:
-        return f"the query points away from both keys: {two}, every other key scores more."
-    if others.max(initial=-np.inf) > min(scores[a], scores[b]) - 1e-6:
-        return _third_key(scores, a, b, weights, two)
+    high = others.max(initial=-np.inf)
+    low = others.min(initial=np.inf)
+    ignored = others.size > 0 and abs(bottom - np.median(others)) < 1e-6
+    below_all = top < low + 1e-9
+    return {
+        "every key scores the same": Seen(np.ptp(weights) < 1e-9),
+        "right direction, but the margin is too small": Seen(_factor(keys, a, b, query)),
+        "the query points away from both keys": Seen(below_all and not one_wins),
+        "only one of the two keys is looked at": Seen(ignored and one_wins),
+        "one of the two keys is pushed down, below all the others": Seen(bottom < low and one_wins),
+        "a third key ties with them": Seen(abs(high - bottom) < 1e-6),
+        "a third key comes between": Seen(high > bottom),
+        "the two are not tied": Seen(abs(top - bottom) > 1e-9),
+    }
+
+
+def _scores(keys, query):
+    """(n,), free of the last digits."""
+    return np.round(keys @ query, 9) + 0.0  # no -0
+
+
+def _average_fact(keys, a, b, query):
+    """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
+    weights = weights_of(keys, query)
+    left = np.delete(weights, [a, b]).sum()
+    fact = f"leftover {left:.0%} at n = {len(keys)}"
+    factor = _factor(keys, a, b, query)
+    if factor:
+        fact += f", multiply the query by at least {round_up(factor)}"
+
+    scores = _scores(keys, query)
     gap = scores[a] - scores[b]
-    return (
-        f"the two are not tied: {two}, and a gap of {gap:.3g} gives key a "
-        f"{weights[a] / (weights[a] + weights[b]):.1%} of their weight."
+    fact += (
+        f"; the scores of a and b are {scores[a]:.3g} and {scores[b]:.3g}, a gap of {gap:.3g}, "
+        f"their weights {weights[a]:.3g} and {weights[b]:.3g}"
     )
-
-
-def _third_key(scores, a, b, weights, two):
-    """A key that is neither a nor b scores as much as one of them."""
-    low, high = sorted((a, b), key=lambda i: scores[i])
-    ignored = np.isclose(scores[low], np.median(np.delete(scores, [a, b])), atol=1e-6)
-    if ignored and weights[high] > 0.5:
-        return (
-            f"only one of the two keys is looked at: {two}, so it gets weight {weights[high]:.3g}."
-        )
-    if scores[low] < np.delete(scores, [a, b]).min() and weights[high] > 0.5:
-        return f"one of the two keys is pushed down, below all the others: {two}."
-    third = max(set(range(len(scores))) - {a, b}, key=lambda i: scores[i])
-    word = "ties with them" if np.isclose(scores[third], scores[low]) else "comes between"
-    return (
-        f"a third key {word}: {two}, that of key {third} is {scores[third]:.3g} "
-        f"(weight {weights[third]:.2g})."
-    )
+    others = np.delete(scores, [a, b])
+    if len(others):
+        fact += f", the highest other score is {others.max():.3g}"
+    return fact
 
 
 @cache
@@ -158,99 +205,134 @@ def tied_weight(rng, two_tied):
     return "the chain holds from the definition to a function of t and n."
 
 
-def _tied_weights(t, n):
-    """Measured: the weights of two keys that score t and n - 2 that score 0."""
-    return softmax(np.r_[t, t, np.zeros(n - 2)].astype(float))
-
-
 def weight_is_closed_form(rng, average_weight):
     """2.4: equal to the measured weight, also where exp(t) has no finite value."""
-    ordinary = [(1.0, 10), (0.0, 5), (-3.0, 7), (2.5, 2), (25.0, 200)]
-    ordinary += [(float(rng.uniform(-3, 25)), int(rng.integers(3, 200))) for _ in range(15)]
-    extreme = [(1000.0, 50), (-1000.0, 50), (1e6, 3), (1000.0, 2), (-1000.0, 2)]
-    for t, n in ordinary + extreme:
-        call = f"average_weight({t:.4g}, {n})"
+    ordinary = [
+        (1.0, 10),
+        (0.0, 5),
+        (-3.0, 7),
+        (2.5, 2),
+        (25.0, 200),
+    ]
+    for _ in range(15):
+        t = float(rng.uniform(-3, 25))
+        n = int(rng.integers(3, 200))
+        ordinary.append((t, n))
+    extreme = [
+        (1000.0, 50),
+        (-1000.0, 50),
+        (1e6, 3),
+        (1000.0, 2),
+        (-1000.0, 2),
+    ]
+
+    trials = Trials(_weight_mistakes, absolute=1e-14)
+    named = _naming_the_call(average_weight)
+    for settings in (ordinary, extreme):
+        for (t, n), answer in asked(rng, named, settings):
+            call = _call(t, n)
+            found = number(answer, call)
+            right = _tied_weight(t, n)
+            fact = f"{call} is {found:.4g}, the measured weight {right:.4g}"
+            trials.add(found, right, fact, t, n)
+        trials.settle()
+
+    for t, n in extreme:
+        average_weight(t, n)
+        for warning in average_weight.warned:
+            raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
+    return f"equal to the measured weight in {len(trials)} settings, t from -1000 to 1e6."
+
+
+def _call(t, n):
+    return f"average_weight({t:.4g}, {n})"
+
+
+def _naming_the_call(average_weight):
+    """The answer, which says where it was called if it stops: at an overflow, most often."""
+
+    def named(t, n):
         try:
-            found = number(average_weight(t, n), call)
-        except NotYet as error:  # an overflow, most often: say where
-            raise NotYet(str(error).replace("your code", f"{call}: your code", 1)) from None
-        true = _tied_weights(t, n)[0]
-        if not np.isclose(found, true, rtol=1e-6, atol=1e-14):
-            raise NotYet(_why_not_weight(found, t, n, call))
-        if average_weight.warned:
-            raise NotYet(f"{call} is right, but it warns: {average_weight.warned[0]}.")
-    return (
-        f"equal to the measured weight in {len(ordinary + extreme)} settings, t from -1000 to 1e6."
-    )
+            return average_weight(t, n)
+        except NotYet as error:
+            message = str(error).replace("your code", f"{_call(t, n)}: your code", 1)
+            raise NotYet(message) from None
+
+    return named
 
 
-def _why_not_weight(found, t, n, call):
-    weights = _tied_weights(t, n)
-    fact = f"{call} is {found:.4g}, the measured weight {weights[0]:.4g}"
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        known = (
-            ("that is the score, not the weight", t),
-            ("keys a and b are counted twice below the line", np.exp(t) / (2 * np.exp(t) + n)),
-            ("one key is counted twice below the line", np.exp(t) / (2 * np.exp(t) + n - 1)),
-            ("that is only the limit for large t", 0.5),
-            (
-                "that is the weight of one winner; here two keys share",
-                softmax(np.r_[t, [0] * (n - 1)])[0],
-            ),
-            ("that is the weight of one of the other keys", 1 / (2 * np.exp(t) + n - 2)),
-            ("that is the weight of both keys together", 2 * weights[0]),
-            ("that is the weight left for all the others", 1 - 2 * weights[0]),
-            ("the exponential has moved below the line", 0.5 * np.exp(-t)),
-        )
-    for sentence, wrong in known:
-        if np.isclose(found, wrong, rtol=1e-6):
-            return f"{sentence}: {fact}."
-    return f"{fact}."
+def _tied_weight(t, n):
+    """Measured: the weight of each of two keys that score t, where n - 2 others score 0."""
+    scores = np.zeros(n)
+    scores[:2] = t
+    return softmax(scores)[0]
+
+
+def _weight_mistakes(t, n):
+    """What other formulas would give."""
+    top = np.exp(t)
+    weight = _tied_weight(t, n)
+    return {
+        "that is the score, not the weight": t,
+        "keys a and b are counted twice below the line": top / (2 * top + n),
+        "one key is counted twice below the line": top / (2 * top + n - 1),
+        "that is only the limit for large t": 0.5,
+        "that is the weight of one winner; here two keys share": 1 - leftover(t, n),
+        "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
+        "that is the weight of both keys together": 2 * weight,
+        "that is the weight left for all the others": 1 - 2 * weight,
+        "the exponential has moved below the line": 0.5 / top,
+    }
 
 
 def sharpness_is_smallest(rng, average_sharpness):
     """2.5: at the height returned exactly epsilon is left elsewhere, scaled or not."""
-    settings = [(10, 64, 0.01), (3, 4, 0.05), (1000, 1024, 0.001), (16, 16, 0.2), (5, 9, 1e-6)]
-    settings += unseen_settings(rng)
-    for n, d, epsilon in settings:
-        for scaled in (False, True):
-            t = number(average_sharpness(n, d, epsilon, scaled), "t")
-            if not np.isclose(_leftover(t, n, d * scaled), epsilon, rtol=1e-4):
-                raise NotYet(_why_not_smallest(t, n, d, epsilon, scaled))
-    return f"exactly epsilon is left elsewhere in {2 * len(settings)} settings."
+    sizes = [
+        (10, 64, 0.01),
+        (3, 4, 0.05),
+        (1000, 1024, 0.001),
+        (16, 16, 0.2),
+        (5, 9, 1e-6),
+    ]
+    settings = []
+    for n, d, epsilon in sizes + unseen_settings(rng):
+        settings.append((n, d, epsilon, False))
+        settings.append((n, d, epsilon, True))
+
+    trials = Trials(_sharpness_mistakes, relative=1e-4)
+    for (n, d, epsilon, scaled), answer in asked(rng, average_sharpness, settings):
+        t = number(answer, "t")
+        height = t / np.sqrt(d) if scaled else t
+        left = leftover(height, n, leaders=2)
+        word = "large enough, but not the smallest" if left < epsilon else "too small"
+        fact = (
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} "
+            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
+        )
+        trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
+    trials.settle()
+    return f"exactly epsilon is left elsewhere in {len(trials)} settings."
 
 
-def _leftover(t, n, d=0):
-    """Measured: the weight outside the tie at height t; scores divided by sqrt(d) unless d is 0."""
-    height = np.clip(t / np.sqrt(d or 1), -700, 700)
-    return softmax(np.r_[height, height, np.zeros(n - 2)])[2:].sum()
+def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
+    """Which other reading of the question leaves epsilon elsewhere at this t.
 
+    height: the score of the two keys, t divided by sqrt(d) or not.
+    """
 
-def _why_not_smallest(t, n, d, epsilon, scaled):
-    left = _leftover(t, n, d * scaled)
-    setting = f"at n = {n}, d = {d}, epsilon = {epsilon:g}, scaled = {scaled}"
-    fact = f"{setting} your t = {t:.4g} leaves {left:.3g} elsewhere"
+    def leaves(height, n, leaders=2):
+        return Seen(same(leftover(height, n, leaders), epsilon, relative=1e-3))
 
-    def leaves(height, size, target=epsilon):
-        return np.isclose(_leftover(height, size), target, rtol=1e-3)
-
-    if scaled and leaves(t, n):
-        return f"the division by sqrt(d) is not made up for: {fact}."
-    if scaled and leaves(t / d, n):
-        return f"it makes up for d where only sqrt(d) divides: {fact}."
-    if not scaled and leaves(t / np.sqrt(d), n):
-        return f"there is a sqrt(d), but these scores are not divided by it: {fact}."
-    height = t / np.sqrt(d) if scaled else t
-    copied = softmax(np.r_[height, np.zeros(n - 1)])[1:].sum()
-    if np.isclose(copied, epsilon, rtol=1e-3):
-        return f"that is the height at which one key wins alone; here two share: {fact}."
-    if leaves(height, n + 2):
-        return f"keys a and b are counted among the others: {fact}."
-    if leaves(height, n + 1):
-        return f"one of the two keys is counted among the others as well: {fact}."
-    if leaves(height + np.log(2), n) or leaves(height - np.log(2), n):
-        return f"a factor of two is lost, there are two keys at the top: {fact}."
-    return f"{'large enough, but not the smallest' if left < epsilon else 'too small'}: {fact}."
+    return {
+        "the division by sqrt(d) is not made up for": leaves(t, n),
+        "it makes up for d where only sqrt(d) divides": leaves(t / d if scaled else t, n),
+        "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / np.sqrt(d), n),
+        "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
+        "keys a and b are counted among the others": leaves(height, n + 2),
+        "one of the two keys is counted among the others as well": leaves(height, n + 1),
+        "a factor of two is lost, there are two keys at the top": leaves(height - np.log(2), n),
+        "a factor of two too many, though there are two keys": leaves(height + np.log(2), n),
+    }
 
 
 QUESTIONS = (

@@ -1,69 +1,123 @@
-"""Questions 1.1-1.7, when attention copies one value; judges measure, they hold no answer."""
+"""Questions 1.1-1.7, when attention copies one value. Judges measure, they hold no answer."""
 
 from functools import cache
 
 import numpy as np
 
+from attn_course.answers import asked
 from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
-from attn_course.frames import unseen_settings
+from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.reading import number, truth, vector
+from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
+from attn_course.values import number, truth, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
+
+SMALL = 1e-300
+COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
 
 
 def weights_are_softmax(rng, attention_weights):
     """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
-    for n, d, size in ((4, 3, 1.0), (1, 2, 1.0), (6, 4, 1e4), (5, 8, 1e4), (7, 5, 2.0)):
-        query, keys = rng.normal(size=d), rng.normal(size=(n, d))
-        keys *= size / np.abs(keys @ query).max()
-        for scale in (1.0, 0.25):
-            found = vector(attention_weights(query, keys, scale), n, "the result")
-            _judge_distribution(found, size)
-            _judge_softmax(found, keys @ query, scale, size, d)
-            if attention_weights.warned:
-                text = attention_weights.warned[0]
-                raise NotYet(
-                    f"the numbers are right, but at scores of size {size:g} it warns: {text}."
-                )
-    plain = vector(attention_weights(query, keys), n, "the result without `scale`")
-    if not np.allclose(plain, softmax(keys @ query), atol=1e-9):
-        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+    settings = []
+    for n, d, size in (
+        (7, 5, 2.0),
+        (4, 3, 1.0),
+        (1, 2, 1.0),
+        (6, 4, 1e4),
+        (5, 8, 1e4),
+    ):
+        query, keys = _scored_keys(rng, n, d, size)
+        settings.append((query, keys, 1.0))
+        settings.append((query, keys, rng.uniform(0.2, 0.5)))
+
+    trials = Trials(_softmax_mistakes, absolute=1e-6)
+    for (query, keys, scale), answer in asked(rng, attention_weights, settings):
+        n, d = keys.shape
+        found = vector(answer, n, f"the result for {n} keys")
+        scores = keys @ query
+        _judge_distribution(found, scores)
+        right = softmax(scale * scores)
+        trials.judge(found, right, _log_ratios, scores, scale, d, found)
+
+    _judge_quiet(attention_weights, settings)
+    query, keys, _ = settings[0]
+    _judge_default(attention_weights, query, keys)
     return "a distribution at every size up to 10,000, and each log-ratio is the score difference."
 
 
-def _judge_distribution(found, size):
-    if found.min() < 0:
-        raise NotYet(f"a weight is negative ({found.min():.3g}); a distribution has none.")
-    if not np.isclose(found.sum(), 1, atol=1e-6):
-        raise NotYet(f"the weights sum to {found.sum():.4g} at scores of size {size:g}, not to 1.")
+def _scored_keys(rng, n, d, size):
+    """A query (d,) and keys (n, d) whose largest score has this size."""
+    query = rng.normal(size=d)
+    keys = rng.normal(size=(n, d))
+    largest = np.abs(keys @ query).max()
+    return query, keys * size / largest
 
 
-def _judge_softmax(found, scores, scale, size, d):
-    if np.allclose(found, softmax(scale * scores), atol=1e-6):
-        return
-    known = {
+def _judge_distribution(found, scores):
+    """found, scores: (n,)."""
+    lowest = found.min()
+    if not lowest >= 0:
+        raise NotYet(f"a weight is negative ({lowest:.3g}); a distribution has none.")
+    total = found.sum()
+    if not abs(total - 1) <= 1e-6:
+        size = np.abs(scores).max()
+        raise NotYet(f"the weights sum to {total:.4g} at scores of size {size:g}, not to 1.")
+
+
+def _softmax_mistakes(scores, scale, d, found):
+    """scores, found: (n,); d: the length of the query."""
+    n = len(scores)
+    wrong_scores = {
         "the argument `scale` is ignored": scores,
         "the scores are divided by `scale` where they should be multiplied": scores / scale,
         "there is a 1/sqrt(d) that the question does not ask for": scale * scores / np.sqrt(d),
         "the signs are turned round: the smallest score wins": -scale * scores,
     }
-    for sentence, wrong in known.items():
-        if np.allclose(found, softmax(wrong), atol=1e-6):
-            raise NotYet(f"{sentence} (scale = {scale:g}).")
-    if size <= 10 and np.isclose(found.max(), 1) and len(found) > 1:
-        raise NotYet("one key gets all the weight: that is a hard maximum, which no score reaches.")
-    if np.allclose(found, np.full(len(found), 1 / len(found))):
-        raise NotYet("every key gets the same weight, whatever its score.")
-    gaps = scale * (scores.max() - scores)
+    return {
+        "every key gets the same weight, whatever its score": np.full(n, 1 / n),
+        "one key gets all the weight, a hard maximum that no score reaches": (
+            np.eye(n)[scores.argmax()]
+        ),
+        **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
+    }
+
+
+def _log_ratios(scores, scale, d, found):
+    """The pair of scores whose weights are most wrong against each other.
+
+    scores, found: (n,); d: the length of the query.
+    """
+    top = scores.argmax()
+    gaps = scale * (scores[top] - scores)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(found[scores.argmax()]) - np.log(found)
-    worst = np.where(found > 0, np.abs(ratios - gaps), 0).argmax()  # zeros may be rounded
-    raise NotYet(
-        f"two scores differ by {gaps[worst]:.3g}, but the log-ratio of their weights is "
-        f"{ratios[worst]:.3g}."
+        ratios = np.log(found[top]) - np.log(found)
+    off = np.abs(ratios - gaps)
+    worst = np.where(found > 0, off, 0).argmax()  # zeros may be rounded
+    return (
+        f"at scale = {scale:.3g} two scaled scores differ by {gaps[worst]:.3g}, but the log-ratio "
+        f"of their weights is {ratios[worst]:.3g}"
     )
+
+
+def _judge_default(attention_weights, query, keys):
+    """The same without `scale` as with 1. query: (d,); keys: (n, d)."""
+    answer = attention_weights(query, keys)
+    found = vector(answer, len(keys), "the result without `scale`")
+    if not same(found, softmax(keys @ query)):
+        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+
+
+def _judge_quiet(attention_weights, settings):
+    """No warning at any size, also where the numbers come out right."""
+    for query, keys, scale in settings:
+        attention_weights(query, keys, scale)
+        for warning in attention_weights.warned:
+            size = np.abs(keys @ query).max()
+            raise NotYet(
+                f"the numbers are right, but at scores of size {size:g} it warns: {warning}."
+            )
 
 
 @cache
@@ -97,182 +151,282 @@ def weight_between(rng, at_least, at_most):
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
 
 
-_COPY_CASES = {  # name: (scores, j); every weight is below .51 or above .9999
-    "clear": ([1000.0, 990.0, 990.0], 0),
-    "ratio": ([0.02, 0.0001, 0.0001], 0),
-    "negative": ([-200.0, -100.0, -200.0], 1),
-    "positive": ([300.0, 100.0, 100.0], 0),
-    "opposed": ([-0.1, 0.1, -0.1], 1),
-    "tie": ([40.0, 40.0, 0.0], 1),
-    "other wins": ([5.0, 1.0, 30.0], 0),
-    "last": ([0.0, 0.0, 0.0, 25.0], 3),
-    "two": ([0.0, 12.0], 1),
-    "many, margin 5": ([0.0] * 1000 + [5.0] + [0.0] * 1000, 1000),
-    "many, enough": ([0.0] * 1000 + [17.6] + [0.0] * 1000, 1000),
-}
-_COPY_MISTAKES = {
-    "it says yes to whichever score is largest": lambda s, j: s.argmax() == j,
-    "it compares scores by their ratio": lambda s, j: s[j] > 5 * np.delete(s, j).max() > 0,
-    "it only asks that the other scores be negative": lambda s, j: np.delete(s, j).max() < 0 < s[j],
-    "it only asks that score j be positive and largest": lambda s, j: s[j] == s.max() > 0,
-    "it asks for a margin but not how many rivals there are": (
-        lambda s, j: s[j] - np.delete(s, j).max() >= 4.5
-    ),
-    "it looks at the first score instead of score j": lambda s, j: softmax(s)[0] > 0.99,
-    "the exponential of a large score overflows": lambda s, j: max(s) < 700 and softmax(s)[j] > 0.9,
-    "it says yes every time": lambda s, j: True,
-    "it says no every time": lambda s, j: False,
-}
+def tells_copying(rng, copies):
+    """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
+    said = []
+    for case, answer in asked(rng, copies, _copy_cases(rng)):
+        yes = truth(answer, "copies(scores, j)")
+        said.append((case, yes))
+
+    margin = _margin_behind(said)
+    trials = Trials(_copy_mistakes)
+    for (scores, j), yes in said:
+        weight = softmax(scores)[j]
+        fact = (
+            f"for scores {_shown(scores, j)} and j = {j} "
+            f"the weight is {weight:.4g}, and you said {yes}"
+        )
+        trials.add(yes, weight > 0.99, fact, scores, j, margin)
+    trials.settle()
+    return f"right on {len(trials)} score vectors, from two keys to a hundred thousand."
+
+
+def _shown(scores, j):
+    """Scores (n,) in words, where they are too many for a list."""
+    rivals = len(scores) - 1
+    if rivals < 6:
+        return scores.tolist()
+    return f"one {scores[j]:g} among {rivals:,} zeros"
 
 
 def _copy_cases(rng):
-    """The cases above, and six that nobody has seen, of which every other is a copy."""
-    cases = dict(_COPY_CASES)
-    for k in range(6):
-        n = int(rng.integers(2, 6))
-        j, scores = int(rng.integers(n)), rng.normal(scale=20, size=n)
-        lead = rng.uniform(12, 20) if k % 2 else rng.uniform(-9, -1)
-        scores[j] = np.delete(scores, j).max() + lead
-        cases[f"drawn {k}"] = scores.round(1).tolist(), j
+    """(scores, j), every weight on j below .51 or above .9999; no lead decides whatever n is."""
+    told = [
+        ([1000.0, 990.0, 990.0], 0),
+        ([0.02, 0.0001, 0.0001], 0),
+        ([-200.0, -100.0, -200.0], 1),
+        ([300.0, 100.0, 100.0], 0),
+        ([-0.1, 0.1, -0.1], 1),
+        ([40.0, 40.0, 0.0], 1),
+        ([5.0, 1.0, 30.0], 0),
+        ([0.0, 0.0, 0.0, 25.0], 3),
+        ([0.0, 12.0], 1),
+    ]
+    cases = [(np.array(scores), j) for scores, j in told]
+    for n, leads in (
+        (2, (9.25, 9.5)),
+        (2001, (4, 6)),
+        (2001, (17, 18)),
+        (100_001, (9.6, 9.95)),
+    ):
+        cases.append(_one_leads(rng, np.zeros(n), leads))
+
+    for leads in ((12, 20), (-9, -1)) * 3:
+        n = rng.integers(2, 6)
+        scores = rng.normal(scale=20, size=n)
+        cases.append(_one_leads(rng, scores.round(1), leads))
     return cases
 
 
-def tells_copying(rng, copies):
-    """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
-    said, cases = {}, _copy_cases(rng)
-    for name, (scores, j) in cases.items():
-        said[name] = truth(copies(np.array(scores), j), "copies(scores, j)")
-    truths = {name: softmax(np.array(s))[j] > 0.99 for name, (s, j) in cases.items()}
-    wrong = [name for name in said if said[name] != truths[name]]
-    if not wrong:
-        return f"right on {len(said)} score vectors, from two keys to two thousand."
-    scores, j = cases[wrong[0]]
-    weight = softmax(np.array(scores))[j]
-    shown = f"{scores}" if len(scores) < 6 else f"one {scores[j]:g} among {len(scores) - 1} zeros"
-    fact = (
-        f"for scores {shown} and j = {j} the weight is {weight:.4g}, and you said {said[wrong[0]]}"
-    )
-    for sentence, mistake in _COPY_MISTAKES.items():
-        if all(said[k] == bool(mistake(np.array(s), j)) for k, (s, j) in cases.items()):
-            raise NotYet(f"{sentence}: {fact}.")
-    raise NotYet(f"{fact}.")
+def _one_leads(rng, scores, leads):
+    """These scores and an index j, whose score now leads all others by a number drawn from `leads`."""
+    j = int(rng.integers(len(scores)))
+    rivals = np.delete(scores, j)
+    lead = rng.uniform(*leads)
+    scores[j] = rivals.max() + round(lead, 2)
+    return scores, j
+
+
+def _lead(scores, j):
+    """By how much score j leads the others. scores: (n,)."""
+    rivals = np.delete(scores, j)
+    return scores[j] - rivals.max()
+
+
+def _margin_behind(said):
+    """A lead above which all answers are yes and below which all are no; nan if there is none.
+
+    said: [((scores, j), True or False), ...].
+    """
+    least = np.inf  # of those told yes
+    most = -np.inf  # of those told no
+    for (scores, j), yes in said:
+        lead = _lead(scores, j)
+        if yes:
+            least = min(least, lead)
+        else:
+            most = max(most, lead)
+    if not least > most:
+        return np.nan
+    return (least + most) / 2
+
+
+def _copy_mistakes(scores, j, margin):
+    """scores: (n,); margin: the lead that all answers could have been decided by, or nan."""
+    rival = np.delete(scores, j).max()
+    powers = np.exp(scores)  # overflows, as theirs does
+    return {
+        "it says yes every time": True,
+        "it says no every time": False,
+        "it says yes to whichever score is largest": scores.argmax() == j,
+        "it compares scores by their ratio": scores[j] > 5 * rival > 0,
+        "it only asks that the other scores be negative": rival < 0 < scores[j],
+        "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
+        "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
+        "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
+        "it asks for a margin but not how many rivals there are": _lead(scores, j) > margin,
+    }
 
 
 def query_copies(rng, copy_query):
     """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
+    trials = Trials(_query_mistakes)
     lowest = 1.0
-    for keys, j in _independent_keys(rng):
-        query = vector(copy_query(keys, j), keys.shape[1], "the query")
-        weights = softmax(keys @ query)
-        if weights[j] < 0.99:
-            raise NotYet(_why_not_copied(keys, j, query, weights))
-        lowest = min(lowest, weights[j])
-    return f"the smallest weight on key j over 20 sets of keys was {lowest:.4f}."
+    settings = _independent_keys(rng)
+    for (keys, j), answer in asked(rng, copy_query, settings):
+        n, d = keys.shape
+        query = vector(answer, d, f"the query for n = {n}, j = {j}")
+        judge_finite_scores(keys, query)
+        weight = weights_of(keys, query)[j]
+        trials.judge(weight >= COPIED, True, _query_fact, keys, j, query)
+        lowest = min(lowest, weight)
+    return f"the smallest weight on key j over {len(trials)} sets of keys was {lowest:.4f}."
 
 
 def _independent_keys(rng):
     """Yield (keys, j): generic keys first, then keys that lean on each other, keys of very unequal
     length, and keys one of which is key j four times over, and more."""
-    for n, d in ((4, 6), (8, 12), (5, 5), (2, 3), (1, 4)):
-        j, generic = int(rng.integers(n)), rng.normal(size=(n, d))
-        leaning = generic + 4 * rng.normal(size=d)
-        unequal = generic * rng.permutation(np.geomspace(0.5, 8, n))[:, None]
-        hidden = generic + 4 * np.outer(np.arange(n) == (j + 1) % n, generic[j])
-        yield from ((keys, j) for keys in (generic, leaning, unequal, hidden))
+    for n, d in (
+        (4, 6),
+        (8, 12),
+        (5, 5),
+        (2, 3),
+        (1, 4),
+    ):
+        j = int(rng.integers(n))
+        generic = rng.normal(size=(n, d))
+        yield generic, j
+
+        leaning = 4 * rng.normal(size=d)
+        yield generic + leaning, j
+
+        lengths = np.geomspace(0.5, 8, n)
+        rng.shuffle(lengths)
+        yield generic * lengths[:, None], j
+
+        hidden = generic.copy()
+        other = (j + 1) % n
+        hidden[other] += 4 * generic[j]
+        yield hidden, j
 
 
-def _why_not_copied(keys, j, query, weights):
-    scores, norm = keys @ query, np.linalg.norm
-    margin = scores[j] - np.delete(scores, j).max(initial=-np.inf)
-    if margin > 1e-9:
-        need = np.log(99 * (len(keys) - 1)) / margin
+def _margin(keys, j, query):
+    """By how much key j leads the best other one; infinite if it is alone."""
+    scores = keys @ query
+    rivals = np.delete(scores, j)
+    return scores[j] - rivals.max(initial=-np.inf)
+
+
+def _unit(vector):
+    """At length one, but for the vector zero."""
+    largest = np.abs(vector).max()
+    vector = vector / max(largest, SMALL)
+    return vector / max(np.linalg.norm(vector), SMALL)
+
+
+def _query_mistakes(keys, j, query):
+    """keys: (n, d); query: (d,)."""
+    cosine = _unit(keys[j]) @ _unit(query)
+    return {
+        "the query is zero, so every key gets the same weight": Seen(not query.any()),
+        "right direction, but too short": Seen(_margin(keys, j, query) > 0),
+        "the query points along key j; alignment alone does not decide": Seen(cosine > 0.999999),
+    }
+
+
+def _query_fact(keys, j, query):
+    """What to multiply the query by, or which key wins. keys: (n, d); query: (d,)."""
+    n = len(keys)
+    weight = weights_of(keys, query)[j]
+    margin = _margin(keys, j, query)
+    if margin > 0:
+        needed = np.log(99 * (n - 1))
+        factor = round_up(needed / max(margin, SMALL))
         return (
-            f"right direction, but weight {weights[j]:.2g} at n = {len(keys)}: the margin is "
-            f"{margin:.3g}, so multiply the query by at least {need:.2g}."
+            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: "
+            f"multiply the query by at least {factor}"
         )
-    if not query.any():
-        return f"the query is zero, so every key gets weight {weights[j]:.2g}."
-    cosine = scores[j] / (norm(query) * norm(keys[j]))
-    best = int(scores.argmax())
-    fact = f"key {best} scores {scores[best]:.3g} against {scores[j]:.3g} for key j = {j}"
-    if cosine > 0.999999:
-        return (
-            f"the query points along key j, and still {fact}: its length is {norm(keys[best]):.2g}, "
-            f"that of key j {norm(keys[j]):.2g}. Alignment alone does not decide."
-        )
-    return f"{fact}, so the weight on key j is {weights[j]:.2g}."
+
+    scores = keys @ query
+    best = scores.argmax()
+    lengths = np.linalg.norm(keys, axis=1)
+    return (
+        f"key {best}, of length {lengths[best]:.2g}, scores {scores[best]:.3g}, "
+        f"key j = {j}, of length {lengths[j]:.2g}, {scores[j]:.3g}, "
+        f"so the weight on key j is {weight:.2g}"
+    )
 
 
 def bound_is_tight(rng, copy_error_bound):
     """1.5: never below a distance that attention really reaches, never above the largest one."""
-    for gap, n, diameter in [(1.0, 2, 1.0), (2.0, 10, 2.5), (5.0, 100, 0.5), (0.0, 4, 1.0)] + [
-        (float(rng.uniform(0, 12)), int(rng.integers(2, 500)), float(rng.uniform(0.1, 9)))
-        for _ in range(20)
-    ]:
-        said = number(copy_error_bound(gap, n, diameter), "the bound")
-        reached = _largest_distance(gap, n, diameter)
-        if not np.isclose(said, reached, rtol=1e-6, atol=1e-12 * diameter):
-            raise NotYet(_why_not_tight(said, reached, gap, n, diameter))
-    return "equal to the largest distance that attention reaches, in 24 settings."
+    settings = [
+        (1.0, 2, 1.0),
+        (2.0, 10, 2.5),
+        (5.0, 100, 0.5),
+        (0.0, 4, 1.0),
+    ]
+    for _ in range(20):
+        gap = float(rng.uniform(0, 12))
+        n = int(rng.integers(2, 500))
+        diameter = float(rng.uniform(0.1, 9))
+        settings.append((gap, n, diameter))
+
+    trials = Trials(_bound_mistakes)
+    for (gap, n, diameter), answer in asked(rng, copy_error_bound, settings):
+        said = number(answer, "the bound")
+        reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
+        word = "too small to be a bound" if said < reached else "true here but not tight"
+        fact = (
+            f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
+            f"the output can be {reached:.4g} away, "
+            f"and your bound is {said:.4g}, {word}"
+        )
+        trials.add(said, reached, fact, gap, n, diameter)
+    trials.settle()
+    return f"equal to the largest distance that attention reaches, in {len(trials)} settings."
 
 
-def _largest_distance(gap, n, diameter):
-    """Measured: all rivals exactly `gap` lower, all their values `diameter` away on one side."""
-    weights = softmax(np.r_[gap, np.zeros(n - 1)])
-    return weights[1:].sum() * diameter
-
-
-def _why_not_tight(said, reached, gap, n, diameter):
-    setting = f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g}"
-    fact = f"{setting} the output can be {reached:.4g} away, and your bound is {said:.4g}"
-    one_rival, share = _largest_distance(gap, 2, diameter), reached / diameter
-    if np.isclose(said, share):
-        return f"the diameter is missing: {fact}."
-    if np.isclose(said, one_rival) and n > 2:
-        return f"this counts one rival, but there are {n - 1}: {fact}."
-    if np.isclose(said, diameter - reached):
-        return f"this is the weight on v_j; the distance comes from the rest: {fact}."
-    if said < reached:
-        return f"too small to be a bound: {fact}."
-    if np.isclose(said, (n - 1) * np.exp(-gap) * diameter):
-        return f"true but not tight (the denominator is more than e^gap): {fact}."
-    return f"true here but not tight: {fact}."
+def _bound_mistakes(gap, n, diameter):
+    """What other bounds would be."""
+    left = leftover(gap, n)
+    return {
+        "the diameter is missing": left,
+        "this counts one rival, whatever n is": leftover(gap, 2) * diameter,
+        "this is the weight on v_j; the distance comes from the rest": (1 - left) * diameter,
+        "true but not tight (the denominator is more than e^gap)": (
+            (n - 1) * np.exp(-gap) * diameter
+        ),
+    }
 
 
 def sharpness_is_smallest(rng, copy_sharpness):
     """1.6: the multiple c leaves epsilon elsewhere, and a slightly smaller one leaves more."""
-    settings = [(10, 64, 0.01), (3, 4, 0.05), (2, 2, 0.1), (1000, 1024, 0.001), (16, 16, 0.2)]
+    settings = [
+        (10, 64, 0.01),
+        (3, 4, 0.05),
+        (2, 2, 0.1),
+        (1000, 1024, 0.001),
+        (16, 16, 0.2),
+    ]
     settings += unseen_settings(rng)
-    for n, d, epsilon in settings:
-        c = number(copy_sharpness(n, d, epsilon), "c")
-        left = _elsewhere(c / np.sqrt(d), n)
-        if not np.isclose(left, epsilon, rtol=1e-4):
-            raise NotYet(_why_not_smallest(c, left, n, d, epsilon))
-    return f"the weight left elsewhere is epsilon in {len(settings)} settings."
+
+    trials = Trials(_sharpness_mistakes, relative=1e-4)
+    for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
+        c = number(answer, "c")
+        left = leftover(c / np.sqrt(d), n)
+        word = "large enough, but not the smallest" if left < epsilon else "too small"
+        fact = (
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} "
+            f"your c = {c:.4g} leaves {left:.3g} elsewhere, {word}"
+        )
+        trials.add(left, epsilon, fact, n, d, epsilon, c)
+    trials.settle()
+    return f"the weight left elsewhere is epsilon in {len(trials)} settings."
 
 
-def _elsewhere(score, n):
-    return softmax(np.r_[score, np.zeros(n - 1)])[1:].sum()
+def _sharpness_mistakes(n, d, epsilon, c):
+    """Which other reading of the question leaves epsilon elsewhere at this c."""
 
+    def leaves(score, n):
+        return Seen(same(leftover(score, n), epsilon, relative=1e-3))
 
-def _why_not_smallest(c, left, n, d, epsilon):
-    setting = f"at n = {n}, d = {d}, epsilon = {epsilon:g}"
-    fact = f"{setting} your c = {c:.4g} leaves {left:.3g} elsewhere"
-    for factor, sentence in (
-        (np.sqrt(d), "the division by sqrt(d) is not made up for"),
-        (1 / np.sqrt(d), "it makes up for d where only sqrt(d) divides"),
-    ):
-        if np.isclose(_elsewhere(c * factor / np.sqrt(d), n), epsilon, rtol=1e-3):
-            return f"{sentence}: {fact}."
-    for counted, sentence in (
-        (2, f"this counts one rival, but there are {n - 1}"),
-        (n + 1, "key j is counted among its own rivals"),
-    ):
-        if np.isclose(_elsewhere(c / np.sqrt(d), counted), epsilon, rtol=1e-3):
-            return f"{sentence}: {fact}."
-    if left < epsilon:
-        return f"large enough, but not the smallest: {fact}."
-    return f"too small: {fact}."
+    score = c / np.sqrt(d)
+    return {
+        "the division by sqrt(d) is not made up for": leaves(c, n),
+        "it makes up for d where only sqrt(d) divides": leaves(c / d, n),
+        "this counts one rival, whatever n is": leaves(score, 2),
+        "key j is counted among its own rivals": leaves(score, n + 1),
+    }
 
 
 QUESTIONS = (
@@ -351,5 +505,9 @@ QUESTIONS = (
         minutes=5,
         parts=(Part("written", 1),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
+        hints=(
+            "Your code in 1.3 says yes or no. Put into words what it compares with what.",
+            "Does the condition name the values at all? Look at 1.5 for what they decide, and what not.",
+        ),
     ),
 )

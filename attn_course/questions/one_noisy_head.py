@@ -1,10 +1,12 @@
-"""Questions 3.1-3.5, one query and noisy keys; judges measure, they hold no answer."""
+"""Questions 3.1-3.5, one query and noisy keys. Judges measure, they hold no answer."""
 
 import math
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
+from attn_course.answers import asked
 from attn_course.chain_rules import (
     HYPERBOLIC,
     LOGS,
@@ -16,40 +18,46 @@ from attn_course.chain_rules import (
     straight_line,
     without,
 )
-from attn_course.frames import (
+from attn_course.explaining import Trials
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.questions.average_of_two import judge_averages
+from attn_course.random_keys import (
     error_of_average,
     frame,
     frames,
-    keys_of_random_length,
+    keys_of_lengths,
     noise_for,
     noisy_keys,
+    spread_lengths,
     weights_of,
 )
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.questions.average_of_two import judge_average
-from attn_course.reading import number
 from attn_course.register import Part, Question
+from attn_course.values import number
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
 NUM_DRAWS = 4_000
+ROBUST = 0.04  # L1 error of the weights that noise may leave in 95% of the draws
+LETTERS = tuple("ABCDEF")
 
 
 def query_is_robust(rng, robust_query):
     """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
     worst = 0.0
-    for means, a, b in frames(rng):
-        query, _ = judge_average(robust_query, means, a, b)
+    judged = judge_averages(rng, robust_query, frames(rng))
+    for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
-        error = np.quantile(error_of_average(weights_of(keys, query), a, b), 0.95)
-        if error > 0.04:
+        errors = error_of_average(weights_of(keys, query), a, b)
+        error = np.quantile(errors, 0.95)
+        if not error <= ROBUST:
             raise NotYet(
-                f"right on the means, but noise that moves a score by 0.001 changes the weights by "
-                f"{error:.2g} in total (n = {len(means)})."
+                "right on the means, but noise that moves a score by 0.001 "
+                f"changes the weights by {error:.2g} in total (n = {len(means)})."
             )
         worst = max(worst, error)
     return (
-        f"over 18 sets of means, 95% of noisy draws had their weights within {worst:.3f} in total."
+        f"over {len(judged)} sets of means, "
+        f"95% of noisy draws had their weights within {worst:.3f} in total."
     )
 
 
@@ -95,96 +103,141 @@ def weight_given_length(rng, weight_of_a, log_odds):
     return "both chains hold, and the log-odds are a straight line in the length of the key."
 
 
-def _chance(w, t, n, *, variance=0.5):
-    """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
-    low, high = -200.0, 200.0
-    for _ in range(60):
-        length = (low + high) / 2
-        weight = softmax(np.r_[t * length, t, np.zeros(n - 2)])[0]
-        low, high = (length, high) if weight < w else (low, length)
-    return math.erfc((1 - high) / math.sqrt(2 * variance)) / 2
-
-
 def cdf_is_exact(rng, weight_cdf):
     """3.3: within 0.005 of the chance found by following the weight as the key grows."""
-    settings = [(0.1, 5.0, 2), (0.9, 5.0, 2), (0.4, 1.0, 6), (0.3, 2.0, 10), (0.05, 10.0, 100)]
-    settings += [(0.7, 0.5, 3), (0.2, 20.0, 1000), (0.6, 1000.0, 50)]
-    settings += [
-        (float(rng.uniform(0.02, 0.98)), float(rng.uniform(0.3, 12)), int(rng.integers(2, 60)))
-        for _ in range(8)
+    settings = [
+        (0.1, 5.0, 2),
+        (0.9, 5.0, 2),
+        (0.4, 1.0, 6),
+        (0.3, 2.0, 10),
+        (0.05, 10.0, 100),
+        (0.7, 0.5, 3),
+        (0.2, 20.0, 1000),
+        (0.6, 1000.0, 50),
     ]
-    for w, t, n in settings:
+    for _ in range(8):
+        w = float(rng.uniform(0.02, 0.98))
+        t = float(rng.uniform(0.3, 12))
+        n = int(rng.integers(2, 60))
+        settings.append((w, t, n))
+
+    trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
+    for (w, t, n), answer in asked(rng, weight_cdf, settings):
         call = f"weight_cdf({w:.3g}, {t:.3g}, {n})"
-        found = number(weight_cdf(w, t, n), call)
-        if abs(found - _chance(w, t, n)) > 0.005:
-            raise NotYet(_why_not_chance(found, w, t, n, call))
-    return f"right to 0.005 in {len(settings)} settings, t up to 1000 and up to 1000 keys."
+        found = number(answer, call)
+        right = _chance(w, t, n)
+        fact = f"{call} is {found:.4g}, the measured chance {right:.4g}"
+        if not 0 <= found <= 1:
+            raise NotYet(f"a probability lies between 0 and 1, but {fact}.")
+        trials.add(found, right, fact, w, t, n)
+    trials.settle()
+    return f"right to 0.005 in {len(trials)} settings, t up to 1000 and up to 1000 keys."
 
 
-def _why_not_chance(found, w, t, n, call):
-    true = _chance(w, t, n)
-    fact = f"{call} is {found:.4g}, the measured chance {true:.4g}"
-    if not 0 <= found <= 1:
-        return f"a probability lies between 0 and 1, but {fact}."
-    known = (
-        ("this is the chance of a weight *above* w", 1 - true),
-        ("only k_a is random; this treats k_b as random too", _chance(w, t, n, variance=1)),
-        ("one half is a variance, not a standard deviation", _chance(w, t, n, variance=0.25)),
-        ("one half is a variance; its root is taken twice", _chance(w, t, n, variance=0.5**0.5)),
-        ("the other keys are left out", _chance(w, t, 2)),
-        ("this is w itself", w),
-    )
-    for sentence, wrong in known:
-        if abs(found - wrong) < 1e-3:
-            return f"{sentence}: {fact}."
-    return f"{fact}."
+def _chance(w, t, n, variance=0.5):
+    """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
+    scores = np.zeros(n)
+    scores[1] = t
+
+    shortest = -200.0
+    longest = 200.0
+    for _ in range(60):
+        length = (shortest + longest) / 2
+        scores[0] = t * length
+        if softmax(scores)[0] < w:
+            shortest = length
+        else:
+            longest = length
+
+    deviation = math.sqrt(variance)
+    return NormalDist(1, deviation).cdf(longest)
+
+
+def _chance_mistakes(w, t, n):
+    """What other laws would give."""
+    return {
+        "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
+        "only k_a is random; this treats k_b as random too": _chance(w, t, n, variance=1),
+        "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
+        "one half is a variance; its root is taken twice": _chance(w, t, n, variance=0.5**0.5),
+        "the other keys are left out": _chance(w, t, 2),
+        "this is w itself": w,
+    }
 
 
 def behaviour_is_seen(rng, behaviour, robust_query):
     """3.4: the letter that describes draws made with the student's own query of 3.1."""
     chosen = behaviour.value()
-    chosen = chosen.strip().upper() if isinstance(chosen, str) else chosen
-    if chosen not in tuple("ABCDEF"):
+    if isinstance(chosen, str):
+        chosen = chosen.strip().upper()
+    if not isinstance(chosen, str) or chosen not in LETTERS:
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
-    means, a, b = frame(rng, 8, 12), 5, 2
-    query = _settled_query(robust_query, means, a, b)
-    keys = keys_of_random_length(rng, means, a, NUM_DRAWS, noise_for(query))
+
+    settings = frames(rng, sizes=((8, 12), (5, 7), (3, 4)), repeats=1)
+    first, *_ = _settled(rng, robust_query, settings)
+    (means, a, b), query, _ = first
+    lengths = np.ones((NUM_DRAWS, len(means)))
+    lengths[:, a] = spread_lengths(NUM_DRAWS, 1, variance=0.5)[:, 0]
+    keys = keys_of_lengths(rng, means, lengths, noise_for(query))
     weights = weights_of(keys, query)
-    near_a, near_b = np.mean(weights[:, [a, b]] > 0.9, axis=0)
-    even = np.mean(error_of_average(weights, a, b) < 0.1)
+
+    shares = _shares(weights, a, b)
     fact = (
-        f"over {NUM_DRAWS:,} draws with your own query the output was near v_a in {near_a:.0%}, "
-        f"near v_b in {near_b:.0%}, near the average in {even:.0%}."
+        f"over {NUM_DRAWS:,} draws with your own query the output was near v_a in "
+        f"{shares['near v_a']:.0%}, near v_b in {shares['near v_b']:.0%}, near the average in "
+        f"{shares['average']:.0%}."
     )
-    if chosen not in _fitting(weights[:, a], near_a + near_b, even):
-        raise NotYet(f"{_why_not_seen(chosen, means, weights, query, a, b)}; {fact}")
+    if chosen not in _fitting(shares):
+        reasons = _why_not_seen(means, a, b, query, weights)
+        raise NotYet(f"{reasons[chosen]}; {fact}")
     return fact
 
 
-def _settled_query(robust_query, means, a, b):
+def _settled(rng, robust_query, settings):
+    """The answer to 3.1, judged once more."""
     try:
-        return judge_average(robust_query, means, a, b)[0]
+        return judge_averages(rng, robust_query, settings)
     except NotAttempted:
         raise NotYet("answer 3.1 first: the behaviour is that of your own query.") from None
     except NotYet as error:
         raise NotYet(f"settle 3.1 first, the behaviour is that of its query: {error}") from None
 
 
-def _fitting(weight, ends, even):
+def _shares(weights, a, b):
+    """In which share of the draws the output is near something. weights: (draws, n)."""
+    near_middle = np.abs(weights[:, a] - 0.5) < 0.1
+    near_average = error_of_average(weights, a, b) < 0.1
+    return {
+        "near v_a": np.mean(weights[:, a] > 0.9),
+        "near v_b": np.mean(weights[:, b] > 0.9),
+        "average": near_average.mean(),
+        "middle": near_middle.mean(),
+    }
+
+
+def _fitting(shares):
     """The descriptions that fit the draws; two of them where the draws lie between two."""
-    middle = np.mean(np.abs(weight - 0.5) < 0.1)
-    fits = {"A": even > 0.85, "B": ends > 0.7 * middle, "C": even < 0.95 and ends < 1.5 * middle}
+    ends = shares["near v_a"] + shares["near v_b"]
+    fits = {
+        "A": shares["average"] > 0.85,
+        "B": ends > 0.7 * shares["middle"],
+        "C": shares["average"] < 0.95 and ends < 1.5 * shares["middle"],
+    }
     return [letter for letter, fit in fits.items() if fit]
 
 
-def _why_not_seen(chosen, means, weights, query, a, b):
+def _why_not_seen(means, a, b, query, weights):
+    """{letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
+
     def weight(length):
+        """Of key a, if it had this length."""
         keys = means.copy()
         keys[a] *= length
         return weights_of(keys, query)[a]
 
-    rest = max((1 - weights[:, a] - weights[:, b]).max(), 0)
-    reasons = {
+    together = weights[:, a] + weights[:, b]
+    rest = max(0.0, 1 - together.min())
+    return {
         "A": f"a key half as long as its mean gets weight {weight(0.5):.2g}, not one half",
         "B": f"nothing jumps, a key half as long as its mean still gets {weight(0.5):.2g}",
         "C": "the draws are not spread like this",
@@ -193,7 +246,6 @@ def _why_not_seen(chosen, means, weights, query, a, b):
         "and no weight passes 1",
         "F": "k_a is shorter than its mean in half of the draws",
     }
-    return reasons[chosen]
 
 
 @cache
@@ -229,50 +281,61 @@ def two_scores(rng, score_a, score_b):
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 
-def _gap_variance(rng, beta, c, d):
-    """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
-    means = frame(rng, 3, max(d, 3))
-    query = means.T @ np.array([c, c, 0.0])
-    lengths = 1 + math.sqrt(beta) * np.array([-1, 1])
-    scores = [np.outer(lengths, means[i] @ query) / math.sqrt(d) for i in (0, 1)]
-    return np.var(scores[0] - scores[1].T)
-
-
 def variance_of_gap(rng, noisy_gap_variance):
     """3.5: the variance of the difference of the two scores, in the length of both keys."""
-    settings = [(0.3, 80.0, 7), (0.5, 3.0, 5), (0.05, 20.0, 64), (2.0, 1.0, 9), (1e-4, 500.0, 3)]
-    drawn = zip(rng.uniform(0.01, 2, 3), rng.uniform(1, 90, 3), rng.integers(3, 99, 3), strict=True)
-    settings += [(float(beta), float(c), int(d)) for beta, c, d in drawn]
-    for beta, c, d in settings:
+    settings = [
+        (0.3, 80.0, 7),
+        (0.5, 3.0, 5),
+        (0.05, 20.0, 64),
+        (2.0, 1.0, 9),
+        (1e-4, 500.0, 3),
+    ]
+    for _ in range(3):
+        beta = float(rng.uniform(0.01, 2))
+        c = float(rng.uniform(1, 90))
+        d = int(rng.integers(3, 99))
+        settings.append((beta, c, d))
+
+    trials = Trials(_variance_mistakes)
+    for (beta, c, d), answer in asked(rng, noisy_gap_variance, settings):
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
-        found = number(noisy_gap_variance(beta, c, d), call)
-        true = _gap_variance(rng, beta, c, d)
-        if not np.isclose(found, true, rtol=1e-6):
-            raise NotYet(_why_not_variance(found, true, beta, c, d, call))
-    return f"equal to the measured variance in {len(settings)} settings."
+        found = number(answer, call)
+        right = _gap_variance(rng, beta, c, d)
+        fact = f"{call} is {found:.4g}, the measured variance {right:.4g}"
+        trials.add(found, right, fact, beta, c, d, right)
+    trials.settle()
+    return f"equal to the measured variance in {len(trials)} settings."
 
 
-def _why_not_variance(found, true, beta, c, d, call):
-    known = (
-        ("the division by sqrt(d) is missing", true * d),
-        ("the root of d is squared in a variance", true * math.sqrt(d)),
-        ("both keys are random, not one", true / 2),
-        ("both keys are random with variance beta each, their sum is not doubled again", true * 2),
-        ("beta is already a variance", true * beta),
-        ("beta is a variance and not to be rooted", true / math.sqrt(beta)),
-        ("the mean of a length drops out of a variance", true * (1 + beta) / beta),
-        ("a factor multiplies a variance by its square", true / c),
-        ("that is the standard deviation", math.sqrt(true)),
-        ("that is the mean of the gap; asked is its variance", 0.0),
-        (
-            "that is the variance if the query were made of the drawn keys, which it cannot see",
-            true * (4 + 2 * beta),
+def _gap_variance(rng, beta, c, d):
+    """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
+    means = frame(rng, 2, d)
+    query = c * means.sum(0)
+    score_a, score_b = means @ query / math.sqrt(d)
+
+    deviation = math.sqrt(beta)
+    lengths = np.array([1 - deviation, 1 + deviation])
+    gaps = np.subtract.outer(lengths * score_a, lengths * score_b)
+    return gaps.var()
+
+
+def _variance_mistakes(beta, c, d, right):
+    """What other formulas would give."""
+    return {
+        "the division by sqrt(d) is missing": right * d,
+        "the root of d is squared in a variance": right * math.sqrt(d),
+        "both keys are random, not one": right / 2,
+        "both keys are random with variance beta each, their sum is not doubled again": right * 2,
+        "beta is already a variance": right * beta,
+        "beta is a variance and not to be rooted": right / math.sqrt(beta),
+        "the mean of a length drops out of a variance": right * (1 + beta) / beta,
+        "a factor multiplies a variance by its square": right / c,
+        "that is the standard deviation": math.sqrt(right),
+        "that is the mean of the gap; asked is its variance": 0.0,
+        "that is the variance if the query were made of the drawn keys, which it cannot see": (
+            right * (4 + 2 * beta)
         ),
-    )
-    for sentence, wrong in known:
-        if np.isclose(found, wrong, rtol=1e-6, atol=0):
-            return f"{sentence}: {call} is {found:.4g}, the measured variance {true:.4g}."
-    return f"{call} is {found:.4g}, the measured variance {true:.4g}."
+    }
 
 
 QUESTIONS = (

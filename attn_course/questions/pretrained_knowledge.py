@@ -1,39 +1,69 @@
-"""Questions 8.1-8.5, what pretraining knows; judges count over many draws, they hold no answer."""
+"""Questions 8.1-8.5, what pretraining knows. Judges count over many draws, they hold no answer."""
 
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
 
 from attn_course.drivers import call_each, call_with_seeds
-from attn_course.reading import matrix
+from attn_course.explaining import Trials
 from attn_course.register import Part, Question
+from attn_course.values import matrix
 from attn_course.verdict import NotYet
 
-MASK, PAD = "▒", "·"  # as in attn_course.knowledge
-_LETTERS = [chr(code) for code in (*range(0x21, 0x7F), *range(0xC0, 0x100))]  # all different
-OTHER = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}  # wrong, but a city of the list
+MASK = "▒"  # as in the room `knowledge`
+PAD = "·"
+LETTERS = [chr(code) for code in (*range(0x21, 0x7F), *range(0xC0, 0x100))]  # all different
+NUM_DRAWS = 800  # for each law that is judged
+NUM_CELLS = 11
+UNEVEN = 75.0
+
+
+@dataclass(frozen=True)
+class Draw:
+    """The three pieces of one corrupted document."""
+
+    prefix: str
+    span: str
+    suffix: str
+
+    @property
+    def kept(self) -> int:
+        return len(self.prefix) + len(self.span) + len(self.suffix)
 
 
 def corrupts_spans(rng, corrupt_span):
-    """8.1: every character accounted for, and the laws of cut, length and place, over many draws."""
+    """8.1: every character accounted for, and the laws of cut, length and place, over many draws.
+
+    Cuts and places are counted in at most 11 cells and compared with even ones by Pearson's statistic,
+    800 draws at a time. Even ones exceed 75 in one of 1e11 checks; laws with sum (p - q)^2 / q >= 0.25,
+    such as a U shape or three cells left out, stayed above 100 in all of 1e5 simulated ones.
+    """
     _judge_chance(rng, corrupt_span)
-    blocks = {64: (100, 150), 32: (30, 40), 16: (1, 2, 3, 4, 5, 6, 12)}
-    for block, sizes in blocks.items():
+    for block, sizes in {64: (100, 150), 32: (30, 40), 16: (1, 2, 3, 5, 6, 12)}.items():
         for size in sizes:
-            _judge_lengths(_draw(rng, corrupt_span, size, block, 60), size, block)
-    long = _draw(rng, corrupt_span, 150, 128, 800)
-    _judge_lengths(long, 150, 128)
-    _judge_cut(long, 128)
+            _judge_lengths(_draws(rng, corrupt_span, size, block, 60), size, block)
+    short = _draws(rng, corrupt_span, 4, 16)
+    middle = _draws(rng, corrupt_span, 40, 16)
+    long = _draws(rng, corrupt_span, 150, 128)
+    _judge_lengths(short, 4, 16)
+    for draws, size, block in ((long, 150, 128), (middle, 40, 16)):
+        _judge_lengths(draws, size, block)
+        _judge_cut(draws, block)
     _judge_span(long)
-    _judge_place(long, _draw(rng, corrupt_span, 5, 16, 400))
+    _judge_place(long, rng)
+    _judge_ends(short)
+    _judge_place(middle, rng)
+    _judge_place(short, rng)
     return "every character is accounted for, and cut, span and place vary as they should."
 
 
 def _judge_chance(rng, corrupt_span):
-    document, seeds = _document(rng, 60), list(range(40))
-    rows = [(document,)] * 40
-    strings, again = (corrupt_span.via(call_with_seeds, rows, seeds, 64) for _ in range(2))
-    _parts(strings[0], document, 64)
+    rows = [(_document(rng, 60),)] * 40
+    seeds = rng.integers(2**31, size=40).tolist()
+    strings = corrupt_span.via(call_with_seeds, rows, seeds, 64)
+    again = corrupt_span.via(call_with_seeds, rows, seeds, 64)
+    _pieces(strings[0], rows[0][0], 64)
     if strings != again:
         raise NotYet(
             "the same generator in the same state gave two different strings:"
@@ -43,145 +73,178 @@ def _judge_chance(rng, corrupt_span):
         raise NotYet("40 generators with different seeds gave one and the same string.")
 
 
-def _draw(rng, corrupt_span, size, block, count):
-    """`count` times (prefix, span, suffix) of documents of `size` different characters."""
-    documents = [_document(rng, size) for _ in range(count)]
-    seeds = [int(seed) for seed in rng.integers(2**31, size=count)]
+def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
+    """`count` draws from documents of `size` different characters."""
+    few = [_document(rng, size) for _ in range(20)]
+    documents = [few[k] for k in rng.integers(len(few), size=count)]
+    seeds = rng.integers(2**31, size=count).tolist()
     strings = corrupt_span.via(call_with_seeds, [(text,) for text in documents], seeds, block)
-    return [_parts(*pair, block) for pair in zip(strings, documents, strict=True)]
+    return [_pieces(*pair, block) for pair in zip(strings, documents, strict=True)]
 
 
 def _document(rng, size):
-    return "".join(rng.permutation(_LETTERS)[:size])
+    return "".join(rng.permutation(LETTERS)[:size])
 
 
-def _parts(found, document, block):
-    """prefix, span and suffix of one string, or a sentence on what is wrong with it."""
+def _pieces(found, document, block):
+    """The pieces of one string, or a sentence on what is wrong with it."""
     shown = f"a document of {len(document)} characters, block_size {block}"
     if found is None:
         raise NotYet("None came back: is a `return` missing?")
     if not isinstance(found, str):
-        raise NotYet(
-            f"a {type(found).__name__} came back; return the one string, x and y are cut later."
-        )
+        kind = type(found).__name__
+        raise NotYet(f"a {kind} came back; return the one string, x and y are cut later.")
     if len(found) != block:
         raise NotYet(f"the string has {len(found)} characters ({shown}); pad or cut to block_size.")
     body = found.rstrip(PAD)
     if PAD in body:
         raise NotYet(f"PAD stands in front of text ({shown}); it belongs at the very end.")
-    if body.count(MASK) != 2:
-        raise NotYet(
-            f"there are {body.count(MASK)} MASKs ({shown}); one marks the gap, one opens the span."
-        )
+    count = body.count(MASK)
+    if count != 2:
+        raise NotYet(f"there are {count} MASKs ({shown}); one marks the gap, one opens the span.")
     prefix, suffix, span = body.split(MASK)
     if not document.startswith(prefix + span + suffix):
-        raise NotYet(_what_is_lost(prefix, suffix, span, document, shown))
-    return prefix, span, suffix
+        raise NotYet(f"{_what_is_lost(prefix, suffix, span, document)} ({shown}).")
+    return Draw(prefix, span, suffix)
 
 
-def _what_is_lost(prefix, suffix, span, document, shown):
-    if span and suffix and document.startswith(prefix + suffix + span):
-        return f"the span stands in its old place and the suffix after the second MASK ({shown})."
-    if span and suffix.startswith(span):
-        return (
-            f"the span can still be read in the suffix ({shown}): there is nothing left to predict."
-        )
+def _what_is_lost(prefix, suffix, span, document):
     kept = prefix + span + suffix
+    if span and suffix and document.startswith(prefix + suffix + span):
+        return "the span stands in its old place and the suffix after the second MASK"
+    if span and suffix.startswith(span):
+        return "the span can still be read in the suffix: there is nothing left to predict"
     if kept in document:
         return (
-            f"the cut keeps characters from place {document.index(kept[0])} on, not the first ones."
+            f"the cut keeps characters from place {document.index(kept[0])} on, not the first ones"
         )
-    places = list(map(document.find, kept))
-    lost = max(places) + 1 - len(places)
+    places = [document.find(letter) for letter in kept]
     if places == sorted(places) and places[0] == 0:
-        return f"{lost} of the characters in between are lost where the pieces meet ({shown})."
-    return f"prefix + span + suffix is not the beginning of the document ({shown})."
+        lost = max(places) + 1 - len(places)
+        return f"{lost} of the characters in between are lost where the pieces meet"
+    return "prefix + span + suffix is not the beginning of the document"
 
 
 def _judge_lengths(draws, size, block):
-    empty = sum(not span for _, span, _ in draws)
+    empty = sum(not draw.span for draw in draws)
     if empty:
         raise NotYet(
             f"the span was empty in {empty} of {len(draws)} draws from a document of {size}"
             f" character{'s' * (size > 1)}: a quarter of little rounds to nothing."
         )
-    kept = [sum(map(len, parts)) for parts in draws]
-    if max(kept) > 7 * block // 8:
+    kept = [draw.kept for draw in draws]
+    longest = 7 * block // 8
+    if max(kept) > longest:
         raise NotYet(f"{max(kept)} characters were kept of a block of {block}: at most 7/8 may be.")
     if min(kept) < min(4, size):
         raise NotYet(f"a document of {size} was cut to {min(kept)}: at least 4 characters stay.")
+    if size <= 4 < longest and max(kept) < size:
+        raise NotYet(
+            f"a document of {size} was cut to {max(kept)}, which is all there may be of it."
+        )
 
 
 def _judge_cut(draws, block):
-    kept = np.array([sum(map(len, parts)) for parts in draws])
+    """Every length from 4 to 7/8 of the block as often."""
+    kept = np.array([draw.kept for draw in draws])
+    longest = 7 * block // 8
     if np.ptp(kept) == 0:
         raise NotYet(
             f"every long document was cut to the same {kept[0]} characters; draw the length."
         )
-    middle = (4 + 7 * block // 8) / 2
-    if abs(kept.mean() - middle) > 5 or kept.min() > 10 or kept.max() < 7 * block // 8 - 6:
+    share = (kept - 4 + 0.5) / (longest - 3)
+    every = (np.arange(longest - 3) + 0.5) / (longest - 3)
+    if not _unevenness(share, every) <= UNEVEN:
         raise NotYet(
-            f"long documents were cut to {kept.min()} .. {kept.max()} characters, {kept.mean():.1f}"
-            f" on average; every length from 4 to {7 * block // 8} should be as likely."
+            f"with block_size {block} long documents were cut to {kept.min()} .. {kept.max()} characters,"
+            f" {kept.mean():.1f} on average{_missing(kept, longest)}; every length from 4 to {longest}"
+            " should be as likely."
         )
+
+
+def _missing(kept, longest):
+    """A clause on lengths that never came, where there are few enough for each to come often."""
+    never = sorted(set(range(4, longest + 1)) - set(kept.tolist()))
+    return f", never to {never[0]}" if never and longest < 20 else ""
+
+
+def _unevenness(found, every):
+    """Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
+    counts = np.bincount((found * NUM_CELLS).astype(int), minlength=NUM_CELLS)
+    expected = np.bincount((every * NUM_CELLS).astype(int), minlength=NUM_CELLS)
+    expected = expected * len(found) / len(every)
+    return ((counts - expected) ** 2 / expected).sum()
 
 
 def _judge_span(draws):
-    kept = np.array([sum(map(len, parts)) for parts in draws])
-    span = np.array([len(parts[1]) for parts in draws])
-    share = span / kept
-    halves = {"shorter": (kept >= 16) & (kept < 60), "longer": kept >= 60}
-    for name, part in halves.items():
-        if not 0.19 < share[part].mean() < 0.31:
+    kept = np.array([draw.kept for draw in draws])
+    size = np.array([len(draw.span) for draw in draws])
+    share = size / kept
+    for name, part in {"shorter": (kept >= 16) & (kept < 60), "longer": kept >= 60}.items():
+        mean = share[part].mean()
+        if not abs(mean - 0.25) <= 0.06:
             raise NotYet(
-                f"the span is {share[part].mean():.0%} of the text on average over {name} cuts"
+                f"the span is {mean:.0%} of the text on average over {name} cuts"
                 f" ({share.mean():.0%} over all cuts); a quarter of what was kept is asked for."
             )
-    if np.abs(span - kept / 4).max() <= 1:
+    if np.abs(size - kept / 4).max() <= 1:
         raise NotYet("the span is always a quarter, to the character: its length should be drawn.")
 
 
-def _judge_place(long, short):
-    places = [len(prefix) / (len(prefix + suffix)) for prefix, _, suffix in long if prefix + suffix]
-    if np.std(places) < 0.05 or abs(np.mean(places) - 0.5) > 0.1:
-        raise NotYet(
-            f"the span starts {np.mean(places):.0%} of the way on average, give or take"
-            f" {np.std(places):.0%}; every place where it fits should be as likely."
-        )
-    for side, name in ((2, "last"), (0, "first")):
-        if not any(len(parts[side]) == 0 for parts in short):
+def _judge_ends(draws):
+    for side, name in (("suffix", "last"), ("prefix", "first")):
+        if all(getattr(draw, side) for draw in draws):
             raise NotYet(
-                f"in {len(short)} draws from documents of 5 the {name} character was never masked;"
+                f"in {len(draws)} draws from documents of 4 the {name} character was never masked;"
                 " if a city stands there, it is never asked for."
             )
 
 
+def _judge_place(draws, rng):
+    """Every place where the span fits as often: start and room, blurred into one even number."""
+    start = np.array([len(draw.prefix) for draw in draws])
+    room = np.array([len(draw.prefix) + len(draw.suffix) for draw in draws])
+    place = (start + rng.random(len(draws))) / (room + 1)
+    even = (np.arange(NUM_CELLS) + 0.5) / NUM_CELLS
+    if not _unevenness(place, even) <= UNEVEN:
+        raise NotYet(
+            f"the span starts {place.mean():.0%} of the way on average, give or take {place.std():.0%},"
+            f" with up to {max(room)} characters around it; every place where it fits should be as"
+            " likely, the first and the last too."
+        )
+
+
 def prepares_and_scores(rng, finetuning_pair, score):
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
-    for block in (32, 48, 64):
-        letters = rng.permutation(_LETTERS)
-        question, answer = "".join(letters[:20]), "".join(letters[20 : 20 + block // 8])
-        pair = finetuning_pair(question, answer, block)
-        _judge_pair(pair, question, answer, block)
-    for n in (20, 50):
+    shortest = int(rng.integers(16, 22))
+    for k, block in enumerate(rng.permutation((32, 48, 64)).tolist()):
+        letters = _document(rng, len(LETTERS))
+        asked = shortest + k
+        question = letters[:asked]
+        answer = letters[asked : asked + block // 8]
+        _judge_pair(finetuning_pair(question, answer, block), question, answer, block)
+    trials = Trials(_wrong_shares)
+    for n in rng.permutation((20, int(rng.integers(40, 60)))).tolist():
         rows = _all_counts(rng, score, n)
-        _judge_share(rows, n)
+        share = rows[:, 0]
+        truth = np.arange(n + 1) / n
+        worst = np.abs(share - truth).argmax()
+        fact = f"{worst} right answers of {n} got the share {share[worst]:.3g}"
+        trials.judge(share, truth, fact, truth, n)
         _judge_interval(rows, n)
     return "loss is taken on the answer and its end alone, and the interval holds in about 95%."
 
 
 def _judge_pair(pair, question, answer, block):
-    if (
-        not isinstance(pair, list | tuple)
-        or len(pair) != 2
-        or not all(isinstance(s, str) for s in pair)
-    ):
+    two = isinstance(pair, list | tuple) and len(pair) == 2
+    if not two or not all(isinstance(text, str) for text in pair):
         raise NotYet("finetuning_pair should return two strings, x and y.")
     x, y = pair
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block, PAD)
+    read = x.rstrip(PAD)
     if len(x) != len(y) or len(x) != block - 1:
         raise NotYet(f"x has {len(x)} characters and y {len(y)}; both should have {block - 1}.")
-    if x.rstrip(PAD) == question + MASK:
+    if read == question + MASK:
         raise NotYet(
             "x ends at the first MASK: while training, the model also reads the answer so far."
         )
@@ -189,14 +252,15 @@ def _judge_pair(pair, question, answer, block):
         raise NotYet(
             "x has no MASK between question and answer, which is what asks for the answer."
         )
-    if x.rstrip(PAD) not in (whole.rstrip(PAD), whole[:-1].rstrip(PAD), whole.rstrip(PAD)[:-1]):
+    if read not in (whole.rstrip(PAD), whole.rstrip(PAD)[:-1]):
         raise NotYet("x should read question, MASK, answer, MASK, and PAD to the end.")
     _judge_targets(x, y, whole, len(question), len(answer))
 
 
-def _judge_targets(x, y, whole, asked, size):
+def _judge_targets(x, y, whole, first, size):
+    """first: where the answer's first symbol is predicted; its end is, `size` places later."""
     taken = [place for place, symbol in enumerate(y) if symbol != PAD]
-    first, last = asked, asked + size  # where the answer's first symbol and its end are predicted
+    last = first + size
     if not taken:
         raise NotYet("y is PAD everywhere: nothing would be learnt.")
     if all(y[t] == x[t] for t in taken):
@@ -204,8 +268,9 @@ def _judge_targets(x, y, whole, asked, size):
     if any(y[t] != whole[t + 1] for t in taken):
         raise NotYet("y[t] is not always the symbol that comes after x[t].")
     if taken[0] < first - 1:
+        extra = first - 1 - taken[0]
         raise NotYet(
-            f"loss is taken on {first - 1 - taken[0]} symbols of the question: names are given, not learnt."
+            f"loss is taken on {extra} symbols of the question: names are given, not learnt."
         )
     if taken[0] > first:
         raise NotYet("no loss is taken on the first symbol of the answer.")
@@ -217,9 +282,12 @@ def _judge_targets(x, y, whole, asked, size):
         raise NotYet("no loss is taken on a symbol in the middle of the answer.")
 
 
+OTHER = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}  # wrong, but cities of the list
+
+
 def _all_counts(rng, score, n):
     """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3)."""
-    truths = [str(city) for city in rng.choice(["Wynd", "Orvane", "Tessel"], n)]
+    truths = [str(city) for city in rng.choice(list(OTHER), n)]
     rows = []
     for count in range(n + 1):
         right = set(rng.permutation(n)[:count].tolist())
@@ -228,39 +296,41 @@ def _all_counts(rng, score, n):
     return matrix(score.via(call_each, rows), (n + 1, 3), "score(...)")
 
 
-def _judge_share(rows, n):
-    share, truth = rows[:, 0], np.arange(n + 1) / n
-    if np.allclose(share, truth):
-        return
-    if np.allclose(share, 100 * truth):
-        raise NotYet("the first number is a percentage; return shares between 0 and 1.")
-    if np.allclose(share, n * truth):
-        raise NotYet("the first number counts the right answers; divide by how many there are.")
-    worst = int(np.abs(share - truth).argmax())
-    raise NotYet(f"{worst} right answers of {n} got the share {share[worst]:.3g}.")
+def _wrong_shares(truth, n):
+    return {
+        "the first number is a percentage; return shares between 0 and 1": 100 * truth,
+        "the first number counts the right answers; divide by how many there are": n * truth,
+    }
 
 
 def _judge_interval(rows, n):
     share, low, high = rows.T
-    if (low > share + 1e-9).any() or (high < share - 1e-9).any():
+    if not (low <= share + 1e-9).all() or not (share - 1e-9 <= high).all():
         raise NotYet("low <= share <= high does not hold everywhere.")
-    if high[0] - low[0] < 1e-6 or high[n] - low[n] < 1e-6:
+    if not min(high[0] - low[0], high[n] - low[n]) >= 1e-6:
         raise NotYet(
             f"{n} right of {n} got an interval of width zero: certainty, from {n} people."
             " Share plus or minus two standard errors fails at both ends."
         )
-    if low.min() < -1e-9 or high.max() > 1 + 1e-9:
+    if not -1e-9 <= low.min() <= high.max() <= 1 + 1e-9:
         raise NotYet(
             f"the interval reaches from {low.min():.3f} to {high.max():.3f}: beyond a share."
         )
-    chances = np.linspace(0.01, 0.99, 197)[:, None]
-    counts, ways = np.arange(n + 1), np.array([comb(n, k) for k in range(n + 1)], float)
-    law = ways * chances**counts * (1 - chances) ** (n - counts)  # (197, n + 1)
-    holds = (law * ((low <= chances) & (chances <= high))).sum(1).mean()
-    if not 0.93 < holds < 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
+    holds = _coverage(low, high, n)
+    if not 0.93 <= holds <= 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
         raise NotYet(
             f"for {n} people the interval holds the true chance in {holds:.1%} of samples; 95% is asked."
         )
+
+
+def _coverage(low, high, n):
+    """How often the interval of a binomial count holds the chance it came from, over all chances."""
+    chances = np.linspace(0.01, 0.99, 197)[:, None]
+    counts = np.arange(n + 1)
+    ways = np.array([float(comb(n, k)) for k in counts])
+    law = ways * chances**counts * (1 - chances) ** (n - counts)  # (197, n + 1)
+    inside = (low <= chances) & (chances <= high)
+    return (law * inside).sum(1).mean()
 
 
 QUESTIONS = (
@@ -298,6 +368,11 @@ QUESTIONS = (
         minutes=6,
         parts=(Part("written", 2),),
         covers=("004 3.a",),
+        hints=(
+            "Which of the two texts, of pretraining or of fine-tuning, says where a person of the test "
+            "was born?",
+            "For the control, look for a row in which one and the same model does well and badly.",
+        ),
     ),
     Question(
         id="8.4",
@@ -305,6 +380,10 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.b",),
+        hints=(
+            "Put yourself in the place of someone who reads one answer and has nothing to compare it with.",
+            "One concern is about that reader, one about whom a wrong answer is about. Find one of each.",
+        ),
     ),
     Question(
         id="8.5",
@@ -312,5 +391,9 @@ QUESTIONS = (
         minutes=8,
         parts=(Part("written", 2),),
         covers=("004 3.c",),
+        hints=(
+            "The model must put some city behind every name. What of the name can it go by?",
+            "The figure sets its answers beside the cities of other people. Which people are these?",
+        ),
     ),
 )

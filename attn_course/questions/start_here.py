@@ -1,28 +1,39 @@
-"""Questions 0.1-0.3: one worked example of each kind, worth no points."""
+"""Questions 0.1-0.3: one worked example of each kind, worth no points. Knows no other notebook."""
 
 from functools import cache
 
 import numpy as np
 
+from attn_course.answers import asked
 from attn_course.chain_rules import Task, both, has_common_denominator, in_places
+from attn_course.explaining import Trials
 from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.reading import number
 from attn_course.register import Part, Question
-from attn_course.verdict import NotYet
+from attn_course.values import number
+
+
+def _mean_mistakes(values):
+    """values: (n,)."""
+    return {
+        "you returned their sum": values.sum(),
+        "you returned the median": np.median(values),
+    }
 
 
 def mean_of(rng, mean):
     """0.1: any function that returns the mean of a list of numbers."""
-    for size in (1, 2, 5, 40):
+    settings = []
+    for size in (5, 40, 2, 1):
         values = rng.normal(3, 2, size)
-        found = number(mean(values), "mean(values)")
-        if np.isclose(found, values.mean()):
-            continue
-        if np.isclose(found, values.sum()):
-            raise NotYet(f"for {size} numbers you returned their sum, {found:.3g}.")
-        if np.isclose(found, np.median(values)):
-            raise NotYet(f"you returned the median, {found:.3g}; the mean is {values.mean():.3g}.")
-        raise NotYet(f"mean({np.round(values[:5], 2).tolist()}) gave {found:.4g}.")
+        settings.append((values,))
+
+    trials = Trials(_mean_mistakes)
+    for (values,), answer in asked(rng, mean, settings):
+        found = number(answer, "mean(values)")
+        shown = values[:5].round(2).tolist()
+        fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
+        trials.add(found, values.mean(), fact, values)
+    trials.settle()
     return "it agrees on lists of 1 to 40 numbers."
 
 
@@ -73,5 +84,14 @@ QUESTIONS = (
             "The product of the two denominators will do; then multiply it out.",
         ),
     ),
-    Question(id="0.3", title="An answer in words", minutes=2, parts=(Part("written", 0),)),
+    Question(
+        id="0.3",
+        title="An answer in words",
+        minutes=2,
+        parts=(Part("written", 0),),
+        hints=(
+            "A query twice as long: what happens to every score, and to the difference of two of them?",
+            "Which function of those differences are the weights? Where does it go?",
+        ),
+    ),
 )

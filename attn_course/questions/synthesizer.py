@@ -4,8 +4,8 @@ import numpy as np
 
 from attn_course.drivers import call_each, is_given
 from attn_course.layer_mistakes import cut, finish, judge_layer, linear
-from attn_course.reading import matrix
 from attn_course.register import Part, Question
+from attn_course.values import matrix
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 

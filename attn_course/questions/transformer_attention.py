@@ -18,7 +18,6 @@ from attn_course.layer_mistakes import (
     linear,
     masked_weights,
 )
-from attn_course.reading import array, number
 from attn_course.register import Part, Question
 from attn_course.tensors import (
     close,
@@ -28,6 +27,7 @@ from attn_course.tensors import (
     only_tensors,
     tensor_trials,
 )
+from attn_course.values import array, number
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import attend as reference_attend
 from attn_utils.kernels import softmax
@@ -457,7 +457,7 @@ def counts_are_exact(rng, num_parameters, num_flops):
 def _count_settings(rng):
     """Rows of (T, D, H): a usual one, then others in any order."""
     T, d, H = map(int, rng.integers(3, 30, 3))
-    others = [(5, 12, 3), (7, 8, 1), (T, d * H, H), (128, 64, 4)]
+    others = [(5, 15, 3), (7, 8, 1), (T, d * H, H), (128, 64, 4)]
     return [(100, 256, 8), *(others[k] for k in rng.permutation(4))]
 
 

@@ -1,412 +1,460 @@
-"""Questions 9.1-9.4, translation with a slot for attention; judges measure, they hold no answer."""
+"""Questions 9.1-9.4, translation with a slot for attention. Judges measure, they hold no answer."""
 
 import numpy as np
 
-from attn_course.drivers import call_with_links, gradients_of, run_search, run_slot
-from attn_course.reading import array, matrix, number
+from attn_course.drivers import (
+    call_with_links,
+    gradients_of,
+    run_search,
+    run_slot,
+    run_slot_elsewhere,
+)
+from attn_course.explaining import Seen, Trials, same
 from attn_course.register import Part, Question
 from attn_course.tensors import leaves_of
+from attn_course.values import array, matrix, number
 from attn_course.verdict import NotYet
-from attn_utils.kernels import softmax
+from attn_utils.kernels import attend, softmax
 
-PAD, BOS, EOS = 0, 1, 2  # as in attn_course.translation.vocabulary
-SIZES = ((3, 4, 6, 8), (4, 1, 5, 4), (2, 3, 2, 12))  # B, T, S, D
-POLARITY = "the mask is the wrong way round: True means may look"
+PAD = 0  # as in the room `translation`
+BOS = 1
+EOS = 2
 CLOSE = 1e-4  # the slots run in float32, as they do in the model
 
 
 def slots_fit(rng, no_attention, mean_attention, dot_attention):
-    """9.1: three slots, equal to their definition whatever stands in the padding."""
+    """9.1: three slots, equal to their definition whatever stands in the padding, on any device."""
     slots = {
-        "NoAttention": (no_attention, _none),
-        "MeanAttention": (mean_attention, _mean),
-        "DotAttention": (dot_attention, _dot),
+        "NoAttention": (no_attention, _wrong_none),
+        "MeanAttention": (mean_attention, _wrong_mean),
+        "DotAttention": (dot_attention, _wrong_dot),
     }
-    for sizes in SIZES:
-        inputs = _draw(rng, *sizes)
-        for name, (answer, cases) in slots.items():
-            run = _runner(name, answer, sizes[-1])
-            found = run(*inputs)
-            _judge(found, cases(*inputs), f"{name}, (B, T, S, D) = {sizes}")
-            _judge_invariance(run, found, *inputs, name)
-            if name != "NoAttention":
-                _judge_gradients(answer, *inputs, name)
-    return f"all three hold on {len(SIZES)} shapes; neither padding nor company changes a sentence."
+    trials = {name: Trials(wrong, absolute=CLOSE) for name, (_, wrong) in slots.items()}
+    sizes = _slot_sizes(rng)
+    for size in sizes:
+        inputs = _sentences(rng, *size)
+        for name, (answer, _) in slots.items():
+            setting = f"{name}, (B, T, S, D) = {size}"
+            result = _run(name, answer, *inputs)
+            found = result["outputs"]
+            right = _right(name, *inputs)
+            fact = _how_far(found, right, setting)
+            trials[name].judge(found, right, fact, *inputs, found, result["parameters"])
+            _judge_company(name, answer, found, *inputs)
+            _judge_gradients(name, result["gradients"], *inputs)
+    for name, (answer, _) in slots.items():
+        _judge_device(name, answer, *inputs)
+    return f"all three hold on {len(sizes)} shapes; neither padding nor company changes a sentence."
 
 
-def _draw(rng, B, T, S, D):
+def _slot_sizes(rng):
+    """(B, T, S, D): all axes different first, then a single step and few places, in any order."""
+    others = [(4, 1, 5, 4), (2, 3, 2, 12)]
+    S = int(rng.integers(5, 8))
+    return [(3, 4, S, 8), *(others[k] for k in rng.permutation(2))]
+
+
+def _sentences(rng, B, T, S, D):
     """Queries, memory with junk in the padding, mask; the first sentence fills its row."""
     lengths = np.array([S, *rng.integers(1, S, size=B - 1)])
     mask = np.arange(S) < lengths[:, None]
-    memory = np.where(mask[..., None], rng.normal(size=(B, S, D)), 7 + rng.normal(size=(B, S, D)))
-    return rng.normal(size=(B, T, D)), memory, mask
+    memory = rng.normal(size=(B, S, D)) + 7 * ~mask[..., None]
+    queries = rng.normal(size=(B, T, D))
+    return queries, memory, mask
 
 
-def _runner(name, answer, width):
-    """queries, memory, mask -> [context, weights] of the student's slot, as arrays of the right shape."""
-
-    def run(queries, memory, mask):
-        outputs = answer.via(run_slot, width, queries, memory, mask)["outputs"]
-        if outputs is None or len(outputs) != 2:
-            raise NotYet(f"{name} should return two tensors, (context, weights).")
-        shapes = [queries.shape, (*queries.shape[:2], memory.shape[1])]
-        shown = [output.shape for output in outputs]
-        if shown == shapes[::-1] and shown != shapes:
-            raise NotYet(f"{name} returns (weights, context); the context comes first.")
-        hidden = np.isnan(outputs[1]).reshape(len(mask), -1).all(1)
-        if hidden.any() and np.array_equal(hidden, mask.all(1)):
-            raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
-        parts = [f"the {part} of {name}" for part in ("context", "weights")]
-        return [matrix(*output) for output in zip(outputs, shapes, parts, strict=True)]
-
-    return run
+def _run(name, answer, queries, memory, mask):
+    """The slot's outcome, its outputs (context, weights) numbers of the right shapes."""
+    result = answer.via(run_slot, queries.shape[-1], queries, memory, mask)
+    outputs = result["outputs"]
+    if outputs is None or len(outputs) != 2:
+        raise NotYet(f"{name} should return two tensors, (context, weights).")
+    shapes = [queries.shape, (*queries.shape[:2], memory.shape[1])]
+    shown = [output.shape for output in outputs]
+    if shown == shapes[::-1] and shown != shapes:
+        raise NotYet(f"{name} returns (weights, context); the context comes first.")
+    blind = np.isnan(outputs[1]).reshape(len(mask), -1).all(1)
+    if blind.any() and np.array_equal(blind, mask.all(1)):
+        raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
+    context = matrix(outputs[0], shapes[0], f"the context of {name}")
+    weights = matrix(outputs[1], shapes[1], f"the weights of {name}")
+    return result | {"outputs": [context, weights]}
 
 
-def _near(one, other):
-    return all(np.allclose(a, b, atol=CLOSE, rtol=1e-4) for a, b in zip(one, other, strict=True))
+def _right(name, queries, memory, mask):
+    """[context, weights] of arrays or tensors."""
+    if name == "NoAttention":
+        return [0 * queries, 0 * (queries @ memory.mT)]
+    scale = 0.0 if name == "MeanAttention" else None  # equal scores give equal weights
+    return list(attend(queries, memory, memory, mask=mask[:, None], scale=scale))
 
 
-def _judge(found, cases, setting):
-    """Pass if equal to the first case; name a known mistake; else say what is off, and by how much."""
-    right = cases.pop("")
-    if _near(found, right):
-        return
-    far = [np.abs(have - want).max() for have, want in zip(found, right, strict=True)]
-    for sentence, wrong in cases.items():
-        if _near(found, wrong):
-            raise NotYet(f"{sentence} ({setting}; the context is off by {far[0]:.2g}).")
-    if _near(found[1:], right[1:]):
-        raise NotYet(f"the weights are right, but the context is off by {far[0]:.2g} ({setting}).")
-    raise NotYet(f"the weights are off by up to {far[1]:.2g} ({setting}).")
+def _how_far(found, right, setting):
+    context, weights = (np.abs(have - want).max() for have, want in zip(found, right, strict=True))
+    if weights <= CLOSE:
+        return f"the weights are right, but the context is off by {context:.2g} ({setting})"
+    return (
+        f"the weights are off by up to {weights:.2g} and the context by {context:.2g} ({setting})"
+    )
 
 
-def _judge_invariance(run, found, queries, memory, mask, name):
+def _judge_company(name, answer, found, queries, memory, mask):
     """More padding at the end, or other sentences beside it, must not change a sentence's context."""
-    more = [np.pad(x, ((0, 0), (0, 2)) + ((0, 0),) * (x.ndim - 2)) for x in (memory, mask)]
-    longer = run(queries, *more)[0]
-    alone = run(queries[-1:], memory[-1:], mask[-1:])[0]
-    for what, moved in (("two more places of padding", longer[-1:]), ("being alone", alone)):
-        far = np.abs(moved - found[0][-1:]).max()
-        if far > CLOSE:
+    more = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
+    longer = _run(name, answer, queries, more, np.pad(mask, ((0, 0), (0, 2))))["outputs"]
+    alone = _run(name, answer, queries[-1:], memory[-1:], mask[-1:])["outputs"]
+    changes = {"two more places of padding": longer[0][-1:], "being alone": alone[0]}
+    for what, context in changes.items():
+        far = np.abs(context - found[0][-1:]).max()
+        if not far <= CLOSE:
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
 
-def _judge_gradients(answer, queries, memory, mask, name):
+def _judge_gradients(name, found, queries, memory, mask):
     """What flows back to queries and memory must be what flows back through the definition."""
-    arrays = {"queries": queries, "memory": memory}
-    found = answer.via(run_slot, queries.shape[-1], queries, memory, mask)["gradients"]
-    if found is None:
-        raise NotYet(f"{name} is right, but no gradient flows back to the {_first_used(name)}.")
-    leaves = leaves_of(arrays)
-    look = leaves["memory"].new_tensor(mask[:, None]).bool()
-    scores = leaves["queries"] @ leaves["memory"].mT / queries.shape[-1] ** 0.5
-    scores = scores if name == "DotAttention" else 0 * scores
-    right = gradients_of(
-        softmax(scores.where(look, -np.inf)) @ leaves["memory"], list(leaves.values())
-    )
-    for (what, values), have, want in zip(arrays.items(), found, right, strict=True):
-        if have.shape != values.shape:
-            raise NotYet(f"the gradient of the {what} has shape {have.shape}, not {values.shape}.")
-        if not np.abs(have - want).max() <= 1e-3 * (1 + np.abs(want).max()):
-            how = "only part of the" if np.abs(have).max() > 1e-8 else "no"
-            how = "nan instead of a" if np.isnan(have).any() else how
-            raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
+    if name == "NoAttention":
+        return
+    leaves = leaves_of({"queries": queries, "memory": memory})
+    context, _ = _right(name, *leaves.values(), mask)
+    wanted = gradients_of(context, list(leaves.values()))
+    found = found or [0 * gradient for gradient in wanted]
+    for what, have, want in zip(leaves, found, wanted, strict=True):
+        if same(have, want, 1e-3, 1e-3):
+            continue
+        if have.shape != want.shape:
+            raise NotYet(f"{name}: the gradient of the {what} has shape {have.shape}.")
+        how = "only part of the" if np.abs(have).max() > 1e-8 else "no"
+        if np.isnan(have).any():
+            how = "nan and no"
+        raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
 
 
-def _first_used(name):
-    return "queries" if name == "DotAttention" else "memory"
+def _judge_device(name, answer, queries, memory, mask):
+    """Where its inputs are on another device than new tensors are, the outputs are there as well."""
+    shapes = [x.shape for x in (queries, memory, mask)]
+    result = answer.via(run_slot_elsewhere, queries.shape[-1], shapes)
+    wanted = result["wanted"]
+    error = result.get("error", "")
+    if any(device != wanted for device in result.get("devices", ())) or "device" in error:
+        raise NotYet(
+            f"{name} makes a tensor on the CPU, wherever its inputs are: on a GPU this stops. "
+            "Make it from those given (`queries.new_zeros`), or with their `device`."
+        )
 
 
-def _softmax(scores, axis=-1):
-    high = scores.max(axis, keepdims=True)
-    raised = np.exp(scores - np.where(np.isfinite(high), high, 0))
-    return raised / np.maximum(raised.sum(axis, keepdims=True), 1e-30)
+POLARITY = "the mask is the wrong way round, True means may look"
 
 
-def _none(queries, memory, mask):
-    """The right (context, weights) under "", and known mistakes under their sentences."""
-    nothing = np.zeros((*queries.shape[:2], mask.shape[1]))
+def _wrong_none(queries, memory, mask, found, parameters):
+    """{sentence: [context, weights]}."""
+    S = mask.shape[1]
+    nothing = np.zeros((*queries.shape[:2], S))
     places = {
         "the context is memory[:, -1], which is padding in every shorter sentence; "
-        "and an empty slot hands over nothing": np.full(len(mask), mask.shape[1] - 1),
+        "and an empty slot hands over nothing": np.full(len(mask), S - 1),
         "the context is the last real state; the decoder has it already, "
         "and an empty slot hands over nothing": mask.sum(1) - 1,
     }
-    cases = {
-        "": (0 * queries, nothing),
-        "the context repeats the queries; an empty slot hands over nothing": (queries, nothing),
+    wrong = {
+        "the context repeats the queries; an empty slot hands over nothing": [queries, nothing],
     }
     for sentence, place in places.items():
-        one_hot = np.eye(mask.shape[1])[place][:, None] + nothing
-        cases[sentence] = one_hot @ memory, one_hot
-        cases[f"{sentence}, while the weights say zero"] = one_hot @ memory, nothing
-    return cases
+        one_hot = np.eye(S)[place][:, None] + nothing
+        wrong[sentence] = [one_hot @ memory, one_hot]
+        wrong[f"{sentence}, while the weights say zero"] = [one_hot @ memory, nothing]
+    return wrong
 
 
-def _mean(queries, memory, mask):
+def _wrong_mean(queries, memory, mask, found, parameters):
     """The same for the average; weights of a sentence are those of each of its queries."""
-    S, even = mask.shape[1], "padding is averaged in: every place counts the same"
-    counted = (
-        "padding is left out of the sum but still counted: divide by the number of real places"
-    )
-    weights = {
-        "": mask / mask.sum(1, keepdims=True),
-        even: np.full(mask.shape, 1 / S),
-        counted: mask / S,
-        "the mask is the wrong way round: only padding is averaged": (
-            ~mask / np.maximum((~mask).sum(1, keepdims=True), 1)
+    S = mask.shape[1]
+    even = np.full(mask.shape, 1 / S)
+    padding = ~mask / np.maximum((~mask).sum(1, keepdims=True), 1)
+    wrong = {
+        "padding is averaged in, every place counts the same": even,
+        "padding is left out of the sum but still counted; divide by the number of real places": (
+            mask / S
         ),
+        "the mask is the wrong way round, only padding is averaged": padding,
         "the sum is not divided by anything": mask.astype(float),
         "the average runs over the batch, not over the places of a sentence": (
             mask / np.maximum(mask.sum(0), 1)
         ),
     }
-    spread = {name: np.repeat(w[:, None], queries.shape[1], 1) for name, w in weights.items()}
-    cases = {sentence: (w @ memory, w) for sentence, w in spread.items()}
+    spread = {sentence: _for_each_query(w, queries) for sentence, w in wrong.items()}
+    table = {sentence: [w @ memory, w] for sentence, w in spread.items()}
+    right = _right("MeanAttention", queries, memory, mask)
     untrue = "the context leaves padding out, but the weights shown do not"
-    return cases | {untrue: (cases[""][0], spread[even])}
+    return table | {untrue: [right[0], _for_each_query(even, queries)]}
 
 
-def _dot(queries, memory, mask):
+def _for_each_query(weights, queries):
+    return np.repeat(weights[:, None], queries.shape[1], 1)
+
+
+def _wrong_dot(queries, memory, mask, found, parameters):
     """The same for scaled dot products."""
     root = queries.shape[-1] ** 0.5
-    scores = queries @ memory.swapaxes(1, 2) / root
-
-    def hide(scores, mask=mask, value=-np.inf):
-        return np.where(mask[:, None], scores, value)
-
-    weights = {
-        "": _softmax(hide(scores)),
-        "padding is not masked": _softmax(scores),
-        "the softmax runs over the batch, so sentences share their weight": _softmax(
-            hide(scores), 0
-        ),
-        "the softmax runs over the queries, not over the keys": _softmax(hide(scores), 1),
-        "the scores are not scaled by sqrt(D)": _softmax(hide(scores * root)),
-        "the scores are divided by D, not by its root": _softmax(hide(scores / root)),
-        POLARITY: _softmax(hide(scores, ~mask)),
-        "hidden scores are set to 0, and exp(0) = 1": _softmax(hide(scores, value=0)),
-        "padding is zeroed after the softmax, so rows no longer sum to one": (
-            _softmax(scores) * mask[:, None]
-        ),
-        "no softmax is taken": hide(scores, value=0),
+    scores = queries @ memory.mT / root
+    look = np.broadcast_to(mask[:, None], scores.shape)
+    hidden = np.where(look, scores, -np.inf)
+    wrong = {
+        "padding is not masked": softmax(scores),
+        "the softmax runs over the batch, so sentences share their weight": softmax(hidden, 0),
+        "the softmax runs over the queries, not over the keys": softmax(hidden, 1),
+        "the scores are not scaled by sqrt(D)": softmax(hidden * root),
+        "the scores are divided by D, not by its root": softmax(hidden / root),
+        POLARITY: softmax(np.where(look, -np.inf, scores)),
+        "hidden scores are set to 0, and exp(0) = 1": softmax(np.where(look, scores, 0)),
+        "padding is zeroed after the softmax, so rows no longer sum to one": softmax(scores) * look,
+        "no softmax is taken": np.where(look, scores, 0),
     }
-    return {sentence: (w @ memory, w) for sentence, w in weights.items()}
+    table = {sentence: [w @ memory, w] for sentence, w in wrong.items()}
+    names = ", ".join(sorted(parameters))
+    return table | {
+        f"*dot* has no projections, it compares queries and memory as they are; yours has {names}": (
+            Seen(parameters and same(found[1].sum(-1), np.ones(queries.shape[:2]), CLOSE, CLOSE))
+        )
+    }
 
 
 def counts_alignment_errors(rng, alignment_error_rate):
     """9.2: on weights that hit a known share of known links; an empty slot finds none."""
-
-    def judge(*corpora):
-        """A mistake is named if it explains every number."""
-        rates = [alignment_error_rate.via(call_with_links, *corpus) for corpus in corpora]
-        rates = [number(rate, "alignment_error_rate(...)") for rate in rates]
-        known = [_known_rates(*corpus) for corpus in corpora]
-        _judge_rates(rates, {name: [k[name] for k in known] for name in known[0]})
-
-    sizes = (((5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)), ((1, 1), (12, 4)), ((3, 3),))
-    drawn = [tuple(zip(*(_aligned(rng, T, S) for T, S in shapes), strict=True)) for shapes in sizes]
-    judge(*drawn)
-    judge(([0 * weights for weights in drawn[0][0]], drawn[0][1]))
+    trials = Trials(_wrong_rates, absolute=1e-6)
+    few = [(1, 1), (12, 4)]
+    many = [(5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)]
+    corpora = [_corpus(rng, shapes) for shapes in (many, few, [(3, 3)])]
+    for k in rng.permutation(3):
+        _add_corpus(trials, alignment_error_rate, *corpora[k])
+    trials.settle()
+    weights, gold = corpora[0]
+    _add_corpus(trials, alignment_error_rate, [0 * w for w in weights], gold)
+    trials.settle()
     return (
         "the error rate is that of the links, over all sentences at once, and silence makes none."
     )
+
+
+def _corpus(rng, shapes):
+    """(weights, gold): one array (T, S) and one list of links a sentence."""
+    sentences = [_aligned(rng, T, S) for T, S in shapes]
+    return [weights for weights, _ in sentences], [gold for _, gold in sentences]
+
+
+def _add_corpus(trials, answer, weights, gold):
+    said = number(answer.via(call_with_links, weights, gold), "alignment_error_rate(...)")
+    links = [set(pairs) for pairs in gold]
+    right = _rates([_heaviest(w) for w in weights], links)[""]
+    fact = f"you: {said:.3f}, expected {right:.3f}, over all sentences"
+    trials.add(said, right, fact, weights, links)
 
 
 def _aligned(rng, T, S):
     """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
     gold = {(t, int(s)) for t, s in enumerate(weights.argmax(1)) if rng.random() < 0.6}
-    gold |= {(int(rng.integers(T)), int(rng.integers(S))) for _ in range(1 + T // 2)}
+    for _ in range(1 + T // 2):
+        gold.add((int(rng.integers(T)), int(rng.integers(S))))
     if T > 1:
-        weights[0], weights[1:3, [0, -1]] = 0, 1  # as heavy as a word can be, twice
+        weights[0] = 0
+        weights[1:3, [0, -1]] = 1  # as heavy as a word can be, twice
         gold.add((1, 0))
     return weights, sorted(gold)
 
 
-def _links(weights, *, silent=False, last=False, down=False):
-    """Each row with its heaviest key; silent: rows without weight too; last: the last of several that
-    tie; down: each column with its heaviest row instead."""
-    if down:
-        return {(int(t), s) for s, t in enumerate(weights.argmax(0)) if weights[:, s].any()}
-    S = weights.shape[1]
-    best = S - 1 - weights[:, ::-1].argmax(1) if last else weights.argmax(1)
-    return {(t, int(s)) for t, s in enumerate(best) if silent or weights[t].any()}
+def _heaviest(weights):
+    """Each row that has weight with its heaviest key, the first of several."""
+    return {(t, int(row.argmax())) for t, row in enumerate(weights) if row.any()}
+
+
+def _last_of_ties(weights):
+    last = weights.shape[1] - 1
+    return {(t, last - s) for t, s in _heaviest(weights[:, ::-1])}
+
+
+def _all_rows(weights):
+    return set(enumerate(weights.argmax(1).tolist()))
+
+
+def _turned(weights):
+    return {(s, t) for t, s in _heaviest(weights)}
+
+
+def _down_the_columns(weights):
+    return {(t, s) for s, t in _heaviest(weights.T)}
+
+
+def _both_ties(weights):
+    return _heaviest(weights) | _last_of_ties(weights)
+
+
+WRONG_LINKS = {
+    "a row without any weight was linked to the first word; it should link to nothing": _all_rows,
+    "where several words tie, the last was taken, not the first": _last_of_ties,
+    "where several words tie, all of them were linked, not the first alone": _both_ties,
+    "links are (target, source), and here they stand the other way round": _turned,
+    "each source word was given its heaviest target word; ask each target word": _down_the_columns,
+}
+
+
+def _wrong_rates(weights, gold):
+    """{sentence: rate}: of the links that are asked for, and of links that are mistaken for them."""
+    wrong = _rates([_heaviest(w) for w in weights], gold)
+    wrong.pop("")
+    for sentence, links_of in WRONG_LINKS.items():
+        wrong[sentence] = _rates([links_of(w) for w in weights], gold)[""]
+    return wrong
 
 
 def _rates(found, gold):
     """The error rate under "", and numbers that are mistaken for it under their sentences."""
-    both, have, want = (
-        np.array([len(links) for links in side], float)
-        for side in ([a & b for a, b in zip(found, gold, strict=True)], found, gold)
-    )
-    b, h, w = both.sum(), max(have.sum(), 1e-9), want.sum()
-    right = 1 - 2 * b / (h + w)
+    hits = np.array([len(a & b) for a, b in zip(found, gold, strict=True)])
+    sizes = np.array([len(a) + len(b) for a, b in zip(found, gold, strict=True)])
+    both = hits.sum()
+    have = max(sum(map(len, found)), 1e-9)
+    want = sum(map(len, gold))
+    right = 1 - 2 * both / (have + want)
     return {
         "": right,
         "this is the share of right links; the error rate is one minus it": 1 - right,
         "this is a percentage; the rate goes from 0 to 1": 100 * right,
         "this is the mean over sentences; count the links of all sentences first": (
-            1 - 2 * both / (have + want)
-        ).mean(),
-        "this is one minus precision: gold links that were never found cost nothing": 1 - b / h,
-        "this is one minus recall: links found too many cost nothing": 1 - b / w,
-        "links in both are divided by links in either": 1 - b / (h + w - b),
-        "the links in both count once above and twice below": 1 - b / (h + w),
+            np.mean(1 - 2 * hits / sizes)
+        ),
+        "this is one minus precision; gold links that were never found cost nothing": (
+            1 - both / have
+        ),
+        "this is one minus recall; links found too many cost nothing": 1 - both / want,
+        "links in both are divided by links in either": 1 - both / (have + want - both),
+        "the links in both count once above and twice below": 1 - both / (have + want),
     }
-
-
-def _known_rates(weights, gold):
-    """`_rates` of the links that are asked for, and the error rate of links that are mistaken for them."""
-    gold = [set(map(tuple, links)) for links in gold]
-    found = [_links(w) for w in weights]
-    variants = {
-        "a row without any weight was linked to the first word; it should link to nothing": (
-            [_links(w, silent=True) for w in weights]
-        ),
-        "where several words tie, the last was taken, not the first": (
-            [_links(w, last=True) for w in weights]
-        ),
-        "where several words tie, all of them were linked, not the first alone": (
-            [_links(w) | _links(w, last=True) for w in weights]
-        ),
-        "links are (target, source), and here they stand the other way round": (
-            [{(s, t) for t, s in links} for links in found]
-        ),
-        "each source word was given its heaviest target word; ask each target word": (
-            [_links(w, down=True) for w in weights]
-        ),
-    }
-    known = {sentence: _rates(links, gold)[""] for sentence, links in variants.items()}
-    return _rates(found, gold) | known
-
-
-def _judge_rates(rates, known):
-    right = known.pop("")
-    if np.allclose(rates, right, rtol=0, atol=1e-6):
-        return
-    k = int(np.abs(np.subtract(rates, right)).argmax())
-    said = f"you: {rates[k]:.3f}, expected {right[k]:.3f}"
-    for sentence, wrong in known.items():
-        if np.allclose(rates, wrong, rtol=0, atol=1e-6):
-            raise NotYet(f"{sentence} ({said}).")
-    raise NotYet(f"this is not (1), over all sentences ({said}).")
 
 
 def searches_greedily(rng, greedy_search):
     """9.4: the likeliest token at every step, each row until its own end mark, also in a batch of one."""
-    for B, V, longest, max_length in ((4, 9, 8, 20), (3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)):
+    others = [(3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)]
+    cases = [(4, 9, 8, 20), *(others[k] for k in rng.permutation(3))]
+    for B, V, longest, max_length in cases:
         table, right = _table(rng, B, V, longest, max_length)
-        fed, tokens = _searched(greedy_search, table, max_length)
+        asked, tokens = _searched(greedy_search, table, max_length)
         tokens = array(tokens, "the result").astype(int)
-        _judge_feeding(fed)
+        _judge_feeding(asked)
         _judge_size(tokens, right, max_length)
         _judge_tokens(tokens, right)
-        if len(fed) > right.shape[1]:
+        if len(asked) > right.shape[1]:
             raise NotYet(
-                f"`step` was called {len(fed)} times, where all sentences had ended "
+                f"`step` was called {len(asked)} times, where all sentences had ended "
                 f"after {right.shape[1]}."
             )
     return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
 
 
-def _searched(greedy_search, table, max_length):
-    """What was fed in at each step, and the tokens that came back.
+def _table(rng, B, V, longest, max_length):
+    """Logits that make row b end after a length of its own, and the tokens that follow from them.
 
-    The logits of a step are handed out only when it is asked for, so that the steps are counted here.
+    Returns the logits (B, steps, V, V), by step and last token, and the tokens (B, T).
     """
-    B, longest, V, _ = table.shape
+    table = rng.normal(size=(B, max_length + 2, V, V))
+    table[..., [PAD, BOS]] = -1e9
+    lengths = 1 + rng.permutation(longest)[:B] if longest >= B else np.ones(B, int)
+    right = np.full((B, max_length), PAD)
+    for b, length in enumerate(lengths):
+        table[b, : length - 1, :, EOS] = -1e9
+        table[b, length - 1 : length, :, EOS] = 1e2
+        last = BOS
+        for t in range(min(length, max_length)):
+            last = int(table[b, t, last].argmax())
+            right[b, t] = last
+    steps = min(int(lengths.max()), max_length)
+    return table, right[:, :steps]
+
+
+def _searched(greedy_search, table, max_length):
+    """What was fed in at each step, [(state, last tokens)], and the tokens that came back.
+
+    The logits of a step are handed out only when they are asked for, so that steps are counted here:
+    the search is run again from its start with one step more, until it ends by itself.
+    """
+    B, num_steps, V, _ = table.shape
     logits = []
     asked = []
     while True:
         result = greedy_search.via(run_search, B, max_length, logits)
-        if result["tokens"] is not None or len(result["fed"]) <= len(logits):
+        if len(result["fed"]) <= len(logits):
             return asked, result["tokens"]
-        t, last = result["fed"][-1]
-        if not 0 <= t < longest or len(asked) > 3 * longest:
+        state, last = result["fed"][-1]
+        if not 0 <= state < num_steps or len(asked) > 3 * num_steps:
             raise NotYet(
-                f"step was called {len(asked) + 1} times, where max_length is {max_length}."
+                f"`step` was called {len(asked) + 1} times, where max_length is {max_length}."
             )
         if not 0 <= min(last) <= max(last) < V:
             raise NotYet(f"{last} was fed in, where a token is a number from 0 to {V - 1}.")
-        asked.append((t, last))
-        logits.append(table[np.arange(B), t, last].astype(np.float32))
+        asked.append((state, last))
+        logits.append(table[np.arange(B), state, last].astype(np.float32))
 
 
-def _table(rng, B, V, longest, max_length):
-    """Logits that make row b end after a length of its own, and the tokens that follow from them."""
-    table = rng.normal(size=(B, max_length + 2, V, V))
-    table[..., [PAD, BOS]] = -1e9
-    lengths = 1 + rng.permutation(longest)[:B] if longest >= B else np.ones(B, int)
-    right = np.zeros((B, max_length), int)
-    for b in range(B):
-        table[b, : lengths[b] - 1, :, EOS] = -1e9
-        table[b, lengths[b] - 1 : lengths[b], :, EOS] = 1e2
-        last = BOS
-        for t in range(min(lengths[b], max_length)):
-            last = right[b, t] = int(table[b, t, last].argmax())
-    steps = min(int(lengths.max()), max_length)
-    return table, right[:, :steps]
+def _judge_feeding(asked):
+    """What went into `step`: start marks, then the tokens just chosen, each time with the state."""
+    if not asked:
+        raise NotYet("`step` was never called.")
+    states = [state for state, _ in asked]
+    fed = [set(last) for _, last in asked]
+    if fed[0] != {BOS}:
+        first = asked[0][1]
+        raise NotYet(f"the first tokens fed in are {first}; every sentence starts with BOS.")
+    if len(states) > 1 and not any(states):
+        raise NotYet("the state that `step` returned was not handed to the next step.")
+    if states != list(range(len(states))):
+        raise NotYet("`step` was started afresh midway; all sentences go through it together.")
+    if len(fed) > 1 and fed[1] == {BOS}:
+        raise NotYet("BOS was fed in again at the second step, in place of the tokens just chosen.")
 
 
 def _judge_size(tokens, right, max_length):
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
-        raise NotYet(
-            f"the result has shape {tokens.shape}; with B = {B} it should be (B, T), T <= max_length."
-        )
-    if (tokens[:, :1] == BOS).all():
+        wanted = f"with B = {B} it should be (B, T), T <= max_length"
+        raise NotYet(f"the result has shape {tokens.shape}; {wanted}.")
+    num_tokens = tokens.shape[1]
+    if num_tokens and (tokens[:, 0] == BOS).all():
         raise NotYet("the start mark is fed in, but it is no part of the translation.")
-    if tokens.shape[1] > max_length:
-        raise NotYet(f"{tokens.shape[1]} tokens came back, where max_length is {max_length}.")
-    if tokens.shape[1] < steps:
-        raise NotYet(_too_short(tokens, right, max_length))
+    if num_tokens > max_length:
+        raise NotYet(f"{num_tokens} tokens came back, where max_length is {max_length}.")
+    if num_tokens < steps:
+        raise NotYet(_too_short(num_tokens, right, max_length))
+
+
+def _too_short(num_tokens, right, max_length):
+    steps = right.shape[1]
+    ends = [row.index(EOS) + 1 for row in right.tolist() if EOS in row]
+    if num_tokens == min(ends, default=steps) < steps:
+        return f"the search stopped after {num_tokens} steps, when the first sentence ended; others went on."
+    return f"{num_tokens} tokens came back, where {steps} were needed (max_length is {max_length})."
 
 
 def _judge_tokens(tokens, right):
     steps = right.shape[1]
     wrong = np.argwhere(tokens[:, :steps] != right)
-    if not len(wrong) and (tokens[:, steps:] != PAD).any():
+    if len(wrong):
+        raise NotYet(_why_not_token(tokens, right, *wrong[0]))
+    if (tokens[:, steps:] != PAD).any():
         raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
-    for b, t in wrong[:1]:
-        if right[b, t] == EOS and tokens[b, t] == PAD:
-            raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
-        if EOS in right[b, :t]:
-            raise NotYet(
-                f"sentence {b} ended at step {right[b].tolist().index(EOS)}, and then token "
-                f"{tokens[b, t]} follows; a finished row gets PAD while the others go on."
-            )
-        raise NotYet(
-            f"step {t} of sentence {b} chose token {tokens[b, t]}, the likeliest after what was "
-            f"written is {right[b, t]}."
-        )
 
 
-def _too_short(tokens, right, max_length):
-    steps, got = right.shape[1], tokens.shape[1]
-    first_end = min(row.index(EOS) + 1 if EOS in row else steps for row in right.tolist())
-    if got == first_end < steps:
+def _why_not_token(tokens, right, b, t):
+    found = tokens[b, t]
+    if right[b, t] == EOS and found == PAD:
+        return "the end mark itself is missing: it is the last token of a sentence."
+    if EOS in right[b, :t]:
+        end = right[b].tolist().index(EOS)
         return (
-            f"the search stopped after {got} steps, when the first sentence ended; others went on."
+            f"sentence {b} ended at step {end}, and then token {found} follows; a finished row gets "
+            "PAD while the others go on."
         )
     return (
-        f"the search stopped after {got} steps; max_length is {max_length} and {steps} were needed."
+        f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
+        f"{right[b, t]}."
     )
-
-
-def _judge_feeding(seen):
-    """What went into `step`: start marks, then the tokens just chosen, each time with the state."""
-    if not seen:
-        raise NotYet("`step` was never called.")
-    calls, fed = [t for t, _ in seen], [last for _, last in seen]
-    if set(fed[0]) != {BOS}:
-        raise NotYet(f"the first tokens fed in are {fed[0]}; every sentence starts with BOS.")
-    if not any(calls[1:]) and len(calls) > 1:
-        raise NotYet("the state that `step` returned was not handed to the next step.")
-    if calls != list(range(len(calls))):
-        raise NotYet("`step` was started afresh midway; all sentences go through it together.")
-    if len(fed) > 1 and set(fed[1]) == {BOS}:
-        raise NotYet("BOS was fed in again at the second step, in place of the tokens just chosen.")
 
 
 QUESTIONS = (
@@ -444,6 +492,11 @@ QUESTIONS = (
         minutes=10,
         parts=(Part("written", 3),),
         covers=("003 2",),
+        hints=(
+            "Follow the darkest cell from row to row: where does it step by one, where does it jump?",
+            "Where do two rows share a column? Say which English words these are.",
+            "For (d): what is a weight trained to be good for, and what do the states it reads hold?",
+        ),
     ),
     Question(
         id="9.4",

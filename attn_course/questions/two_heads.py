@@ -1,44 +1,83 @@
-"""Questions 4.1-4.5, two heads whose outputs are averaged; judges simulate the student's queries."""
+"""Questions 4.1-4.5, two heads whose outputs are averaged. Judges simulate the student's queries."""
 
 import math
 from functools import cache
-from statistics import NormalDist
 
 import numpy as np
 
+from attn_course.answers import asked
 from attn_course.chain_rules import ERRORS, PLAIN, at_most
-from attn_course.frames import (
+from attn_course.explaining import Seen, Trials, round_up
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.random_keys import (
     error_of_average,
     factor_needed,
-    frame,
     frames,
-    keys_of_random_length,
+    judge_finite_scores,
+    keys_of_lengths,
     noise_for,
-    noisy_keys,
+    spread_lengths,
     weights_of,
 )
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.reading import array, vector
 from attn_course.register import Part, Question
+from attn_course.values import array, vector
 from attn_course.verdict import NotYet
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
 ENOUGH = 0.85  # share of draws that must be near: failures only fall like 1/t
 DRAWS = 4000
-# The length of k_a in each draw: N(1, 1/2) at evenly spread probabilities, so that the share of good
-# draws, and with it the verdict, is the same for every seed.
-LENGTHS = np.array([NormalDist(1, 0.5**0.5).inv_cdf((k + 0.5) / DRAWS) for k in range(DRAWS)])
 
 
-def _pair(queries_of, means, a, b):
-    """The two queries (2, d) an answer gives for these means."""
-    found, d = queries_of(means, a, b), means.shape[1]
-    if found is None:
-        array(found, "the answer")
-    if not isinstance(found, list | tuple | np.ndarray) or len(found) != 2:
+def heads_average(rng, two_head_queries):
+    """4.1: on the means themselves the averaged weights are one half on a and b each."""
+    worst = _judge_on_means(rng, two_head_queries)
+    left = worst / 2
+    return f"over 18 sets of means, at most {left:.2%} of the weight was left elsewhere."
+
+
+def _judge_on_means(rng, queries_of, scaled=False):
+    """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
+    judged = []
+    for (means, a, b), answer in asked(rng, queries_of, frames(rng)):
+        pair = _pair(answer, means)
+        judged.append((means, a, b, pair))
+    constant = scaled and _equally_long(judged)
+
+    trials = Trials(_mean_mistakes)
+    worst = 0.0
+    for means, a, b, pair in judged:
+        if scaled:
+            pair = pair / np.sqrt(means.shape[1])
+        error = _error(means, pair, a, b)
+        trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
+        worst = max(worst, error)
+    return worst
+
+
+def _equally_long(judged):
+    """Whether the queries have one length in every space. judged: [(means, a, b, pair), ...]."""
+    lengths = []
+    for _, _, _, pair in judged:
+        unit = np.abs(pair).max()
+        lengths.append(np.linalg.norm(pair / unit) * unit)
+    return np.ptp(lengths) <= 1e-6 * max(lengths)
+
+
+def _pair(answer, means):
+    """The two queries (2, d) an answer gives for these means (n, d)."""
+    if answer is None:
+        array(answer, "the answer")
+    several = isinstance(answer, list | tuple | np.ndarray)
+    if not several or len(answer) != 2:
         raise NotYet("two queries are expected, one for each head: return q1, q2.")
-    return np.array([vector(query, d, f"q{k}") for k, query in enumerate(found, 1)])
+    pair = []
+    d = means.shape[1]
+    for name, query in zip(("q1", "q2"), answer, strict=True):
+        query = vector(query, d, name)
+        judge_finite_scores(means, query, name)
+        pair.append(query)
+    return np.array(pair)
 
 
 def _heads(keys, pair):
@@ -47,109 +86,126 @@ def _heads(keys, pair):
 
 
 def _error(keys, pair, a, b):
-    return error_of_average(_heads(keys, pair).mean(0), a, b)
+    """The L1 error (...) of the averaged weights over keys (..., n, d)."""
+    averaged = _heads(keys, pair).mean(0)
+    return error_of_average(averaged, a, b)
 
 
-def heads_average(rng, two_head_queries):
-    """4.1: on the means themselves the averaged weights are one half on a and b each."""
-    worst = max(_judge_on_means(two_head_queries, *setting) for setting in frames(rng))
-    return f"over 18 sets of means, at most {worst / 2:.2%} of the weight was left elsewhere."
+def _factor(means, a, b, pair):
+    """How many times as long both queries must be, or None if it is not a matter of length."""
+
+    def error_at(factor):
+        return _error(means, factor * pair, a, b)
+
+    return factor_needed(error_at, LIMIT)
 
 
-def _judge_on_means(queries_of, means, a, b):
-    pair = _pair(queries_of, means, a, b)
-    error = _error(means, pair, a, b)
-    if error > LIMIT:
-        raise NotYet(_why_not_average(means, pair, a, b))
-    return error
+def _mean_mistakes(means, a, b, pair, constant):
+    """constant: whether the queries are as long in every space, though scores are divided by sqrt(d)."""
+    factor = _factor(means, a, b, pair)
+    on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
+    ties = np.abs(on - 0.5).max(1) < 0.05
+    away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
+    return {
+        "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
+        "every space": Seen(factor and constant),
+        "right directions, but too short": Seen(factor),
+        "both heads turn away from a and b": Seen(away.all()),
+        "one head turns away from the value that is missing": Seen(away.any()),
+        "both heads have the same target, so the other value never enters": (
+            Seen(on.mean(0).max() > 0.95)
+        ),
+        "one head averages and the other copies, which gives three quarters and a quarter": (
+            Seen(ties.any() and on.max() > 0.95)
+        ),
+        "one head averages, but the other one spreads its weight over everything": Seen(ties.any()),
+        "one head does its part, but the other spreads its weight over everything": (
+            Seen(on.sum(1).min() < 0.95)
+        ),
+        "the two heads do not make up for each other": Seen(True),
+    }
 
 
-def _why_not_average(means, pair, a, b):
-    heads, n = _heads(means, pair), len(means)
-    factor = factor_needed(lambda f: _error(means, f * pair, a, b), LIMIT)
-    left = 1 - heads.mean(0)[[a, b]].sum()
+def _mean_fact(means, a, b, pair, constant):
+    """What both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
+    n, d = means.shape
+    first, second = _heads(means, pair)
+    factor = _factor(means, a, b, pair)
     if factor:
+        total = first[a] + first[b] + second[a] + second[b]
+        left = 100 - 50 * total
         return (
-            f"right directions, but {left:.0%} of the weight is left elsewhere at n = {n}: multiply "
-            f"both queries by at least {factor:.2g}."
+            f"{round_up(left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, "
+            f"where 1% is allowed; multiply both queries by at least {round_up(factor)}"
         )
-    on = heads[:, [a, b]]
-    fact = " and ".join(
-        f"head {k} gives v_a {x:.2f}, v_b {y:.2f}" for k, (x, y) in enumerate(on, 1)
+    return (
+        f"head 1 gives v_a {first[a]:.2f}, v_b {first[b]:.2f} "
+        f"and head 2 gives v_a {second[a]:.2f}, v_b {second[b]:.2f} (n = {n})"
     )
-    return f"{_pattern(on)}: {fact} (n = {n})."
-
-
-def _pattern(on):
-    """What is wrong with two heads that give these weights to a and b. on: (2, 2)."""
-    total = on.mean(0)
-    ties, away = np.abs(on - 0.5).max(1) < 0.05, (on.max(1) < 0.45) & (on.min(1) < 0.02)
-    if away.all():
-        return "both heads turn away from a and b"
-    if away.any():
-        return "one head turns away from the value that is missing"
-    if total.max() > 0.95:
-        return "both heads have the same target, so the other value never enters"
-    if ties.any() and on.max() > 0.95:
-        return "one head averages and the other copies, which gives three quarters and a quarter"
-    if ties.any():
-        return "one head averages, but the other one spreads its weight over everything"
-    if on.sum(1).min() < 0.95:
-        return "one head does its part, but the other spreads its weight over everything"
-    return "the two heads do not make up for each other"
 
 
 def heads_survive(rng, two_head_queries):
     """4.2: near the average in most draws in which only the length of k_a varies (and is positive)."""
-    for setting in frames(rng):
-        _judge_on_means(two_head_queries, *setting)
+    _judge_on_means(rng, two_head_queries)
+    settings = frames(rng, sizes=((10, 14), (4, 6)), repeats=1)
     shares = []
-    for n, d in ((10, 14), (4, 6)):
-        means, (a, b) = frame(rng, n, d), map(int, rng.choice(n, 2, replace=False))
-        pair = _pair(two_head_queries, means, a, b)
-        keys = noisy_keys(rng, means, DRAWS, noise_for(*pair))
-        keys[:, a] += np.outer(LENGTHS - 1, means[a])
-        keys = keys[keys[:, a] @ means[a] > 0]
-        shares.append(_share_near(keys, pair, a, b))
-        if shares[-1] < ENOUGH:
+    for (means, a, b), answer in asked(rng, two_head_queries, settings):
+        pair = _pair(answer, means)
+        lengths = np.ones((DRAWS, len(means)))
+        lengths[:, a] = spread_lengths(DRAWS, 1, variance=0.5)[:, 0]
+        keys = keys_of_lengths(rng, means, lengths, noise_for(*pair))
+        positive = keys[:, a] @ means[a] > 0
+        keys = keys[positive]
+
+        share = _share_near(keys, pair, a, b)
+        if not share >= ENOUGH:
             raise NotYet(_why_not_robust(keys, pair, a, b))
+        shares.append(share)
+    many, few = shares
     return (
-        f"the output was near the average in {shares[1]:.1%} of the draws with 4 keys and in "
-        f"{shares[0]:.1%} with 10."
+        f"the output was near the average in {few:.1%} of the draws with 4 keys "
+        f"and in {many:.1%} with 10."
     )
 
 
 def _share_near(keys, pair, a, b):
     """In which share of the draws the averaged weights are near one half each."""
-    return (_error(keys, pair, a, b) < NEAR).mean()
+    near = _error(keys, pair, a, b) < NEAR
+    return near.mean()
 
 
 def _why_not_robust(keys, pair, a, b):
-    share, larger = _share_near(keys, pair, a, b), _share_near(keys, 10 * pair, a, b)
+    """What keeps the output from the average. keys: (draws, n, d); pair: (2, d)."""
+    share = _share_near(keys, pair, a, b)
+    larger = _share_near(keys, 10 * pair, a, b)
     setting = f"with {keys.shape[1]} keys, over {len(keys):,} draws,"
     if larger >= ENOUGH:
         return (
             f"right idea, but {setting} only {share:.0%} were near the average. Failures fall like "
             f"one over the length of the queries: ten times as long gives {larger:.0%}."
         )
-    heads = _heads(keys, pair)
-    low, high = (heads.mean(0)[:, a] < 0.1).mean(), (heads.mean(0)[:, a] > 0.9).mean()
+    on_a = _heads(keys, pair)[:, :, a]  # (head, draws)
     if _parallel(*pair):
+        averaged = on_a.mean(0)
+        low = np.mean(averaged < 0.1)
+        high = np.mean(averaged > 0.9)
         return (
             f"both heads got the same query, so both follow the same noise: {setting} the weight on "
             f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
         )
-    spread = heads[:, :, a].std(1)
-    k = int(spread.argmax())
+    spread = on_a.std(1)
     return (
-        f"right on the means, but {setting} only {share:.0%} were near the average. Head {k + 1} is "
-        f"the restless one: its weight on v_a has standard deviation {spread[k]:.2f}."
+        f"right on the means, but {setting} only {share:.0%} were near the average. Head "
+        f"{spread.argmax() + 1} is the restless one: its weight on v_a has standard deviation "
+        f"{spread.max():.2f}."
     )
 
 
 def _parallel(first, second):
     """Whether two queries are the same up to their length."""
-    return first @ second > (1 - 1e-9) * np.linalg.norm(first) * np.linalg.norm(second)
+    first = first / np.linalg.norm(first)
+    second = second / np.linalg.norm(second)
+    return first @ second > 1 - 1e-9
 
 
 def scaled_heads_survive(rng, scaled_two_head_queries):
@@ -158,53 +214,49 @@ def scaled_heads_survive(rng, scaled_two_head_queries):
     The size of the queries is judged on the means alone. Whether the directions survive the noise is
     asked at the student's size and at ten times that, as failures fall with the size.
     """
-    for means, a, b in frames(rng):
-        _judge_scaled(scaled_two_head_queries, means, a, b)
-    shares = []
-    for n, d in ((20, 24), (4, 6)):
-        means, (a, b) = frame(rng, n, d), map(int, rng.choice(n, 2, replace=False))
-        pair = _pair(scaled_two_head_queries, means, a, b) / np.sqrt(d)
-        keys = keys_of_random_length(rng, means, slice(None), DRAWS // 2, 0, variance=0.25)
-        lengths = np.einsum("mnd,nd->mn", keys, means)
-        kept = (lengths[:, [a, b]] > 0).all(1)
-        own, larger = (_share_near(keys[kept], f * pair, a, b) for f in (1, 10))
-        shares.append((n, own, larger))
-        if max(own, larger) < ENOUGH:
-            raise NotYet(_why_not_routed(keys[kept], lengths[kept], pair, a, b))
-    told = ", ".join(f"{own:.0%} with {n} keys ({larger:.0%})" for n, own, larger in shares)
-    return f"near the average in {told} of the draws; in brackets for queries ten times as long."
+    _judge_on_means(rng, scaled_two_head_queries, scaled=True)
+    settings = frames(rng, sizes=((20, 24), (4, 6)), repeats=1)
+    told = []
+    for (means, a, b), answer in asked(rng, scaled_two_head_queries, settings):
+        n, d = means.shape
+        pair = _pair(answer, means) / np.sqrt(d)
+        lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
+        positive = lengths[:, [a, b]].min(1) > 0
+        lengths = lengths[positive]
+        keys = keys_of_lengths(rng, means, lengths, noise=0)
 
-
-def _judge_scaled(queries_of, means, a, b):
-    pair, root = _pair(queries_of, means, a, b), np.sqrt(means.shape[1])
-    if _error(means, pair / root, a, b) <= LIMIT:
-        return
-    if _error(means, pair, a, b) <= LIMIT:
-        left = 1 - _heads(means, pair / root).mean(0)[[a, b]].sum()
-        raise NotYet(
-            f"right without the division, but the scores are divided by sqrt(d) = {root:.2f} and "
-            f"{left:.0%} of the weight is left elsewhere: multiply the queries by sqrt(d)."
-        )
-    raise NotYet(_why_not_average(means, pair / root, a, b))
+        own = _share_near(keys, pair, a, b)
+        larger = _share_near(keys, 10 * pair, a, b)
+        if not max(own, larger) >= ENOUGH:
+            raise NotYet(_why_not_routed(keys, lengths, pair, a, b))
+        told.append(f"{own:.0%} with {n} keys ({larger:.0%})")
+    return (
+        f"near the average in {', '.join(told)} of the draws; in brackets for queries ten times as "
+        "long."
+    )
 
 
 def _why_not_routed(keys, lengths, pair, a, b):
+    """keys: (draws, n, d); lengths: (draws, n); pair: (2, d)."""
+    num_draws, n, _ = keys.shape
     share = _share_near(keys, pair, a, b)
-    fact = (
-        f"with {keys.shape[1]} keys only {share:.0%} of {len(keys):,} draws were near the average"
-    )
+    fact = f"with {n} keys only {share:.0%} of {num_draws:,} draws were near the average"
+
     weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
-    others = np.delete(np.arange(keys.shape[1]), [a, b])
-    strayed = weights[:, others].sum(1) > NEAR
-    flipped = (lengths[:, others] < 0).any(1)
-    if strayed.any() and flipped[strayed].mean() > 0.9:
+    elsewhere = np.delete(weights, [a, b], axis=1)
+    strayed = elsewhere.sum(1) > NEAR
+    other_lengths = np.delete(lengths, [a, b], axis=1)
+    flipped = other_lengths.min(1) < 0
+    both = np.mean(strayed & flipped)
+    if both > 0.9 * strayed.mean() > 0:
         return (
-            f"{fact}: in {(strayed & flipped).mean():.0%} a key other than a and b had changed its "
-            "sign, and a query that pushes such a key down lifts it up then."
+            f"{fact}: in {both:.0%} a key other than a and b had changed its sign, "
+            "and a query that pushes such a key down lifts it up then."
         )
     if _parallel(*pair):
         return f"both heads got the same query, a tie that two random lengths break: {fact}."
-    return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
+    deviation = weights[:, a].std()
+    return f"{fact}: the weight on v_a had standard deviation {deviation:.2f}."
 
 
 @cache
@@ -266,6 +318,10 @@ QUESTIONS = (
         minutes=6,
         parts=(Part("written", 1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
+        hints=(
+            "Take one head at a time: which of the two ever notices the length of $k_a$?",
+            "What does that head do when the length is near 1, when it is near 0, and when it is below 0?",
+        ),
     ),
     Question(
         id="4.4",

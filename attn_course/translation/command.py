@@ -228,8 +228,8 @@ def _sentence(words: list[str]) -> None:
     options = _options(parser, words)
     if not options.sentence.strip():
         raise BadText("the sentence is empty.")
-    from attn_course.translation.explaining import draw, explain, write_page
     from attn_course.translation.ready import folder_of, open_run
+    from attn_course.translation.sentence import draw, explain, write_page
 
     run = open_run(options.run, device=options.device)
     found = explain(run, options.sentence, folder_of(options.run), beam_size=options.beam)

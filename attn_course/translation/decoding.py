@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from attn_course.translation.vocabulary import BOS, EOS, PAD
 
@@ -11,32 +12,25 @@ class Decoded(NamedTuple):
     """tokens: list of B lists of ids, end mark included; weights: list of B tensors (T_b, S)."""
 
     tokens: list[list[int]]
-    weights: list[torch.Tensor]
+    weights: list[Tensor]
 
 
 class Hypothesis(NamedTuple):
     """One of several translations: its ids, weights (T, S), and log-probability / length ** penalty."""
 
     tokens: list[int]
-    weights: torch.Tensor
+    weights: Tensor
     score: float
 
 
-def _trim(tokens: torch.Tensor, weights: torch.Tensor) -> Decoded:
-    """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
-    rows = tokens.cpu().tolist()
-    weights = weights.cpu()
-    lengths = [len(row) - row.count(PAD) for row in rows]
-    return Decoded(
-        tokens=[row[:length] for row, length in zip(rows, lengths, strict=True)],
-        weights=[w[:length] for w, length in zip(weights, lengths, strict=True)],
-    )
-
-
 def advance(
-    model: Any, last: torch.Tensor, memory: Any, state: torch.Tensor | None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """last (N, 1) -> log-probabilities (N, V) of the next token, weights (N, 1, S), state."""
+    model: Any, last: Tensor, memory: Any, state: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One step of any search.
+
+    last: (N, 1), the tokens written last. memory: of N sentences. state: None at the start.
+    Returns log-probabilities (N, V) of the next token, weights (N, 1, S) and the new state.
+    """
     logits, weights, state = model.decode(last, memory, state)
     logits = logits[:, -1].float()
     logits[:, :EOS] = -torch.inf  # label smoothing leaves PAD and BOS a little mass
@@ -44,7 +38,7 @@ def advance(
 
 
 @torch.inference_mode()
-def greedy(model: Any, source: torch.Tensor, lengths: torch.Tensor, *, max_length: int) -> Decoded:
+def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> Decoded:
     """The likeliest token at each step. source (B, S), lengths (B,) -> Decoded."""
     memory = model.encode(source, lengths)
     state = None
@@ -54,68 +48,87 @@ def greedy(model: Any, source: torch.Tensor, lengths: torch.Tensor, *, max_lengt
     rows = []
     while len(tokens) < max_length:
         log_probs, weights, state = advance(model, last, memory, state)
-        last = log_probs.argmax(-1, keepdim=True).masked_fill(done, PAD)  # (B, 1)
+        likeliest = log_probs.argmax(-1, keepdim=True)  # (B, 1)
+        last = likeliest.masked_fill(done, PAD)
         done |= last == EOS
         tokens.append(last)
         rows.append(weights)
         if done.all():  # the only wait for the device
             break
-    return _trim(torch.cat(tokens, 1), torch.cat(rows, 1))
+    return _trimmed(torch.cat(tokens, 1), torch.cat(rows, 1))
+
+
+def _trimmed(tokens: Tensor, weights: Tensor) -> Decoded:
+    """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
+    rows = tokens.cpu().tolist()
+    maps = weights.cpu()
+    decoded = Decoded([], [])
+    for b, row in enumerate(rows):
+        length = len(row) - row.count(PAD)
+        decoded.tokens.append(row[:length])
+        decoded.weights.append(maps[b, :length])
+    return decoded
 
 
 class _Beams:
     """K hypotheses for each of B sentences, in rows b * K + k.
 
-    tokens (B*K, t), weights (B*K, t, S), scores (B, K) log-probabilities, sizes (B, K) lengths,
-    done (B, K).
+    first: (B, 1), the first row of each sentence.
+    tokens: (B*K, t); weights: (B*K, t, S).
+    scores: (B, K) log-probabilities; sizes: (B, K) lengths; done: (B, K).
     """
 
     def __init__(self, B: int, K: int, S: int, device: torch.device) -> None:
-        self.first = K * torch.arange(B, device=device)[:, None]  # (B, 1)
-        self.tokens = torch.zeros(B * K, 0, dtype=torch.long, device=device)
-        self.weights = torch.zeros(B * K, 0, S, device=device)
-        self.sizes = torch.zeros(B, K, device=device)
-        self.done = torch.zeros(B, K, dtype=torch.bool, device=device)
-        self.scores = torch.full((B, K), -torch.inf, device=device)
-        self.scores[:, 0] = 0.0  # only one start hypothesis is alive, or the beam holds K copies
+        on = {"device": device}
+        self.first = K * torch.arange(B, **on)[:, None]
+        self.tokens = torch.zeros(B * K, 0, dtype=torch.long, **on)
+        self.weights = torch.zeros(B * K, 0, S, **on)
+        self.sizes = torch.zeros(B, K, **on)
+        self.done = torch.zeros(B, K, dtype=torch.bool, **on)
+        # only one start hypothesis is alive, or the beam would hold K copies
+        self.scores = torch.full((B, K), -torch.inf, **on)
+        self.scores[:, 0] = 0.0
 
-    def extend(
-        self, log_probs: torch.Tensor, weights: torch.Tensor, length_penalty: float
-    ) -> torch.Tensor:
-        """log_probs (B*K, V), weights (B*K, 1, S) -> the rows (B*K,) that the new hypotheses grew from.
+    def extend(self, log_probs: Tensor, weights: Tensor, length_penalty: float) -> Tensor:
+        """Keep the best K of all hypotheses that are one token longer.
 
+        log_probs: (B*K, V). weights: (B*K, 1, S).
+        Returns the rows (B*K,) that the new hypotheses grew from.
         A finished hypothesis stays, extended by PAD at no cost, and competes under its own length.
         """
         B, K = self.scores.shape
         V = log_probs.shape[-1]
-        stay = torch.full_like(log_probs[0], -torch.inf)
-        stay[PAD] = 0.0
-        steps = torch.where(self.done[..., None], stay, log_probs.view(B, K, V))
-        totals = self.scores[..., None] + steps  # (B, K, V)
+        totals = self.scores[..., None] + self._costs(log_probs.view(B, K, V))
         sizes = self.sizes + ~self.done  # (B, K)
-        ranks = totals / sizes[..., None] ** length_penalty
+        ranks = totals / sizes[..., None] ** length_penalty  # (B, K, V)
         best = ranks.flatten(1).topk(K, dim=-1).indices  # (B, K), numbers of (hypothesis, token)
-        parents = best // V  # (B, K)
+        parents = best // V
         chosen = best % V
-        rows = (self.first + parents).flatten()
         self.scores = totals.flatten(1).gather(1, best)
         self.sizes = sizes.gather(1, parents)
         self.done = self.done.gather(1, parents) | (chosen == EOS)
+        rows = (self.first + parents).flatten()
         self.tokens = torch.cat([self.tokens[rows], chosen.view(-1, 1)], 1)
         self.weights = torch.cat([self.weights[rows], weights[rows]], 1)
         return rows
 
-    def ranked(self, length_penalty: float) -> tuple[torch.Tensor, torch.Tensor]:
+    def _costs(self, log_probs: Tensor) -> Tensor:
+        """log_probs (B, K, V) -> the same, but a finished hypothesis can only be followed by PAD."""
+        stay = torch.full_like(log_probs[0, 0], -torch.inf)  # (V,)
+        stay[PAD] = 0.0
+        return torch.where(self.done[..., None], stay, log_probs)
+
+    def ranked(self, length_penalty: float) -> tuple[Tensor, Tensor]:
         """Rows (B, K) and their scores (B, K), best first."""
         values = self.scores / self.sizes**length_penalty
         values, order = values.sort(dim=-1, descending=True, stable=True)
         return self.first + order, values
 
 
-def _search(
+def _searched(
     model: Any,
-    source: torch.Tensor,
-    lengths: torch.Tensor,
+    source: Tensor,
+    lengths: Tensor,
     *,
     max_length: int,
     size: int,
@@ -123,8 +136,8 @@ def _search(
 ) -> _Beams:
     B, S = source.shape
     beams = _Beams(B, size, S, source.device)
-    sentences = torch.arange(B, device=source.device).repeat_interleave(size)
-    memory = model.encode(source, lengths).rows(sentences)
+    sentences = torch.arange(B, device=source.device)
+    memory = model.encode(source, lengths).rows(sentences.repeat_interleave(size))
     state = None
     last = source.new_full((B * size, 1), BOS)
     for _ in range(max_length):
@@ -140,8 +153,8 @@ def _search(
 @torch.inference_mode()
 def beam(
     model: Any,
-    source: torch.Tensor,
-    lengths: torch.Tensor,
+    source: Tensor,
+    lengths: Tensor,
     *,
     max_length: int,
     size: int = 5,
@@ -151,30 +164,45 @@ def beam(
 
     source (B, S), lengths (B,) -> Decoded.
     """
-    options = {"max_length": max_length, "size": size, "length_penalty": length_penalty}
-    beams = _search(model, source, lengths, **options)
+    beams = _searched(
+        model,
+        source,
+        lengths,
+        max_length=max_length,
+        size=size,
+        length_penalty=length_penalty,
+    )
     rows, _ = beams.ranked(length_penalty)
     winners = rows[:, 0]
-    return _trim(beams.tokens[winners], beams.weights[winners])
+    return _trimmed(beams.tokens[winners], beams.weights[winners])
 
 
 @torch.inference_mode()
 def n_best(
     model: Any,
-    source: torch.Tensor,
-    lengths: torch.Tensor,
+    source: Tensor,
+    lengths: Tensor,
     *,
     max_length: int,
     size: int = 5,
     length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
     """All hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
-    options = {"max_length": max_length, "size": size, "length_penalty": length_penalty}
-    beams = _search(model, source, lengths, **options)
+    beams = _searched(
+        model,
+        source,
+        lengths,
+        max_length=max_length,
+        size=size,
+        length_penalty=length_penalty,
+    )
     rows, values = beams.ranked(length_penalty)
-    flat = rows.flatten()
-    decoded = _trim(beams.tokens[flat], beams.weights[flat])
-    found = list(zip(decoded.tokens, decoded.weights, values.flatten().cpu().tolist(), strict=True))
-    every = [Hypothesis(*fields) for fields in found if fields[2] > -torch.inf]
-    width = len(every) // len(source)
-    return [every[start : start + width] for start in range(0, len(every), width)]
+    lists = []
+    for chosen, scores in zip(rows, values.cpu().tolist(), strict=True):
+        decoded = _trimmed(beams.tokens[chosen], beams.weights[chosen])
+        found = []
+        for tokens, weights, score in zip(*decoded, scores, strict=True):
+            if score > -torch.inf:  # a wide beam may have places that nothing could fill
+                found.append(Hypothesis(tokens, weights, score))
+        lists.append(found)
+    return lists

@@ -1,14 +1,15 @@
-"""Knows how the invented scenes are told in German and in English, word linked to word; knows no model.
+"""How the invented scenes are told in German and in English, word linked to word. Knows no model.
 
 A clause is built as a list of (word, keys): two words translate each other if they share a key.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from attn_course.translation.lexicon import MODALS, Noun, Verb
 
-COMMA = (",", set())
+Tagged = tuple[str, set]  # a word and its keys
 
+COMMA: Tagged = (",", set())
 FEW = {"zwei": "two", "drei": "three", "vier": "four"}
 # Columns m, f, n, plural; "-" where the form does not exist.
 DETERMINERS = {
@@ -21,6 +22,7 @@ ENDINGS = {
     "few": {"nom": "- - - e", "acc": "- - - e", "dat": "- - - en"},
 }
 CONTRACTIONS = {("in", "dem"): "im", ("an", "dem"): "am"}
+PLURAL_AUXILIARY = {"hat": "haben", "ist": "sind"}
 
 
 class Scene(NamedTuple):
@@ -42,37 +44,53 @@ class Phrase(NamedTuple):
     noun: Noun
     plural: bool
 
-    def _pick(self, table, case):
-        return table[case].split()[3 if self.plural else "mfn".index(self.noun.gender)]
+    @property
+    def shows_its_case(self) -> bool:
+        """Whether its accusative cannot be taken for a nominative."""
+        masculine = self.noun.gender == "m" and not self.plural
+        return masculine and self.determiner == "der"
 
-    def german(self, case):
+    def _pick(self, table: dict[str, str], case: str) -> str:
+        column = 3 if self.plural else "mfn".index(self.noun.gender)
+        return table[case].split()[column]
+
+    def german(self, case: str) -> list[str]:
         """[determiner, (adjective,) noun], declined."""
         few = self.determiner in FEW
-        words = [self.determiner if few else self._pick(DETERMINERS[self.determiner], case)]
+        words = [self.determiner]
+        if not few:
+            words = [self._pick(DETERMINERS[self.determiner], case)]
         if self.adjective:
-            ending = self._pick(ENDINGS["few" if few else self.determiner], case)
-            words.append(self.adjective[0] + ending)
-        return [*words, decline(self.noun, case, self.plural)]
+            endings = ENDINGS["few" if few else self.determiner]
+            words.append(self.adjective[0] + self._pick(endings, case))
+        words.append(decline(self.noun, case, self.plural))
+        return words
 
-    def english(self):
+    def english(self) -> list[str]:
         """[determiner, (adjective,) noun]."""
-        words = [self.adjective[1]] if self.adjective else []
+        words = []
+        if self.adjective:
+            words.append(self.adjective[1])
         words.append(self.noun.english_plural if self.plural else self.noun.english)
-        article = {"der": "the", "ein": "an" if words[0][0] in "aeiou" else "a"}
-        return [(article | FEW)[self.determiner], *words]
+        vowel = words[0][0] in "aeiou"
+        articles = {"der": "the", "ein": "an" if vowel else "a", **FEW}
+        return [articles[self.determiner], *words]
 
 
-def decline(noun, case, plural):
+def decline(noun: Noun, case: str, plural: bool) -> str:
     """The noun in its case and number, e.g. Hunden."""
     if not plural:
-        return noun.german + (noun.weak if case != "nom" else "")
-    return noun.plural + ("n" if case == "dat" and noun.plural[-1] not in "ns" else "")
+        weak = noun.weak if case != "nom" else ""
+        return noun.german + weak
+    if case == "dat" and noun.plural[-1] not in "ns":
+        return noun.plural + "n"
+    return noun.plural
 
 
-def tag(words, name):
+def tag(words: list[str], name: Any) -> list[Tagged]:
     """Words -> [(word, keys)]; the same position under the same name means the same thing."""
-    last = len(words) - 1
-    places = ["det", *["adj"] * (last - 1), "noun"]
+    num_adjectives = len(words) - 2
+    places = ["det", *["adj"] * num_adjectives, "noun"]
     return [(word, {(name, place)}) for word, place in zip(words, places, strict=True)]
 
 
@@ -88,110 +106,150 @@ class Clause(NamedTuple):
     place: tuple | None  # (German preposition, English preposition), Phrase
     relative: "Clause | None" = None  # what else the subject is doing
 
-    def key(self, part):
+    def key(self, part: str) -> tuple[str, str]:
         return (self.name, part)
 
-    def german(self, front=None):
+    def german(self, front: str | None = None) -> list[Tagged]:
         """[(word, keys)] with `front` before the verb, or with the verb at the end if it is None."""
+        parts = self._german_parts()
+        finite, tail = self._german_verb()
+        words = []
+        if front:
+            words = [*parts.pop(front), finite]
+        for part in parts.values():
+            words += part
+        if front:
+            return words + tail
+        return words + self._at_the_end(finite, tail)
+
+    def _german_parts(self) -> dict[str, list[Tagged]]:
+        """All but the verb, in the order of a German clause."""
         parts = {"subject": self._german_subject()}
         if "dat" in self.objects:
-            parts["dat"] = tag(self.objects["dat"].german("dat"), self.key("dat"))
+            parts["dat"] = self._german_object("dat")
         if self.time:
-            parts["time"] = [
-                (word, {(self.key("time"), i)}) for i, (word, _) in enumerate(self.time)
-            ]
+            parts["time"] = self._german_time()
         if self.place:
             parts["place"] = self._german_place()
         if "acc" in self.objects:
-            parts["acc"] = tag(self.objects["acc"].german("acc"), self.key("acc"))
-        finite, tail = self._german_verb()
-        first = [*parts.pop(front), finite] if front else []
-        rest = [word for part in parts.values() for word in part]
-        return first + rest + (tail if front else self._at_the_end(finite, tail))
+            parts["acc"] = self._german_object("acc")
+        return parts
 
-    def _german_subject(self):
+    def _german_object(self, case: str) -> list[Tagged]:
+        words = self.objects[case].german(case)
+        return tag(words, self.key(case))
+
+    def _german_time(self) -> list[Tagged]:
+        name = self.key("time")
+        return [(word, {(name, i)}) for i, (word, _) in enumerate(self.time)]
+
+    def _german_subject(self) -> list[Tagged]:
         words = tag(self.subject.german("nom"), self.key("subject"))
         if self.relative:
             phrase = self.subject._replace(determiner="der", adjective=None)
-            pronoun = (phrase.german("nom")[0], {self.key("who")})
-            words += [COMMA, pronoun, *self.relative.german_predicate(), COMMA]
+            pronoun = phrase.german("nom")[0]
+            words += [COMMA, (pronoun, {self.key("who")})]
+            words += [*self.relative.german_predicate(), COMMA]
         return words
 
-    def german_predicate(self):
+    def german_predicate(self) -> list[Tagged]:
         """All but the subject, verb at the end."""
-        return self.german()[len(self.subject.german("nom")) :]
+        size = len(self.subject.german("nom"))
+        return self.german()[size:]
 
-    def _german_place(self):
+    def _german_place(self) -> list[Tagged]:
         (preposition, _), phrase = self.place
         words = tag(phrase.german("dat"), self.key("place"))
-        short = CONTRACTIONS.get((preposition, words[0][0]))
+        where = {self.key("where")}
+        article, keys = words[0]
+        short = CONTRACTIONS.get((preposition, article))
         if short:
-            return [(short, {self.key("where"), *words[0][1]}), *words[1:]]
-        return [(preposition, {self.key("where")}), *words]
+            return [(short, where | keys), *words[1:]]
+        return [(preposition, where), *words]
 
-    def _german_verb(self):
+    def _german_verb(self) -> tuple[Tagged, list[Tagged]]:
         """The finite verb, and what stands at the end of a main clause."""
-        verb, act, more, aid = (
-            self.verb,
-            self.key("act"),
-            self.key("particle"),
-            self.key("auxiliary"),
-        )
+        verb = self.verb
+        plural = self.subject.plural
+        act = self.key("act")
+        more = self.key("particle")
+        auxiliary = {self.key("auxiliary")}
         if self.tense == "present":
-            finite = verb.infinitive if self.subject.plural else verb.singular
-            return (finite, {act}), [(verb.particle, {more})] if verb.particle else []
+            finite = verb.infinitive if plural else verb.singular
+            tail = [(verb.particle, {more})] if verb.particle else []
+            return (finite, {act}), tail
         if self.tense == "past":
-            auxiliary = {"hat": "haben", "ist": "sind"}[verb.auxiliary]
-            finite = auxiliary if self.subject.plural else verb.auxiliary
-            return (finite, {aid}), [(verb.participle, {act, more})]
-        finite = self.tense if self.subject.plural else MODALS[self.tense][0]
-        return (finite, {aid}), [(verb.particle + verb.infinitive, {act, more})]
+            finite = PLURAL_AUXILIARY[verb.auxiliary] if plural else verb.auxiliary
+            return (finite, auxiliary), [(verb.participle, {act, more})]
+        finite = self.tense if plural else MODALS[self.tense][0]
+        infinitive = verb.particle + verb.infinitive
+        return (finite, auxiliary), [(infinitive, {act, more})]
 
-    def _at_the_end(self, finite, tail):
+    def _at_the_end(self, finite: Tagged, tail: list[Tagged]) -> list[Tagged]:
         """A separable verb in the present closes up; any other finite verb comes last."""
         if self.tense == "present" and tail:
-            return [(tail[0][0] + finite[0], tail[0][1] | finite[1])]
+            particle, keys = tail[0]
+            return [(particle + finite[0], keys | finite[1])]
         return [*tail, finite]
 
-    def english(self, *, time_first=False):
+    def english(self, *, time_first: bool = False) -> list[Tagged]:
         """[(word, keys)]: subject, verb, objects, place, and the time first or last."""
-        time = [
-            (word, {(self.key("time"), i)})
-            for i, (_, words) in enumerate(self.time or [])
-            for word in words.split()
-        ]
+        words = self._english_subject()
+        words += self._english_verb()
+        words += self._english_objects()
+        if self.place:
+            (_, preposition), phrase = self.place
+            words.append((preposition, {self.key("where")}))
+            words += tag(phrase.english(), self.key("place"))
+        if time_first:
+            return self._english_time() + words
+        return words + self._english_time()
+
+    def _english_subject(self) -> list[Tagged]:
         words = tag(self.subject.english(), self.key("subject"))
         if self.relative:
-            pronoun = "who" if "person" in self.subject.noun.kinds else "that"
-            words += [(pronoun, {self.key("who")}), *self.relative.english_predicate()]
-        words += self._english_verb() + self._english_objects()
-        if self.place:
-            words += [(self.place[0][1], {self.key("where")})]
-            words += tag(self.place[1].english(), self.key("place"))
-        return time + words if time_first else words + time
+            person = "person" in self.subject.noun.kinds
+            words.append(("who" if person else "that", {self.key("who")}))
+            words += self.relative.english_predicate()
+        return words
 
-    def english_predicate(self):
+    def _english_time(self) -> list[Tagged]:
+        name = self.key("time")
+        words = []
+        for i, (_, text) in enumerate(self.time or []):
+            words += [(word, {(name, i)}) for word in text.split()]
+        return words
+
+    def english_predicate(self) -> list[Tagged]:
         """All but the subject."""
-        return self.english()[len(self.subject.english()) :]
+        size = len(self.subject.english())
+        return self.english()[size:]
 
-    def _english_verb(self):
-        verb, act, aid = self.verb, self.key("act"), self.key("auxiliary")
+    def _english_verb(self) -> list[Tagged]:
+        verb = self.verb
+        plural = self.subject.plural
+        act = self.key("act")
         more = self.key("particle")
-        whole = {act} if verb.follow and verb.particle else {act, more}
+        auxiliary = self.key("auxiliary")
+        split = verb.follow and verb.particle
+        whole = {act} if split else {act, more}
         if self.tense == "present":
-            words = [("are" if self.subject.plural else "is", {act}), (verb.ing, whole)]
+            words = [("are" if plural else "is", {act}), (verb.ing, whole)]
         elif self.tense == "past":
-            words = [(verb.past, whole | {aid})]
+            words = [(verb.past, whole | {auxiliary})]
         else:
-            modal = MODALS[self.tense][2 if self.subject.plural else 1]
-            words = [(word, {aid}) for word in modal.split()] + [(verb.english, whole)]
-        return words + ([(verb.follow, {more if verb.particle else act})] if verb.follow else [])
+            modal = MODALS[self.tense][2 if plural else 1]
+            words = [(word, {auxiliary}) for word in modal.split()]
+            words.append((verb.english, whole))
+        if verb.follow:
+            words.append((verb.follow, {more if verb.particle else act}))
+        return words
 
-    def _english_objects(self):
-        phrases = {
-            case: tag(phrase.english(), self.key(case)) for case, phrase in self.objects.items()
-        }
+    def _english_objects(self) -> list[Tagged]:
+        phrases = {}
+        for case, phrase in self.objects.items():
+            phrases[case] = tag(phrase.english(), self.key(case))
         if len(phrases) == 2:
-            to = ("to", phrases["dat"][0][1])
-            return [*phrases["acc"], to, *phrases["dat"]]
+            _, keys = phrases["dat"][0]
+            return [*phrases["acc"], ("to", keys), *phrases["dat"]]
         return [word for phrase in phrases.values() for word in phrase]

@@ -62,6 +62,6 @@ class KnownWords:
         if len(unknown) > 5:
             listed += ", ..."
         return (
-            f"{len(unknown)} of {total} words ({listed}) are not in the German captions this model was "
-            "trained on: do not trust the translation."
+            f"{len(unknown)} of {total} words never occur in the German text this model learnt from "
+            f"({listed}): do not trust the translation."
         )

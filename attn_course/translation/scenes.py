@@ -1,8 +1,8 @@
-"""Knows how to draw random scenes, the same ones for the same seed; knows no rule of either language."""
+"""How random scenes are drawn, the same ones for the same seed. Knows no rule of either language."""
 
 import random
 
-from attn_course.translation.grammar import COMMA, FEW, Clause, Phrase, Scene
+from attn_course.translation.grammar import COMMA, FEW, Clause, Phrase, Scene, Tagged
 from attn_course.translation.lexicon import (
     ADJECTIVES,
     CONJUNCTIONS,
@@ -11,102 +11,158 @@ from attn_course.translation.lexicon import (
     PLACES,
     TIMES,
     VERBS,
+    Noun,
+    Verb,
 )
 
+KINDS = ("simple", "simple", "relative", "after", "before")
 
-def draw(num_scenes, seed):
+
+def draw(num_scenes: int, seed: int) -> list[Scene]:
     """A list of different Scenes."""
-    rng, scenes = random.Random(seed), {}
+    rng = random.Random(seed)
+    scenes: dict[str, Scene] = {}
     while len(scenes) < num_scenes:
         scene = _scene(rng)
         scenes[scene.german] = scene
     return list(scenes.values())
 
 
-def _phrase(rng, noun, *, plural):
-    fitting = [a for a in ADJECTIVES if set(a[2]) & set(noun.kinds)]
-    adjective = rng.choice(fitting) if rng.random() < 0.5 else None
-    determiner = rng.choice(["der", *FEW] if plural else ["der", "ein"])
-    return Phrase(determiner, adjective, noun, plural)
+def _phrase(rng: random.Random, noun: Noun, *, plural: bool) -> Phrase:
+    fitting = [row for row in ADJECTIVES if set(row[2]) & set(noun.kinds)]
+    adjective = None
+    if rng.random() < 0.5:
+        adjective = rng.choice(fitting)
+    determiners = ["der", *FEW] if plural else ["der", "ein"]
+    return Phrase(
+        determiner=rng.choice(determiners),
+        adjective=adjective,
+        noun=noun,
+        plural=plural,
+    )
 
 
-def _of_kind(rng, kind, *, but=None):
+def _of_kind(rng: random.Random, kind: str, *, but: Noun | None = None) -> Phrase:
     """A phrase about a noun of the kind, never about the noun `but`."""
     nouns = [noun for noun in NOUNS if kind in noun.kinds and noun is not but]
-    return _phrase(rng, rng.choice(nouns), plural=rng.random() < 0.3)
+    noun = rng.choice(nouns)
+    return _phrase(rng, noun, plural=rng.random() < 0.3)
 
 
-def _place(rng):
+def _place(rng: random.Random) -> tuple[tuple, Phrase]:
     noun, ways = rng.choice(PLACES)
-    return tuple(rng.choice(ways)), _phrase(rng, noun, plural=False)
+    way = tuple(rng.choice(ways))
+    return way, _phrase(rng, noun, plural=False)
 
 
-def _clause(rng, name, *, verbs=VERBS, subject=None, adverbs=0.4, tense=None):
+def _clause(
+    rng: random.Random,
+    name: str,
+    *,
+    verbs: list[Verb] = VERBS,
+    subject: Phrase | None = None,
+    adverbs: float = 0.4,
+    tense: str | None = None,
+) -> Clause:
     verb = rng.choice(verbs)
-    subject = subject or _of_kind(rng, "person" if verb.objects else "being")
+    if subject is None:
+        subject = _of_kind(rng, "person" if verb.objects else "being")
+    if tense is None:
+        tense = rng.choice(["present", "present", "past", rng.choice(list(MODALS))])
+    objects = {}
+    for case, kind in verb.objects:
+        objects[case] = _of_kind(rng, kind, but=subject.noun)
     return Clause(
         name=name,
         verb=verb,
-        tense=tense or rng.choice(["present", "present", "past", rng.choice(list(MODALS))]),
+        tense=tense,
         subject=subject,
-        objects={case: _of_kind(rng, kind, but=subject.noun) for case, kind in verb.objects},
+        objects=objects,
         time=rng.choice(TIMES) if rng.random() < adverbs else None,
         place=_place(rng) if rng.random() < adverbs else None,
     )
 
 
-def _front(rng, clause):
+def _front(rng: random.Random, clause: Clause) -> str:
     """What stands before the verb: the subject, an adverbial, or an object that its case gives away."""
-    fronts = ["subject"] + ["time"] * bool(clause.time) + ["place"] * bool(clause.place)
+    fronts = ["subject"]
+    if clause.time:
+        fronts.append("time")
+    if clause.place:
+        fronts.append("place")
     acc = clause.objects.get("acc")
-    if acc and acc.determiner == "der" and acc.noun.gender == "m" and not acc.plural:
+    if acc and acc.shows_its_case:
         fronts.append("acc")
     return rng.choice(fronts)
 
 
-def _scene(rng):
-    kind = rng.choice(["simple", "simple", "relative", "after", "before"])
+def _scene(rng: random.Random) -> Scene:
+    kind = rng.choice(KINDS)
     main = _clause(rng, "main")
     if kind == "relative":
-        subject = main.subject
-        bare = [verb for verb in VERBS if not verb.objects]
-        animal = "animal" in subject.noun.kinds
-        inner = _clause(rng, "inner", subject=subject, verbs=bare if animal else VERBS, adverbs=0.2)
-        main = main._replace(relative=inner)
+        main = main._replace(relative=_relative(rng, main.subject))
     front = _front(rng, main)
-    if kind not in ("after", "before"):
-        return finish(main.german(front), main.english(time_first=front == "time"))
-    return _joined(rng, main, first=kind == "before")
+    if kind in ("after", "before"):
+        return _joined(rng, main, first=kind == "before")
+    return finish(
+        main.german(front),
+        main.english(time_first=front == "time"),
+    )
 
 
-def _joined(rng, main, *, first):
+def _relative(rng: random.Random, subject: Phrase) -> Clause:
+    """What else the subject is doing; animals do nothing to others."""
+    verbs = VERBS
+    if "animal" in subject.noun.kinds:
+        verbs = [verb for verb in VERBS if not verb.objects]
+    return _clause(rng, "inner", subject=subject, verbs=verbs, adverbs=0.2)
+
+
+def _joined(rng: random.Random, main: Clause, *, first: bool) -> Scene:
     """A main clause and one with its verb at the end, the latter first or last."""
     german, english = rng.choice(CONJUNCTIONS)
-    main, tense = main._replace(time=None), None
+    main = main._replace(time=None)
+    tense = None
     if german == "während":  # two events at once are told in one tense
-        main, tense = main._replace(tense="present"), "present"
+        tense = "present"
+        main = main._replace(tense=tense)
     other = _clause(rng, "other", tense=tense)
-    side = [(german, {"conjunction"}), *other.german()]
+    german_side = [(german, {"conjunction"}), *other.german()]
     english_side = [(english, {"conjunction"}), *other.english()]
-    if not first:
-        return finish([*main.german("subject"), COMMA, *side], [*main.english(), *english_side])
-    comma = (",", {"comma"})
-    return finish([*side, comma, *_verb_first(main)], [*english_side, comma, *main.english()])
-
-
-def _verb_first(clause):
-    """The clause as it goes on after another one has taken the place before the verb."""
-    subject = clause.german("subject")
-    size = len(clause.subject.german("nom"))
-    return [subject[size], *subject[:size], *subject[size + 1 :]]
-
-
-def finish(german, english):
-    """Two tagged sentences -> Scene: full stops, capitals, links."""
-    german, english = ([*words, (".", {"stop"})] for words in (german, english))
-    links = frozenset(
-        (i, j) for i, (_, e) in enumerate(english) for j, (_, g) in enumerate(german) if e & g
+    if first:
+        comma = (",", {"comma"})
+        return finish(
+            [*german_side, comma, *_verb_first(main)],
+            [*english_side, comma, *main.english()],
+        )
+    return finish(
+        [*main.german("subject"), COMMA, *german_side],
+        [*main.english(), *english_side],
     )
-    texts = (" ".join(word for word, _ in words) for words in (german, english))
-    texts = [text[0].upper() + text[1:].replace(" ,", ",").replace(" .", ".") for text in texts]
-    return Scene(*texts, links)
+
+
+def _verb_first(clause: Clause) -> list[Tagged]:
+    """The clause as it goes on after another one has taken the place before the verb."""
+    words = clause.german("subject")
+    size = len(clause.subject.german("nom"))
+    return [words[size], *words[:size], *words[size + 1 :]]
+
+
+def finish(german: list[Tagged], english: list[Tagged]) -> Scene:
+    """Two tagged sentences -> Scene: full stops, capitals, links."""
+    stop = (".", {"stop"})
+    german = [*german, stop]
+    english = [*english, stop]
+    links = set()
+    for i, (_, ours) in enumerate(english):
+        for j, (_, theirs) in enumerate(german):
+            if ours & theirs:
+                links.add((i, j))
+    return Scene(_written(german), _written(english), frozenset(links))
+
+
+def _written(words: list[Tagged]) -> str:
+    """The sentence as it is read, with a capital and no blank before a mark."""
+    text = " ".join(word for word, _ in words)
+    text = text.replace(" ,", ",").replace(" .", ".")
+    return text[0].upper() + text[1:]

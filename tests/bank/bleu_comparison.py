@@ -122,6 +122,13 @@ def undefined(hypotheses, references):
     return 100 * penalty(sum(map(len, hypotheses)), sum(map(len, references))) * geometric(shares)
 
 
+def logarithms(hypotheses, references):
+    """Takes the logarithm of each precision, though one may be 0."""
+    return bleu(mean=lambda shares: math.exp(sum(map(math.log, shares)) / 4))(
+        hypotheses, references
+    )
+
+
 def averaged(hypotheses, references):
     pairs = zip(hypotheses, references, strict=True)
     return sum(bleu()([h], [r]) for h, r in pairs) / len(references)
@@ -210,7 +217,6 @@ RIGHT = {
         "multinomial counts": (bootstrap,),
         "bincount": (by_bincount,),
         "a normal interval": (normal,),
-        "mean of the samples as the gain": (resample(whole=lambda gains, gain: gains.mean()),),
     },
 }
 
@@ -261,14 +267,22 @@ WRONG = {
             "4-grams are left out",
         ),
         "places changed": ((lambda h, r: bleu()(r, h),), "have changed places"),
-        "nothing to divide by": ((undefined,), "ZeroDivisionError"),
-        "rounded": ((lambda h, r: round(bleu()(h, r), 1),), "not sacrebleu's number (the usual"),
-        "add one": ((bleu(add=1),), "one is added"),
+        "nothing to divide by": (
+            (undefined,),
+            "ZeroDivisionError: division by zero; what it was given",
+        ),
+        "a logarithm of nothing": ((logarithms,), "ValueError"),
+        "rounded": ((lambda h, r: round(bleu()(h, r), 1),), "00, not "),
+        "add one": ((bleu(add=1),), "which (1) does not do"),
         "smoothed where zero": ((smoothed_where_zero,), "no 4-gram matches"),
         "a constant": ((lambda h, r: 42.0,), "42.0000, not"),
     },
     "10.2": {
         "not paired": ((resample(same=False),), "test sets of its own"),
+        "mean of the samples as the gain": (
+            (resample(whole=lambda gains, gain: gains.mean()),),
+            "the mean of the resampled gains",
+        ),
         "without replacement": (
             (resample(pick=lambda rng, n, m: rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)),),
             "has width",

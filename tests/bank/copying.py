@@ -140,6 +140,7 @@ RIGHT = {
     "1.4": {
         "dual basis": (dual(20),),
         "very large": (dual(1e12),),
+        "exactly 99%": (lambda keys, j: dual(np.log(99 * max(len(keys) - 1, 1)))(keys, j),),
         "perpendicular part": (perpendicular,),
         "Gram matrix, as a column": (lambda keys, j: gram(keys, j)[:, None],),
         "all scores shifted": (with_common_shift,),
@@ -199,7 +200,7 @@ WRONG = {
         "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
         "clipped": (
             lambda q, k, scale=1.0: softmax(np.clip(scale * k @ q, -700, 700)),
-            "differ by 8.63e+03, but the log-ratio of their weights is 0.",
+            "but the log-ratio of their weights is 0",
         ),
         "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
         "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),
@@ -233,6 +234,8 @@ WRONG = {
         "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
         "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
         "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
+        "a margin of 7": (lambda s, j: margin(s, j) > 7, "among 100,000 zeros"),
+        "a margin of 10": (lambda s, j: margin(s, j) >= 10, "weight is 0.9999, and you said False"),
         "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
         "overflow": (
             lambda s, j: naive(np.ones(1), s[:, None])[j] > 0.99,
@@ -245,9 +248,17 @@ WRONG = {
     },
     "1.4": {
         "along the key, short (002-2)": (along(0.1), "right direction"),
-        "along the key (002-2)": (along(1e3), "Alignment alone"),
-        "unscaled dual": (dual(1), "right direction, but weight 0.48"),
+        "along the key (002-2)": (along(1e3), "alignment alone"),
+        "unscaled dual": (dual(1), "weight 0.48 at n = 4"),
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
+        "exactly 99%, whatever n": (
+            lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
+            "for n = 1, j = 0 contains an infinity",
+        ),
+        "signs, enormous": (
+            lambda keys, j: np.sign(keys[j]) * 1.7e308,
+            "overflow, and attention would return nan",
+        ),
         "zero": (lambda keys, j: 0 * keys[j], "query is zero"),
         "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),
         "infinite": (lambda keys, j: keys[j] * np.inf, "infinity"),

@@ -187,7 +187,7 @@ WRONG = {
         "x_1": (lambda a, b, c, d, added: d + b, "does not look there"),
         "x_3 when u_c is added": (
             lambda a, b, c, d, added: c + b if added == "c" else limit(a, b, c, d, added),
-            "does not look there (added = 'c'",
+            "with u_c added x_2 still scores higher",
         ),
         "still u_a (004-7)": (lambda a, b, c, d, added: a, "changed its value too"),
         "u_b and u_d grow together (000-8)": (
@@ -212,11 +212,11 @@ WRONG = {
         ),
         "V not normalised": (
             with_parts(V=lambda *u: standard_v(*u) * (u[0] @ u[0])),
-            "100 times too large",
+            "|v|^2 times too large",
         ),
         "V normalised by the length once": (
             with_parts(V=lambda *u: standard_v(*u) * np.linalg.norm(u[0])),
-            "10 times too large: |v|^2 is",
+            "V is |v| times too large",
         ),
         "half of V": (with_parts(V=lambda *u: standard_v(*u) / 2), "hands over half"),
         "V is the identity": (with_parts(V=lambda a, *u: np.eye(len(a))), "u_d through"),
@@ -225,6 +225,14 @@ WRONG = {
             "looks at itself",
         ),
         "Q transposed": (with_parts(Q=lambda *u: standard_q(*u).T), "after transposing Q"),
+        "another order": (
+            lambda *u: (standard(*u)[1], standard(*u)[0], standard(*u)[2]),
+            "if read as (Q, K, V)",
+        ),
+        "yet another order": (
+            lambda *u: (standard(*u)[2], standard(*u)[0], standard(*u)[1]),
+            "if read as (V, K, Q)",
+        ),
         "V transposed": (
             lambda *u: (*relabelled_by_v(*u)[:2], relabelled_by_v(*u)[2].T),
             "after transposing V",
@@ -301,6 +309,10 @@ WRONG = {
         "Q transposed": (
             lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),
             "after transposing Q",
+        ),
+        "another order": (
+            lambda *u: (route(*u)[1], route(*u)[0], route(*u)[2]),
+            "if read as (Q, K, V)",
         ),
         "unit gap": (
             lambda *u: (route(*u)[0] / (u[0] @ u[0]), *route(*u)[1:]),

@@ -246,6 +246,14 @@ WRONG = {
             corruption(cut=lambda rng, block: int(rng.integers(block // 2, 7 * block // 8 + 1))),
             "should be as likely.",
         ),
+        "never all of 7/8": (
+            corruption(cut=lambda rng, block: int(rng.integers(4, 7 * block // 8))),
+            "never to 14; every length",
+        ),
+        "very short and very long cuts": (
+            corruption(cut=lambda rng, block: 4 + int(rng.beta(0.5, 0.5) * (7 * block // 8 - 3))),
+            "on average; every length from 4 to 112",
+        ),
         "half is masked": (
             corruption(span=lambda rng, n: int(rng.integers(1, n + 1))),
             "a quarter of what was kept is asked for",
@@ -256,11 +264,22 @@ WRONG = {
         ),
         "always at the start": (
             corruption(place=lambda rng, room: 0),
-            "every place where it fits",
+            "the span starts 2% of the way",
         ),
         "the end is never masked": (
             corruption(place=lambda rng, room: int(rng.integers(max(1, room)))),
             "the last character was never masked",
+        ),
+        "the end is hardly ever masked": (
+            corruption(
+                span=lambda rng, n: 1 + int(rng.binomial(n - 1, rng.uniform(0, 0.5))),
+                place=lambda rng, room: int(rng.integers(room + (rng.random() < 0.1) or 1)),
+            ),
+            "should be as likely, the first and the last too",
+        ),
+        "the start is never masked": (
+            corruption(place=lambda rng, room: int(rng.integers(min(1, room), room + 1))),
+            "the first character was never masked",
         ),
     },
     "8.2": {
@@ -314,7 +333,7 @@ WRONG = {
             (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
             "beyond a share",
         ),
-        "one standard error": ((finetuning_pair, wilson(1.0)), "in 68.5% of samples; 95% is asked"),
-        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "in 98.9% of samples; 95%"),
+        "one standard error": ((finetuning_pair, wilson(1.0)), "holds the true chance in 68"),
+        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "holds the true chance in 9"),
     },
 }

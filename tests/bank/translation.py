@@ -38,7 +38,11 @@ def weighing(make_weights):
 
 def nothing(queries, memory, mask):
     B, T, D = queries.shape
-    return torch.zeros(B, T, D), torch.zeros(B, T, mask.shape[1])
+    return queries.new_zeros(B, T, D), queries.new_zeros(B, T, mask.shape[1])
+
+
+def nothing_on_the_cpu(queries, memory, mask):
+    return torch.zeros(queries.shape), torch.zeros(*queries.shape[:2], mask.shape[1])
 
 
 def silent(queries, memory, mask):
@@ -70,7 +74,7 @@ def hidden(queries, memory, mask, by=-INF):
 
 
 def fused(queries, memory, mask):
-    eye = torch.eye(memory.shape[1]).expand(len(memory), -1, -1)
+    eye = torch.eye(memory.shape[1], device=memory.device).expand(len(memory), -1, -1)
     look = {"attn_mask": mask[:, None]}
     weights = F.scaled_dot_product_attention(queries, memory, eye, **look)
     return F.scaled_dot_product_attention(queries, memory, memory, **look), weights
@@ -79,7 +83,7 @@ def fused(queries, memory, mask):
 def loop(queries, memory, mask):
     contexts, weights = [], []
     for q, m, look in zip(queries, memory, mask, strict=True):
-        w = torch.zeros(len(q), len(m))
+        w = q.new_zeros(len(q), len(m))
         w[:, look] = (q @ m[look].T / q.shape[-1] ** 0.5).softmax(-1)
         contexts.append(w @ m)
         weights.append(w)
@@ -109,6 +113,43 @@ class ScaledByABuffer(nn.Module):
         return scores.softmax(-1) @ memory, scores.softmax(-1)
 
 
+class Projected(nn.Module):
+    """As in a transformer: queries and memory go through projections first."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+
+    def forward(self, queries, memory, mask):
+        weights = hidden(self.query(queries), self.key(memory), mask).softmax(-1)
+        return weights @ memory, weights
+
+
+class Explodes(torch.autograd.Function):
+    """Changes nothing, but hands back nan, or nothing that fits."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * torch.nan
+
+
+def nan_behind(queries, memory, mask):
+    weights = hidden(Explodes.apply(queries), memory, mask).softmax(-1)
+    return weights @ memory, weights
+
+
+def eye_on_the_cpu(queries, memory, mask):
+    look = {"attn_mask": mask[:, None]}
+    eye = torch.eye(memory.shape[1]).expand(len(memory), -1, -1)
+    weights = F.scaled_dot_product_attention(queries, memory, eye, **look)
+    return weights @ memory, weights
+
+
 def values_detached(queries, memory, mask):
     weights = hidden(queries, memory, mask).softmax(-1)
     return weights @ memory.detach(), weights
@@ -116,7 +157,7 @@ def values_detached(queries, memory, mask):
 
 def last_place(queries, memory, mask):
     context = memory[:, -1:].expand_as(queries)
-    return context, torch.zeros(len(mask), queries.shape[1], mask.shape[1])
+    return context, queries.new_zeros(len(mask), queries.shape[1], mask.shape[1])
 
 
 def last_real(queries, memory, mask):
@@ -401,6 +442,16 @@ WRONG = {
             with_slots(dot=slot(values_detached)),
             "only part of the gradient",
         ),
+        "zeros on the CPU": (
+            with_slots(none=slot(nothing_on_the_cpu)),
+            "NoAttention makes a tensor on the CPU",
+        ),
+        "an identity on the CPU": (
+            with_slots(dot=slot(eye_on_the_cpu)),
+            "DotAttention makes a tensor on the CPU",
+        ),
+        "projections": (with_slots(dot=Projected), "yours has key.bias, key.weight, query.bias"),
+        "a gradient of nan": (with_slots(dot=slot(nan_behind)), "nan and no gradient"),
         "polarity with nan": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1))),
             "nan where a sentence has no padding",

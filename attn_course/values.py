@@ -1,21 +1,30 @@
-"""Read a number, vector or matrix out of what an answer returned, or say in a sentence why not."""
+"""Read a number, vector or matrix out of what an answer returned. Knows no question.
+
+What cannot be read is told in a sentence: nothing that is nan, infinite, text or of another shape
+gets any further.
+"""
+
+from typing import Any
 
 import numpy as np
 
 from attn_course.verdict import NotYet
 
+_KINDS = {"c": "complex numbers", "U": "text", "S": "text", "O": "text"}
 
-def array(value, name="the answer"):
+
+def array(value: Any, name: str = "the answer") -> np.ndarray:
     """`value` as a finite float array."""
     if value is None:
         raise NotYet(f"{name} is None: is a `return` missing?")
     try:
         found = np.asarray(value)
-        found = found.astype(float) if found.dtype.kind in "biufO" else found
-    except (TypeError, ValueError):
+        if found.dtype.kind in "biuf" or _holds_numbers(found):
+            found = found.astype(float)
+    except (TypeError, ValueError, OverflowError):
         raise NotYet(f"{name} is not an array of numbers.") from None
     if found.dtype.kind != "f":
-        kind = {"c": "complex numbers", "U": "text"}.get(found.dtype.kind, str(found.dtype))
+        kind = _KINDS.get(found.dtype.kind, str(found.dtype))
         raise NotYet(f"{name} is {kind}, where real numbers are expected.")
     if np.isnan(found).any():
         raise NotYet(f"{name} contains nan (not a number).")
@@ -24,15 +33,21 @@ def array(value, name="the answer"):
     return found
 
 
-def vector(value, size, name="the answer"):
-    """`value` as a vector of `size`; a single row or column counts as a vector."""
+def _holds_numbers(found):
+    """Whether an array of objects holds no text, which `float` would read as numbers."""
+    return found.dtype.kind == "O" and not any(isinstance(x, str | bytes) for x in found.flat)
+
+
+def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
+    """`value` as a vector (size,); a single row or column counts as a vector."""
     found = array(value, name)
-    if found.size != size or sum(axis > 1 for axis in found.shape) > 1 or found.ndim == 0:
+    long_axes = [axis for axis in found.shape if axis > 1]
+    if found.size != size or found.ndim == 0 or len(long_axes) > 1:
         raise NotYet(f"{name} has shape {found.shape}, expected {(size,)}.")
     return found.reshape(size)
 
 
-def matrix(value, shape, name="the answer"):
+def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.ndarray:
     """`value` as an array of exactly this shape."""
     found = array(value, name)
     if found.shape != tuple(shape):
@@ -40,7 +55,7 @@ def matrix(value, shape, name="the answer"):
     return found
 
 
-def number(value, name="the answer"):
+def number(value: Any, name: str = "the answer") -> float:
     """`value` as one float; an array with one entry counts."""
     found = array(value, name)
     if found.size != 1:
@@ -48,7 +63,7 @@ def number(value, name="the answer"):
     return float(found.reshape(()))
 
 
-def truth(value, name="the answer"):
+def truth(value: Any, name: str = "the answer") -> bool:
     """`value` as True or False; 0 and 1 count."""
     if isinstance(value, str):
         raise NotYet(f"{name} is the text {value[:20]!r}, where True or False is expected.")

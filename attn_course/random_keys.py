@@ -1,16 +1,22 @@
-"""Random keys and the weights a query gives them, for the judges of 01-05; knows no question."""
+"""Random keys and the weights a query gives them, for the judges of 01-05. Knows no question."""
+
+from statistics import NormalDist
 
 import numpy as np
 
+from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
+ROUNDING = 64 * np.finfo(float).eps
 SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
 
 
 def frame(rng, n, d):
     """n orthonormal vectors of width d, one a row, uniform over all such frames. Returns (n, d)."""
-    basis, upper = np.linalg.qr(rng.normal(size=(d, n)))
-    return (basis * np.sign(np.diag(upper))).T
+    columns = rng.normal(size=(d, n))
+    basis, upper = np.linalg.qr(columns)
+    signs = np.sign(np.diag(upper))
+    return (basis * signs).T
 
 
 def frames(rng, sizes=SIZES, repeats=3):
@@ -21,8 +27,8 @@ def frames(rng, sizes=SIZES, repeats=3):
     """
     for n, d in sizes:
         for _ in range(repeats):
-            a, b = map(int, rng.choice(n, 2, replace=False))
-            yield frame(rng, n, d), a, b
+            a, b = rng.choice(n, 2, replace=False)
+            yield frame(rng, n, d), int(a), int(b)
 
 
 def weights_of(keys, query):
@@ -35,12 +41,30 @@ def weights_of(keys, query):
     if size == 0:
         return np.full(keys.shape[:-1], 1 / keys.shape[-2])
     unit = query / size
-    gaps = keys @ unit
-    gaps -= gaps.max(-1, keepdims=True)
+    scores = keys @ unit
+    gaps = scores - scores.max(-1, keepdims=True)
+
     longest = np.linalg.norm(keys, axis=-1).max()
-    slack = 64 * np.finfo(float).eps * np.linalg.norm(unit) * longest * np.sqrt(len(query))
+    largest_score = np.linalg.norm(unit) * longest
+    slack = ROUNDING * largest_score * np.sqrt(len(query))
     with np.errstate(over="ignore"):
-        return softmax(np.where(gaps >= -slack, 0.0, gaps * size))
+        scaled = np.where(gaps >= -slack, 0.0, gaps * size)
+    return softmax(scaled)
+
+
+def judge_finite_scores(keys, query, name="this query"):
+    """NotYet where a score is beyond what a computer holds: attention would return nan."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = keys @ query
+    if not np.isfinite(scores).all():
+        raise NotYet(f"the scores of {name} overflow, and attention would return nan: shorten it.")
+
+
+def leftover(height, n, leaders=1):
+    """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
+    scores = np.zeros(n)
+    scores[:leaders] = height
+    return softmax(scores)[leaders:].sum()
 
 
 def error_of_average(weights, a, b):
@@ -58,12 +82,16 @@ def factor_needed(error_at, limit, largest=1e6):
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
     """
-    low, high = 1.0, largest
-    if error_at(high) > limit:
+    low = 1.0
+    high = largest
+    if not error_at(high) <= limit:
         return None
     for _ in range(40):
         middle = np.sqrt(low * high)
-        low, high = (low, middle) if error_at(middle) <= limit else (middle, high)
+        if error_at(middle) <= limit:
+            high = middle
+        else:
+            low = middle
     return high
 
 
@@ -84,17 +112,33 @@ def noisy_keys(rng, means, num_samples, noise):
     return means + np.sqrt(noise) * rng.normal(size=(num_samples, *means.shape))
 
 
-def keys_of_random_length(rng, means, a, num_samples, noise, *, variance=0.5):
-    """Draws as in `noisy_keys`, in which key a has variance `variance` along its mean as well.
+def keys_of_lengths(rng, means, lengths, noise):
+    """Draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
 
-    a: an index, or several, or slice(None) for every key. Returns (num_samples, n, d).
+    noise: the variance that every coordinate has besides.
     """
-    lengths = np.ones((num_samples, len(means), 1))
-    lengths[:, a] += np.sqrt(variance) * rng.normal(size=lengths[:, a].shape)
-    return lengths * means + noisy_keys(rng, np.zeros_like(means), num_samples, noise)
+    lying = noisy_keys(rng, np.zeros_like(means), len(lengths), noise)
+    return lengths[..., None] * means + lying
+
+
+def spread_lengths(num_draws, num_keys, variance):
+    """Lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
+
+    Each key has them in an order of its own, the same at every call: how often something happens, and
+    with it a verdict, does not depend on luck.
+    """
+    law = NormalDist(1, variance**0.5)
+    column = [law.inv_cdf((k + 0.5) / num_draws) for k in range(num_draws)]
+    shuffle = np.random.default_rng(num_keys).permutation
+    return np.transpose([shuffle(column) for _ in range(num_keys)])
 
 
 def unseen_settings(rng):
     """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
-    sizes = [int(n) for n in rng.integers(3, 60, 3)]
-    return [(n, n + int(rng.integers(200)), float(rng.uniform(0.001, 0.3))) for n in sizes]
+    settings = []
+    for _ in range(3):
+        n = int(rng.integers(3, 60))
+        d = n + int(rng.integers(200))
+        epsilon = float(rng.uniform(0.001, 0.3))
+        settings.append((n, d, epsilon))
+    return settings

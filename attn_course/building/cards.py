@@ -1,0 +1,97 @@
+"""What is known of questions and notebooks, in words: headings, head lines, README's table.
+
+Knows no cells: it is given texts and gives texts back.
+"""
+
+import re
+from dataclasses import dataclass
+
+from attn_course import register
+from attn_course.markers import BuildError
+from attn_course.register import Question
+
+# A question's heading is "### 1.4" in a source. What follows it is written here, whatever stood there.
+HEADING = re.compile(r"^### (?P<id>\d+\.\d+)\b.*(?:\n\n\*.+ min\*)?$", re.M)
+# The head line is "*60 min, needs 05*" in a source; counts and points are put in between.
+HEAD = re.compile(r"^\*(?P<minutes>\d+) min,.*?\bneeds (?P<needs>.+)\*$", re.M)
+TITLE = re.compile(r"^# (?P<title>.+)$", re.M)
+QUOTE = re.compile(r"^> (?P<asks>.+)$", re.M)
+
+
+def heading(question: Question) -> str:
+    """The heading of a question and its card: kind, points, minutes."""
+    parts = (question.kind, points_in_words(question.points, question.is_bonus))
+    return f"### {question.id} {question.title}\n\n*{' · '.join(parts)} · {question.minutes} min*"
+
+
+def points_in_words(points: float, is_bonus: bool = False) -> str:
+    """1 point, 0.5 points, 10 bonus points."""
+    kind = "bonus point" if is_bonus else "point"
+    plural = "" if points == 1 else "s"
+    return f"{points:g} {kind}{plural}"
+
+
+def write_headings(text: str) -> str:
+    """`text` with every heading of a question written out."""
+    return HEADING.sub(lambda found: heading(register.find(found["id"])), text)
+
+
+def write_head(text: str, notebook: str) -> str:
+    """`text` with the head line of `notebook` written out."""
+    found = HEAD.search(text)
+    if found is None:
+        raise BuildError('the first cell lacks its head line, "*45 min, needs 03*".')
+    questions = register.questions_of(notebook)
+    points = points_in_words(register.points_of(notebook), register.is_bonus(notebook))
+    counted = "1 question" if len(questions) == 1 else f"{len(questions)} questions"
+    head = f"*{found['minutes']} min, {counted}, {points}, needs {found['needs']}*"
+    return text[: found.start()] + head + text[found.end() :]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One notebook as README lists it."""
+
+    name: str
+    asks: str
+    minutes: int
+
+    def markdown(self) -> str:
+        points = f"{register.points_of(self.name):g}"
+        if register.is_bonus(self.name):
+            points += " bonus"
+        count = len(register.questions_of(self.name))
+        return f"| `{self.name}` | {self.asks} | {count} | {points} | {self.minutes} |"
+
+
+def row_of(name: str, first_cell: str) -> Row:
+    """README's row, from the first cell of a notebook's source."""
+    quote = QUOTE.search(first_cell)
+    head = HEAD.search(first_cell)
+    if quote is None or head is None:
+        raise BuildError(f"{name} needs a line that says what it asks, and one with its minutes.")
+    return Row(name, quote["asks"], int(head["minutes"]))
+
+
+def notebook_table(rows: list[Row]) -> str:
+    """README's table of notebooks, with the sum of the points below it."""
+    names = [row.name for row in rows]
+    total = sum(register.points_of(name) for name in names if not register.is_bonus(name))
+    bonus = sum(register.points_of(name) for name in names if register.is_bonus(name))
+    lines = ["| notebook | asks | questions | points | minutes |", "|---|---|---|---|---|"]
+    lines += [row.markdown() for row in rows]
+    said = f"{points_in_words(total)} in all"
+    if bonus:
+        said += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
+    return "\n".join([*lines, "", f"{said}."])
+
+
+def fill_region(text: str, name: str, body: str) -> str:
+    """`text` with what stands between <!-- name --> and <!-- end of name --> replaced by `body`."""
+    opening = f"<!-- {name}: written by attn build -->"
+    closing = f"<!-- end of {name} -->"
+    before, found, rest = text.partition(opening)
+    _, also_found, after = rest.partition(closing)
+    if not found or not also_found:
+        raise BuildError(f'README.md lacks the lines "{opening}" and "{closing}".')
+    return f"{before}{opening}\n{body}\n{closing}{after}"

@@ -1,0 +1,155 @@
+"""A source as a notebook, for instructors and for students. Executes nothing.
+
+A cell says what it is in its marker: `answer="1.4"` (solution regions are cut for students), `check="1.4"`,
+`written="1.7"` (a reference answer, replaced by an empty one), `rubric="1.7"` and `only="solution"`
+(dropped for students). A question marked in two parts names the part: `answer="3.5 derive"`.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from attn_course import register
+from attn_course.building import cards
+from attn_course.markers import EMPTY, BuildError, cut_solutions
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+ROLES = ("answer", "check", "written", "rubric", "only")
+BANNER = '<!-- Made by "attn build" from solutions/{}.py. Instructors edit that file. -->\n'
+PAIRED = {
+    "cell_metadata_filter": f"{','.join(ROLES)},tags,-all",
+    "formats": "ipynb,py:percent",
+    "notebook_metadata_filter": "-all",
+}
+UNPAIRED = {"formats": "ipynb"}  # a student's .ipynb is the truth: no text overwrites it
+
+
+def read_source(source: Path) -> Any:
+    """The cells of a source as they stand there."""
+    import jupytext
+
+    notebook = jupytext.read(source, fmt="py:percent")
+    for cell in notebook.cells:
+        cell.source = cell.source.strip("\n")
+    first = notebook.cells[0]
+    if first.cell_type != "markdown" or not first.source.startswith("# "):
+        raise BuildError(f"{source.name} must open with a markdown cell that holds the title.")
+    return notebook
+
+
+def solution_notebook(source: Path) -> Any:
+    """The source as a notebook: headings written out, our ids and metadata, no outputs yet."""
+    notebook = read_source(source)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+            cell.execution_count = None
+        else:
+            cell.source = cards.write_headings(cell.source)
+    first = notebook.cells[0]
+    first.source = BANNER.format(source.stem) + cards.write_head(first.source, source.stem)
+    return _finish(notebook)
+
+
+def student_notebook(solution: Any) -> Any:
+    """The same notebook for students: answers cut, rubrics dropped, nothing executed, not paired."""
+    notebook = copy_of(solution)
+    notebook.cells = [
+        cell for cell in notebook.cells if not {"rubric", "only"} & set(cell.metadata)
+    ]
+    for cell in notebook.cells:
+        if "written" in cell.metadata:
+            cell.source = EMPTY.format(cell.metadata["written"])
+        elif cell.cell_type == "code":
+            cell.source = cut_solutions(cell.source)
+            cell.outputs = []
+            cell.execution_count = None
+    notebook.metadata.pop("attn", None)
+    notebook.metadata["jupytext"] = dict(UNPAIRED)
+    return notebook
+
+
+def copy_of(notebook: Any) -> Any:
+    """A deep copy that shares nothing with `notebook`."""
+    import nbformat
+
+    return nbformat.from_dict(json.loads(json.dumps(notebook)))
+
+
+def rendered(notebook: Any, kind: str) -> str:
+    """The text of a file: a notebook as JSON ("ipynb"), or as a percent script ("py")."""
+    import jupytext
+
+    if kind == "ipynb":
+        return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    script = copy_of(notebook)
+    script.metadata["jupytext"] = dict(PAIRED)
+    return jupytext.writes(script, fmt="py:percent")
+
+
+def _finish(notebook: Any) -> Any:
+    """Deterministic ids, nbgrader's metadata, a fixed kernel, no trace of versions."""
+    taken: dict[str, int] = {}
+    for cell in notebook.cells:
+        role = next((role for role in ROLES if role in cell.metadata), None)
+        name = cell.metadata[role] if role else ""
+        wanted = _cell_id(cell, role, name)
+        taken[wanted] = taken.get(wanted, 0) + 1
+        cell.id = wanted if taken[wanted] == 1 else f"{wanted}-{taken[wanted]}"
+        if role:
+            cell.metadata["nbgrader"] = _nbgrader(cell, role, name)
+    notebook.nbformat = 4
+    notebook.nbformat_minor = 5
+    notebook.metadata = {
+        "jupytext": dict(PAIRED),
+        "kernelspec": KERNEL,
+        "language_info": {"name": "python"},
+    }
+    return notebook
+
+
+def _cell_id(cell: Any, role: str | None, name: str) -> str:
+    if role in ("answer", "check", "written", "rubric"):
+        question, _, kind = name.partition(" ")
+        stem = f"q{question.replace('.', '-')}"
+        if role == "answer":
+            return f"{stem}-{kind or _only_part(question)}"
+        if role == "check" and kind:
+            return f"{stem}-{kind}-check"
+        return f"{stem}-{role}"
+    heading = re.search(r"^#+ +(.+)", cell.source, re.M)
+    if heading and cell.cell_type == "markdown":
+        return re.sub(r"[^a-z0-9]+", "-", heading[1].lower()).strip("-")[:40] or "heading"
+    digest = hashlib.sha256(cell.source.encode()).hexdigest()
+    return f"{cell.cell_type}-{digest[:8]}"
+
+
+def _only_part(question: str) -> str:
+    return next(part.kind for part in register.find(question).parts if part.judge)
+
+
+def _nbgrader(cell: Any, role: str, name: str) -> dict[str, Any]:
+    """nbgrader's mark for a cell. What only instructors see is a solution too: nbgrader blanks it."""
+    is_marked = role in ("check", "written")
+    mark: dict[str, Any] = {
+        "schema_version": 3,
+        "grade_id": cell.id,
+        "task": False,
+        "locked": role == "check",
+        "solution": role != "check",
+        "grade": is_marked or cell.cell_type == "markdown",
+    }
+    if is_marked:
+        mark["points"] = _points(role, name)
+    elif mark["grade"]:  # nbgrader insists that a markdown solution be worth something
+        mark["points"] = 0
+    return mark
+
+
+def _points(role: str, name: str) -> float:
+    question, _, kind = name.partition(" ")
+    if not kind:
+        kind = "written" if role == "written" else _only_part(question)
+    return register.find(question).part(kind).points

@@ -1,0 +1,57 @@
+"""The marks in a source that say what is whose: solution regions, empty answers. Knows no notebook format."""
+
+BEGIN = "# BEGIN SOLUTION"
+END = "# END SOLUTION"
+EMPTY = "*Your answer to {}: replace this line.*"
+SHORTEST = 15  # letters that a line of a solution has before it gives something away
+
+
+class BuildError(Exception):
+    """One sentence on why a notebook cannot be built."""
+
+
+def cut_solutions(source: str) -> str:
+    """`source` with each solution region replaced by a line that says it is the student's turn."""
+    kept: list[str] = []
+    indent: str | None = None  # of the open region; None outside of any
+    for line in source.splitlines():
+        mark = line.strip()
+        if mark == BEGIN:
+            if indent is not None:
+                raise BuildError("a solution region begins inside another.")
+            indent = line[: len(line) - len(line.lstrip())]
+        elif mark == END:
+            if indent is None:
+                raise BuildError(f'"{END}" closes no region.')
+            kept.append(indent + _stub("\n".join(kept), indent))
+            indent = None
+        elif indent is None:
+            kept.append(line)
+    if indent is not None:
+        raise BuildError(f'"{BEGIN}" is never closed.')
+    return "\n".join(kept)
+
+
+def _stub(before: str, indent: str) -> str:
+    """What stands in for a region: an exception in a function body, a remark anywhere else."""
+    try:
+        compile(f"{before}\n{indent}raise NotImplementedError", "stub", "exec")
+    except SyntaxError:
+        return "# your steps here"
+    if not indent:
+        return "# your answer here"
+    return 'raise NotImplementedError("your answer here")'
+
+
+def solution_lines(source: str) -> set[str]:
+    """The lines inside solution regions that are long enough to give something away."""
+    lines = set()
+    inside = False
+    for line in map(str.strip, source.splitlines()):
+        if line == BEGIN:
+            inside = True
+        elif line == END:
+            inside = False
+        elif inside and not line.startswith("#") and len(line) >= SHORTEST:
+            lines.add(line)
+    return lines

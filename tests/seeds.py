@@ -1,0 +1,75 @@
+"""Whether a verdict depends on luck: random (question, seed) pairs for every answer on record.
+
+`python tests/seeds.py 300` runs 300 pairs; the tests run a few.
+"""
+
+import sys
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from course import JUDGED, answers_in, bank
+
+from attn_course.answers import Answer, listening
+from attn_course.checking import judge
+from attn_course.derivation import Derivation
+
+EXPECTED = {"RIGHT": "correct", "WRONG": "not yet"}
+
+
+@cache
+def reference(notebook):
+    return answers_in("solutions", notebook)
+
+
+def on_record(question, part):
+    """Yield (name, answers, status) for the reference and all answers of the bank to one part."""
+    space = reference(question.notebook)
+    yield "the reference", [space[name] for name in part.answers], "correct"
+    for kind, status in EXPECTED.items():
+        for name, entry in bank(question, kind).items():
+            answers = entry[0] if kind == "WRONG" else entry
+            answers = answers if isinstance(answers, tuple) else (answers,)
+            if _belongs(question, part, answers):
+                yield name, answers, status
+
+
+def _belongs(question, part, answers):
+    """Whether these answers are for this part, where a question has two that are judged."""
+    judged = [one for one in question.parts if one.judge]
+    derived = any(isinstance(answer, Derivation) for answer in answers)
+    return len(judged) == 1 or (part.kind == "derive") == derived
+
+
+def surprises(question, part, seed):
+    """Yield a line for each answer on record that gets another verdict than its own under this seed."""
+    question = replace(question, seconds=600)  # luck is meant, not a busy machine
+    for name, answers, status in on_record(question, part):
+        with listening() as caught:
+            callers = [Answer(answer, caught) for answer in answers]
+            verdict = judge(question, part, np.random.default_rng(seed), callers)
+        if verdict.status != status:
+            yield f"{question.id} {part.kind}, seed {seed}, {name}: {verdict.status}, {verdict.message}"
+
+
+def draw_pairs(count, rng):
+    """(question, part, seed) at random; every part comes once before one comes twice."""
+    order = []
+    while len(order) < count:
+        order += list(rng.permutation(len(JUDGED)))
+    return [(*JUDGED[k], int(rng.integers(2**31))) for k in order[:count]]
+
+
+def main(count):
+    num_surprises = 0
+    for done, (question, part, seed) in enumerate(draw_pairs(count, np.random.default_rng()), 1):
+        for line in surprises(question, part, seed):
+            num_surprises += 1
+            print(line, flush=True)
+        if done % 50 == 0:
+            print(f"{done} of {count} pairs", flush=True)
+    print(f"{count} pairs, {num_surprises} surprises")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)

@@ -1,0 +1,81 @@
+"""What a judge says about a wrong answer is true: advice that is followed helps, a diagnosis fits."""
+
+import re
+
+import numpy as np
+import pytest
+from bank.average_of_two import both, by_cases
+from bank.copying import dual, margin
+from bank.two_heads import one_each, scaled
+
+from attn_course import check
+
+ENOUGH = re.compile(r"multiply (?:the query|both queries) by at least ([0-9.e+]*[0-9])")
+
+
+def longer(answer, factor):
+    """The same answer with every query this many times as long."""
+
+    def queries(*given):
+        found = answer(*given)
+        if isinstance(found, tuple):
+            return tuple(factor * query for query in found)
+        return factor * found
+
+    return queries
+
+
+SHORT = {
+    "1.4": dual,
+    "2.2": both,
+    "3.1": both,
+    "4.1": one_each,
+    "4.4": lambda size: scaled(one_each(size)),
+}
+
+
+@pytest.mark.parametrize("size", [0.3, 1.0, 3.1, 4.9])
+@pytest.mark.parametrize("question", SHORT)
+def test_a_query_made_longer_as_told_leaves_the_setting_it_was_told_for(question, size):
+    answer = SHORT[question](size)
+    seen = set()
+    for _ in range(6):  # six sizes of keys: each complaint must be the last about its own
+        verdict = check(question, answer)
+        if verdict:
+            break
+        setting = re.search(r"n = \d+", verdict.message)[0]
+        assert setting not in seen, verdict
+        seen.add(setting)
+        answer = longer(answer, float(ENOUGH.search(verdict.message)[1]))
+    assert seen and check(question, answer), verdict
+
+
+@pytest.mark.parametrize("lead", np.linspace(0.5, 20, 40))
+def test_no_margin_decides_without_the_number_of_rivals(lead):
+    verdict = check("1.3", lambda scores, j: margin(scores, j) > lead)
+    assert not verdict
+    assert "overflow" not in verdict.message
+
+
+def test_a_margin_is_named_whatever_its_height():
+    for lead in (5.5, 7.0, 9.9, 10.0):
+        message = check("1.3", lambda scores, j, m=lead: margin(scores, j) >= m).message
+        assert message.startswith("it asks for a margin but not how many rivals"), message
+
+
+def test_a_slip_at_one_extreme_setting_is_told_as_a_fact_and_not_as_a_mistake_made_everywhere():
+    message = check("2.4", lambda t, n: 0.0 if t < -700 else by_cases(t, n)).message
+    assert message.startswith("average_weight(-1000, 2) is 0"), message
+
+
+@pytest.mark.parametrize("length", [4, 5, 6])
+def test_who_made_up_for_the_root_of_d_is_not_told_to_do_so(length):
+    message = check("4.4", scaled(one_each(length))).message
+    assert message.startswith("right directions, but too short"), message
+
+
+def test_no_one_is_told_that_one_per_cent_is_too_much():
+    for length in np.linspace(7.2, 7.6, 9):
+        message = check("4.4", scaled(one_each(length))).message
+        left = re.search(r"([0-9.]+)% of the weight is left", message)
+        assert left is None or float(left[1]) > 1, message
