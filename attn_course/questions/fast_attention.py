@@ -17,9 +17,9 @@ from attn_course.drivers import (
 )
 from attn_course.explaining import Seen, Trials, same
 from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.reading import array, number
 from attn_course.register import Part, Question
 from attn_course.tensors import TOLERANCE, only_tensors, tensor_trials
+from attn_course.values import array, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend, rotate, softmax
 
