@@ -30,17 +30,17 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$, $S$ | numbers of queries and of keys | | `q.shape[-2]`, `k.shape[-2]` |
-# | $m_j$, $s_j$ | largest score of block $j$, sum of $e^{\text{score} - m_j}$ over it | numbers | `m1`, `s1` |
-# | $l_j = m_j + \log s_j$ | log-sum-exp of block $j$ | number | `l1` |
-# | $H$, $G$ | query heads, key-value heads (groups) | | `q.shape[1]`, `k.shape[1]` |
-# | $\varphi$, $\Phi$ | a map to positive features, the features of all keys | $(n, d)$ | `phi`, `features` |
-#
-# Scores are divided by $\sqrt d$ as in 06, and $d_v$ is the width of a value.
+# | $T$, $S$ | queries, keys | | `len(q)`, `len(k)` |
+# | $d$, $d_v$ | width of keys, of values | | |
+# | $m_j$ | largest score of block $j$ | number | `m1` |
+# | $s_j$ | its sum of $e^{\text{score} - m_j}$ | number | `s1` |
+# | $l_j = m_j + \log s_j$ | its log-sum-exp | number | `l1` |
+# | $H$, $G$ | heads, groups of heads | | |
+# | $\varphi$, $\Phi$ | feature map, features of keys | $(n, d)$ | `phi`, `features` |
 #
 # ## The definition
 #
-# Cut the keys of one query into two blocks. Each has its own softmax and context; the whole has
+# Cut the keys of one query into two blocks, each with its own softmax and context. Together they give
 #
 # $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
 #
@@ -62,7 +62,7 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 # %% [markdown]
 # In its own unit, $e^{m_j}$, each block looks larger or smaller than it is. In a common unit the single key is ahead,
 # though by less than its score suggests: two keys weigh twice. Move the slider to where both shares are one half; the
-# lead there is $\log 2$, not 0.
+# lead there is $\log 2 \approx 0.7$, not 0.
 #
 # ### 12.1 Two halves of a softmax
 #
@@ -146,6 +146,10 @@ def stream(q, k, v, block):
 check("12.2", stream)
 
 
+# %% [markdown]
+# Is it small? A mode of torch sees every result on its way. *Predict* the two slopes in a plot with logarithmic axes.
+
+
 # %%
 class Watch(TorchFunctionMode):
     """Remembers how many numbers the largest new tensor held while it was on."""
@@ -154,50 +158,45 @@ class Watch(TorchFunctionMode):
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        if torch.is_tensor(result) and result._base is None:
+        if torch.is_tensor(result) and result._base is None:  # a view holds nothing of its own
             self.largest = max(self.largest, result.numel())
         return result
 
 
 def largest_tensor(way, T):
-    x = torch.zeros(T, 16)
     with Watch() as watch:
-        way(x, x, x)
+        way(*torch.zeros(3, T, 16))
     return watch.largest
 
 
 # %%
-lengths = [64, 128, 256, 512, 1024, 2048]
 ways = {"all scores at once": lambda q, k, v: (q @ k.mT / 4).softmax(-1) @ v}
 if check("12.2", stream):
     ways["your stream, blocks of 64"] = lambda q, k, v: stream(q, k, v, 64)
+lengths = [64, 128, 256, 512, 1024, 2048]
 sizes = {name: [largest_tensor(way, T) for T in lengths] for name, way in ways.items()}
 label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
 plots.curves(lengths, sizes, title="d = 16", **label)
 
-# %% tags=["nbval-ignore-output"]
 torch.manual_seed(0)
-q, k, v = torch.randn(4, 64), torch.randn(20_000, 64), torch.randn(20_000, 64)
-exact = attn_utils.attend(q, k, v)[0]
-if check("12.2", stream):
-    ways["your stream, blocks of 64"] = lambda q, k, v: stream(q, k, v, 64)
-ways["all scores at once"] = lambda q, k, v: (q @ k.mT / 8).softmax(-1) @ v
+q, k, v = torch.randn(4, 16), torch.randn(20_000, 16), torch.randn(20_000, 16)
+exact, _ = attn_utils.attend(q, k, v)
 for name, way in ways.items():
-    print(f"{name}: off by {(way(q.float(), k.float(), v.float()) - exact).abs().max():.0e}")
+    gap = (way(q.float(), k.float(), v.float()) - exact).abs().max()
+    print(f"{name}: 20,000 keys in single precision, off by less than 1e-6: {bool(gap < 1e-6)}")
 
 # %% [markdown]
-# Four times the length, sixteen times the scores: a slope of 2. The stream has slope 1, and its rounding error with
-# 20,000 keys in single precision is that of the full pass. The products are the same, $4TSd$ operations, and rescaling
-# adds a little; what is saved is memory, and the time to move it.
+# Four times the length, sixteen times the scores: slope 2. The stream has slope 1 and rounds as well. The products are the
+# same, $4TSd$ operations; what is saved is memory, and the time to move it.
 #
 # ### 12.3 What need not be computed again
 #
 # *code · 2 bonus points · 12 min*
 #
-# A model that writes a text one token at a time attends with each new token to all before it. **Given** `rotate` at
-# construction (`rotate(x, positions)`, as in 11, or one that changes nothing), then q, k, v of the *new* tokens,
-# (B, n, d), n ≥ 1. **Compute** what the full causal pass gives for them. **Form:** the class `Cache`. Values are not
-# rotated; the first token stands at position 0.
+# A model that writes a text attends with each new token to all before it. **Given** `rotate` at construction
+# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, n, d), n ≥ 1.
+# **Compute** what the full causal pass gives for them. **Form:** the class `Cache`; values are not rotated, the first
+# position is 0.
 #
 # *Predict:* what would change without the causal mask?
 
@@ -230,27 +229,24 @@ shown = {"xlabel": "key", "ylabel": "query", "numbers": True, "top": T}
 plots.matrix(again, title=f"without a cache: {again.sum()} scores", ax=left, **shown)
 plots.matrix(once, title=f"with a cache: {once.sum()} scores", ax=right, **shown)
 
-# %%
 torch.manual_seed(0)
 layer, x = layers.CausalSelfAttention(16, 2), torch.randn(1, 40, 16)
 cache = layers.Cache(attn_utils.rotate)
-steps = [layer(token, cache) for token in x.split(1, dim=1)]
-whole = layer(x, layers.Cache(attn_utils.rotate))
-print(f"40 tokens one by one and at once: {(torch.cat(steps, 1) - whole).abs().max():.0e} apart")
+one_by_one = torch.cat([layer(token, cache) for token in x.split(1, dim=1)], 1)
+at_once = layer(x, layers.Cache(attn_utils.rotate))
+print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
 
 # %% [markdown]
-# How often each score is computed while eight tokens are written: without a cache the first corner eight times, hidden
-# scores too; with one, each that counts, once. Nothing is approximated. Under a causal mask the keys and values of a prefix
-# do not depend on what follows, so they need no second look. Without the mask every new token would change all
-# earlier outputs.
+# How often each score is computed while eight tokens are written. Nothing is approximated: under a causal mask the keys
+# and values of a prefix do not depend on what follows. Without the mask every new token would change all earlier outputs.
 #
 # ### 12.4 What it costs
 #
 # *code · 1 bonus point · 6 min*
 #
-# **Given** one layer of 06 (its four projections and two products over pairs; biases and softmax are free; a multiply-add
-# counts 2) that writes $T$ tokens one at a time. Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores.
-# **Compute** all operations, and the bytes of a cache at length $T$. **Form:** the two functions.
+# **Given** one layer of 06 that writes $T$ tokens one at a time (biases and softmax are free, a multiply-add counts 2).
+# Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute** all operations, and the bytes of a
+# cache at length $T$. **Form:** the two functions.
 #
 # *Predict* the ratio for $T = 1024$, $D = 512$.
 
@@ -323,10 +319,9 @@ print(
 )
 
 # %% [markdown]
-# Both have the right shape, and trained weights expect the left one. With $G = H$ this is multi-head attention, with
-# $G = 1$ all heads share one set of keys. It equals multi-head attention whose heads in a group have *tied* key and value
-# projections. Two heads can be tied without loss only if one key projection is an invertible matrix times the other. The
-# two above span 8 dimensions where one spans 4, so averaging trained heads is not exact.
+# Both have the right shape; trained weights expect the left one. With $G = H$ this is multi-head attention, with $G = 1$ all
+# heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
+# the other. The two above span 8 dimensions where one spans 4: averaging trained heads is not exact.
 #
 # ### 12.6 No softmax, no cache
 #
@@ -405,6 +400,7 @@ def recall(n, d, weigh, seed=0):
     return weigh(*learnt).detach(), loss().item()
 
 
+# %%
 def positive(q, k):
     products = q.exp() @ k.exp().T
     return products / products.sum(-1, keepdim=True)
@@ -414,28 +410,32 @@ def any_sign(q, k):
     return q @ k.T
 
 
-# %%
-ends = [[recall(10, 4, way, seed) for seed in range(3)] for way in (positive, any_sign)]
-for name, runs in zip(("positive features", "any sign"), ends, strict=True):
-    print(f"{name}, 10 keys, d = 4:", *(f"{error:.4f}" for _, error in runs))
-counts = [2, 4, 6, 8, 10, 12, 16, 20, 24]
-series = {f"d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d in (4, 8)}
-series |= {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
-left, right = plots.panels(2, height=3.4)
-plots.curves(counts, series, xlabel="keys n", ylabel="mean squared error", ax=left)
-plots.attention_map(ends[0][0][0], numbers=False, title="positive features, trained", ax=right)
+def softmax_on_a_circle(n):
+    """Nothing trained: d = 2, keys on a circle, each query along its key and long enough."""
+    angles = 2 * torch.pi * torch.arange(n) / n
+    keys = torch.stack([angles.cos(), angles.sin()], 1)
+    length = np.log(999 * n) / (1 - np.cos(2 * np.pi / n))
+    return (length * keys @ keys.T).softmax(-1)
+
 
 # %%
-for n in (10, 100):
-    angles = 2 * torch.pi * torch.arange(n) / n
-    keys = torch.stack([angles.cos(), angles.sin()], 1)  # on a circle: d = 2
-    sharp = np.log(999 * n) / (1 - np.cos(2 * np.pi / n))
-    W = (sharp * keys @ keys.T).softmax(-1)
-    print(f"softmax, {n} keys, d = 2: every key is read with weight {W.diag().min():.4f} or more")
+runs = [recall(10, 4, positive, seed) for seed in range(3)]
+print("positive features, 10 keys, d = 4:", *(f"{error:.4f}" for _, error in runs))
+print(f"softmax, 100 keys, d = 2: smallest weight {softmax_on_a_circle(100).diag().min():.4f}")
+counts, label = [2, 4, 6, 8, 10, 12, 16, 20, 24], {"xlabel": "keys n", "ylabel": "squared error"}
+left, right = plots.panels(2, height=3.4)
+plots.curves(
+    counts, {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}, **label, ax=left
+)
+ends = {f"any sign, d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d in (4, 8)}
+softmax = [(softmax_on_a_circle(n) - torch.eye(n)).square().sum().item() / n for n in counts]
+for colour, (name, errors) in enumerate((ends | {"softmax, d = 2": softmax}).items()):
+    plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
+plots.attention_map(runs[0][0], numbers=False, title="positive features, trained", ax=right)
 
 # %% [markdown]
-# Training finds $1 - d/n$ and nothing below. The picture shows how: linear attention sorts its keys into $d$ drawers and
-# returns the average of a drawer. Softmax reads 100 keys with $d = 2$, if its query is long enough.
+# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers, two of
+# them with a single key here, and returns the average of a drawer. Softmax reads every key, if its queries are long enough.
 #
 # **The written part of 12.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
 # writes it? Why does softmax escape, and what does it pay? Compare with 07.
@@ -451,7 +451,7 @@ for n in (10, 100):
 # 1. "A running sum may be kept in the type of the inputs." It stops growing: in half precision at 2048.
 # 2. "Any maximum will do." That of the whole tensor leaves a low row 0/0; the mean is too low.
 # 3. "$-10^4$ hides a key." A true score may lie below.
-# 4. "Streaming and caches approximate." They differ in the last digit.
+# 4. "Merged blocks and caches approximate." They differ in the last digits at most.
 # 5. "Linear attention always saves memory." Only for more keys than half of $d$, and it recalls up to $d$ of them.
 
 # %%
@@ -475,7 +475,7 @@ print(f"3. weight of the hidden key {low.softmax(0)[1]:.0f}, hidden by -inf 0")
 q, k, v = torch.randn(3, 5, 8)
 parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(3), slice(3, 5))]
 apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v
-print(f"4. two blocks, merged: {apart.abs().max():.0e} apart")
+print(f"4. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
 d = 64
 print(f"5. d = {d}: state {d * d}, cache of 32 keys {32 * 2 * d}, of 64 keys {64 * 2 * d}")
 
