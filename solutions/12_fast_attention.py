@@ -471,6 +471,7 @@ ends = {f"any sign, d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d 
 softmax = [(softmax_on_a_circle(n) - torch.eye(n)).square().sum().item() / n for n in counts]
 for colour, (name, errors) in enumerate((ends | {"softmax, d = 2": softmax}).items()):
     plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
+left.set_ylim(-0.05, 1.5)  # room for the legend
 plots.attention_map(runs[0][0], numbers=False, title="positive features, trained", ax=right)
 
 # %% [markdown]

@@ -228,11 +228,13 @@ class _Merging:
         self.merge = merge
         self.finish = finish
         self.trials = tensor_trials(_wrong_merges)
+        self.case = 0  # so that no state is kept under the name of an earlier one
 
     def try_plans(self, setting, blocks, plans):
         """Put these blocks, (scores (n,), values (n, dv)), together by each plan, as all keys at once."""
+        self.case += 1
         for k, block in enumerate(blocks):
-            self._keep(self.summary, str(k), list(block), setting)
+            self._keep(self.summary, self._name(k), list(block), setting)
         scores = np.concatenate([scores for scores, _ in blocks])
         values = np.concatenate([values for _, values in blocks])
         right = softmax(scores) @ values
@@ -244,18 +246,19 @@ class _Merging:
     def size_of_state(self, scores, values):
         """How many numbers a state holds, of these keys or of these keys twice."""
         setting = f"{len(scores)} keys"
-        one = self._keep(self.summary, "0", [scores, values], setting)
-        two = self._keep(self.merge, "(0 0)", ["0", "0"], setting)
+        one = self._keep(self.summary, "one", [scores, values], setting)
+        two = self._keep(self.merge, "two", ["one", "one"], setting)
         return max(one, two)
+
+    def _name(self, plan):
+        return f"case {self.case}: {plan}"
 
     def _put_together(self, plan, setting):
         """The name under which the state of a plan is kept."""
-        if isinstance(plan, int):
-            return str(plan)
-        names = [self._put_together(part, setting) for part in plan]
-        name = f"({' '.join(names)})"
-        self._keep(self.merge, name, names, setting)
-        return name
+        if isinstance(plan, tuple):
+            names = [self._put_together(part, setting) for part in plan]
+            self._keep(self.merge, self._name(plan), names, setting)
+        return self._name(plan)
 
     def _keep(self, function, name, inputs, setting):
         try:

@@ -41,7 +41,7 @@ SIGMOID = 1 / (1 + sp.exp(l2 - l1))
 def summary(scores, values):
     """(maximum, sum, output); the maximum of no keys is minus infinity."""
     if len(scores) == 0:
-        return torch.tensor(-INF), torch.tensor(0.0), values.sum(0)
+        return scores.new_tensor(-INF), scores.new_tensor(0.0), values.sum(0)
     largest = scores.max()
     exps = (scores - largest.clamp(min=-1e300)).exp()
     return largest, exps.sum(), exps @ values
@@ -182,7 +182,7 @@ def starting_at(start):
     """A maximum that begins at a finite number."""
 
     def summarise(scores, values):
-        largest = torch.cat([torch.tensor([start]), scores]).max()
+        largest = torch.cat([scores.new_tensor([start]), scores]).max()
         exps = (scores - largest).exp()
         return largest, exps.sum(), exps @ values
 
@@ -190,7 +190,7 @@ def starting_at(start):
 
 
 def nan_summary(scores, values):
-    largest = torch.cat([torch.tensor([-INF]), scores]).max()
+    largest = torch.cat([scores.new_tensor([-INF]), scores]).max()
     exps = (scores - largest).exp()
     return largest, exps.sum(), exps @ values
 
@@ -362,7 +362,7 @@ class Slots:
     def step(self, q, k, v):
         B, n, d = k.shape
         if self.store is None:
-            self.store = torch.zeros(B, 16, d), torch.zeros(B, 16, v.shape[-1])
+            self.store = k.new_zeros(B, 16, d), v.new_zeros(B, 16, v.shape[-1])
         places = torch.arange(self.t, self.t + n)
         self.store[0][:, places], self.store[1][:, places] = self.rotate(k, places), v
         self.t += n
@@ -728,13 +728,13 @@ def last_vector(features):
 
 
 def null_projection(features):
-    return torch.eye(len(features)) - features @ torch.linalg.pinv(features)
+    return torch.eye(len(features), dtype=features.dtype) - features @ torch.linalg.pinv(features)
 
 
 def free_rows(features):
     """The first d rows answer for free ones below."""
     d = features.shape[1]
-    free = torch.ones(len(features) - d, 2)
+    free = features.new_ones(len(features) - d, 2)
     bound = torch.linalg.solve(features[:d].T, -features[d:].T @ free)
     return torch.cat([bound, free])
 
