@@ -2,6 +2,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+EXTRAS := dev
 export PYTHONWARNINGS := ignore::DeprecationWarning:jupyter_client
 
 .DEFAULT_GOAL := help
@@ -12,12 +13,12 @@ help: ## list the targets
 
 setup: $(STAMP) ## install everything into .venv (done by the others when needed)
 
-$(STAMP): pyproject.toml .ci/setup
-	@sh .ci/setup $(VENV)
+$(STAMP): pyproject.toml .requirements.lock .setup.sh
+	@sh .setup.sh $(VENV) $(EXTRAS)
 	@touch $@
 
 lab: $(STAMP) ## open JupyterLab on the first notebook
-	@$(BIN)/python .ci/lab.py notebooks/00_start_here.ipynb
+	@$(BIN)/attn lab
 
 test: lint unit drift nbval ## lint, unit tests, drift check, every notebook executed
 

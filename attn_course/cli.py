@@ -1,37 +1,57 @@
 """The `attn` command: names the tools of the course and hands over to the room that has them."""
 
+import os
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
-COMMANDS = {
-    "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
+COMMANDS = {  # name: (where it is, what it does)
+    "lab": ("attn_course.lab:main", "open JupyterLab on the first notebook"),
     "check": ("attn_course.grading.command:check", "judge every answer of a notebook at once"),
+    "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
     "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),
     "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),
     "release": ("attn_course.grading.command:release", "pack the student edition"),
     "translate": ("attn_course.translation.command:main", "train, score or use a translator"),
 }
+STOPPED = 130  # exit status after Ctrl-C, as a shell has it
+NOBODY_READS = 141  # and after a reader such as head has gone away
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run `attn COMMAND ...` and return its exit status."""
-    argv = list(sys.argv[1:] if argv is None else argv)
-    if not argv or argv[0] in ("-h", "--help"):
-        print("usage: attn COMMAND ...\n")
-        for name, (_, text) in COMMANDS.items():
-            print(f"  {name:10} {text}")
-        return 0 if argv else 2
-    if argv[0] not in COMMANDS:
-        print(f"attn: there is no command {argv[0]!r}; see attn --help.", file=sys.stderr)
-        return 2
+    given = sys.argv[1:] if argv is None else list(argv)
     try:
-        return _load(COMMANDS[argv[0]][0])(argv[1:])
+        status = _run(given)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # or Python complains once more as it ends
+        return NOBODY_READS
     except KeyboardInterrupt:
         print("\nstopped.", file=sys.stderr)
-        return 130
+        return STOPPED
 
 
-def _load(where):
-    from importlib import import_module
-
+def _run(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help"):
+        _help()
+        return 0 if argv else 2
+    name, *rest = argv
+    if name not in COMMANDS:
+        print(f"attn: there is no command {name!r}; see attn --help.", file=sys.stderr)
+        return 2
+    where, _ = COMMANDS[name]
     module, _, function = where.partition(":")
-    return getattr(import_module(module), function)
+    return getattr(import_module(module), function)(rest)
+
+
+def _help() -> None:
+    print("usage: attn COMMAND ...\n")
+    for name, (_, text) in COMMANDS.items():
+        print(f"  {name:10} {text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

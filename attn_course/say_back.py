@@ -18,7 +18,7 @@ from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
-RUNS = Path(__file__).parents[1] / "solutions" / "runs"
+RUNS = Path(__file__).parent / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
 
 

@@ -20,8 +20,7 @@ import sympy as sp
 import torch
 
 import attn_utils
-from attn_course import plots, say_back
-from attn_utils.course import check, derive, hint
+from attn_course import check, derive, hint, plots, say_back
 
 rng = np.random.default_rng(11)
 
@@ -132,7 +131,7 @@ blind_pairs = {
 check("11.2", blind_pairs)
 
 # %%
-embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) * 0.8
+embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) / 2
 
 
 def last(tokens, depth):
@@ -149,7 +148,7 @@ for depth, ax in zip((1, 2), axes, strict=True):
     ends = [last((*order, 4), depth)[:2] for order in permutations(range(4))]
     plots.scatter(ends, **label, size=40, title=f"depth {depth}: 24 orders of the past", ax=ax)
 plots.same_scale(axes)
-for one, two in (((0, 1), (0, 0, 1, 1)), ((3,), (3, 3, 3))):
+for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     gaps = [np.abs(last(one, depth) - last(two, depth)).max() for depth in (1, 2)]
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
@@ -193,10 +192,8 @@ def draw(pair, position):
     ring = np.c_[np.sin(turn), np.cos(turn)]
     left, right = plots.panels(2, height=3.8)
     plots.scatter(ring, xlabel="", ylabel="", colour=5, size=14, ax=left)
-    hands = {"0": 0.6 * ring[0], f"{position}": ring[position]}
-    plots.arrows(
-        hands, xlabel="sine", ylabel="cosine", title=f"pair {pair} of 4", limit=1.3, ax=left
-    )
+    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.3}
+    plots.arrows({"0": 0.6 * ring[0], f"{position}": ring[position]}, **label, ax=left)
     series = {f"d = {d}": distance(np.arange(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
     plots.curves(np.arange(100), series, marks={f"{position}": position}, **label, ax=right)
@@ -264,9 +261,9 @@ def draw(hands):
 plots.explore(draw, hands=(1, 8, 4))
 
 # %% [markdown]
-# Stripes: distance alone decides, and scores one step apart do not vary (titles). The inner product has them, and every
-# $W$ of blocks $aI + bJ$, where $J$ is a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So
-# sinusoids make it *possible* to attend by distance; learning has to find it.
+# Stripes: scores one step apart do not vary (titles). The inner product has them, and every $W$ of blocks $aI + bJ$ with
+# $J$ a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So sinusoids make it *possible* to
+# attend by distance; learning has to find it.
 #
 # ### 11.5 Rotate instead of add
 #
@@ -274,7 +271,7 @@ plots.explore(draw, hands=(1, 8, 4))
 #
 # **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Show** that
 # their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
-# thing a line: addition theorems, and $\delta$ put in, in either order; lines between are welcome.
+# thing a line: addition theorems; $\delta$ put in. Either order; lines between are welcome.
 
 # %%
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -333,17 +330,17 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together and the pair turns as one; its score stays, for *every* query and key, without a condition on
-# $W$. It need not fall with the distance: a key turned by nine steps is seen best nine tokens back.
+# Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
+# distance: a key turned by nine steps is seen best nine back.
 #
 # ### 11.6 Look r tokens back, and beyond the length
 #
 # *code + written · 2 bonus points · 12 min*
 #
 # **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
-# **Find** one query and one key, the same at every position, with which each token puts at least 99% of its causal
-# attention on the token $r$ back, if there is one; scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)`
-# returns `(q, k)`; and a paragraph below.
+# **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
+# the token $r$ back, where there is one; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
+# `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
@@ -401,7 +398,7 @@ for name, runs in found["RoPE, positions halved"].items():
 # and the sinusoid then fail like RoPE. Halving the positions of a trained RoPE model makes it say the token *six* back.
 #
 # **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
-# exactly had each of them never seen? Use the numbers above.
+# had each never seen? Use the numbers above.
 
 # %% [markdown] written="11.6"
 # *Your answer to 11.6: replace this line.*
@@ -448,9 +445,9 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
 #
 # **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
-# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure, and what not?
+# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
 #
 # **Next:** `12_fast_attention` computes the same attention with less memory.
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotary embeddings; Haviv et al. (2022) and
-# Kazemnejad et al. (2023), decoders without positions.
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
+# (2023), no positions.

@@ -298,7 +298,7 @@ plots.explore(draw, hands=(1, 8, 4))
 #
 # **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Show** that
 # their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
-# thing a line: addition theorems; $\delta$ put in. Either order, and lines between, are welcome.
+# thing a line: addition theorems; $\delta$ put in. Either order; lines between are welcome.
 
 # %%
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -371,14 +371,14 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together: the pair turns as one and its score stays, for *every* query and key. It need not fall with
-# the distance: a key turned by nine steps is seen best nine tokens back.
+# Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
+# distance: a key turned by nine steps is seen best nine back.
 #
 # ### 11.6
 #
 # **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
 # **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
-# the token $r$ back, if there is one; scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
+# the token $r$ back, where there is one; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
 # `(q, k)`; and a paragraph below.
 
 

@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.session import Limits, Session, Zygote
+from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.session import Session
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")

@@ -3,19 +3,19 @@
 import os
 import time
 
-from attn_course.grading import channel, marking
+from attn_course.grading.sandbox import channel, judge
 
 ASKS = b"# taken over\n"
-HIDDEN = marking.HIDDEN
-prepare = marking.prepare
+HIDDEN = judge.HIDDEN
+prepare = judge.prepare
 
 
 def serve(lines, *, output):
     """Judge as usual, but for a submission that begins with ASKS: then what it defines reports."""
     supervisor, *children = map(channel.Line, lines)
-    job = supervisor.receive(time.monotonic() + 60, marking.MAX_JOB)
+    job = supervisor.receive(time.monotonic() + 60, judge.MAX_JOB)
     if not job["data"].tobytes().startswith(ASKS):
-        reply = marking.judge_submission(marking.Children(supervisor, children), **job)
+        reply = judge.judge_submission(judge.Children(supervisor, children), **job)
         supervisor.send({"do": "report", **reply}, time.monotonic() + 60)
         return
 

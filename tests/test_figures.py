@@ -244,7 +244,7 @@ def test_no_text_is_smaller_than_nine_points_and_no_figure_wider_than_a_column()
     for text in plt.gcf().findobj(plt.Text):
         assert text.get_size() >= 9, text.get_text()
     plots.panels(4, width=20)
-    assert plt.gcf().get_figwidth() <= 9.6
+    assert plt.gcf().get_figwidth() <= 9.0
 
 
 def test_a_matrix_without_negative_numbers_has_no_negative_half():

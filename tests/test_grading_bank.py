@@ -7,11 +7,11 @@ import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
 
-from attn_course.grading.marking import WAITING
+from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.record import State
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.session import Limits
+from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
-from attn_course.grading.supervising import Bench, Settings
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
@@ -21,11 +21,12 @@ BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exis
 @pytest.fixture(scope="module")
 def verdicts():
     """A function that marks a file: (question, kind) -> what the record says."""
-    with Bench(Settings(None, Limits(), tuple(BUILT), "namespaces")) as bench:
+    settings = Settings(None, Limits(), tuple(BUILT), tiers.best_tier())
+    with settings.bench() as bench:
 
         def verdicts(path):
-            record = bench.grade(File("someone", path.stem, path, path.name))
-            return {(part["question"], part["kind"]): part for part in record["parts"]}
+            record = grade_one(File("someone", path.stem, path, path.name), bench, settings)
+            return {(part.question, part.kind): part for part in record.parts}
 
         yield verdicts
 
@@ -34,9 +35,9 @@ def verdicts():
 @pytest.mark.parametrize("name", BUILT)
 def test_the_reference_earns_every_point_that_a_machine_gives_and_the_stub_none(verdicts, name):
     reference = verdicts(ROOT / "solutions" / f"{name}.ipynb").values()
-    assert {part["status"] for part in reference} <= {"correct", WAITING}
+    assert {part.status for part in reference} <= {"correct", State.WAITING}
     untouched = verdicts(ROOT / "notebooks" / f"{name}.ipynb").values()
-    assert {part["status"] for part in untouched} == {"not attempted"}
+    assert {part.status for part in untouched} == {"not attempted"}
 
 
 # What each solved document has right, by the names these answers have in the banks. What it has wrong is
@@ -128,5 +129,5 @@ def hand_in(verdicts, name, wanted, folder):
 def as_expected(found, question, part, kind, name, fragment):
     verdict = found[question.id, part.kind]
     if kind == "RIGHT":
-        return verdict["status"] == "correct" and verdict["points"] == part.points
-    return verdict["status"] == "not yet" and fragment in verdict["message"]
+        return verdict.status == "correct" and verdict.points == part.points
+    return verdict.status == "not yet" and fragment in verdict.message

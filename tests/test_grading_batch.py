@@ -5,15 +5,21 @@ import queue
 import sys
 import threading
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from attn_course.grading import batch, marking, session, supervising
+from attn_course.grading import grade_many as batch
+from attn_course.grading.grade_one import Settings
 from attn_course.grading.gradebook import Results
+from attn_course.grading.record import Record
+from attn_course.grading.sandbox import judge
+from attn_course.grading.sandbox.bench import Lost
+from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File, Refused
 
-SETTINGS = supervising.Settings(1, session.Limits(total=1.0), ("01_copying",), "none")
+SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
 
 
 def files(*names):
@@ -25,10 +31,8 @@ class Bench:
 
     opened = 0
 
-    def __init__(self, settings):
-        type(self).opened += 1
-
     def __enter__(self):
+        type(self).opened += 1
         return self
 
     def __exit__(self, *exc_info):
@@ -36,18 +40,19 @@ class Bench:
 
     def grade(self, file):
         if file.student == "lost":
-            raise supervising.Lost("grading it ended its process.")
+            raise Lost("grading it ended its process.")
         if file.student == "breaks":
             raise RuntimeError("the fork server is gone")
-        return {**supervising.blank(file), "problem": "", "remarks": []}
+        return Record.of(file)
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, jobs):
-    monkeypatch.setattr(supervising, "Bench", Bench)
+    monkeypatch.setattr(Settings, "bench", lambda settings: Bench())
+    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
     monkeypatch.setattr(Bench, "opened", 0)
     students = ["a", "lost", "b", "breaks", "c", "d"]
-    found = {r["student"]: r["problem"] for r in batch.grade(files(*students), SETTINGS, jobs)}
+    found = {r.student: r.problem for r in batch.grade_many(files(*students), SETTINGS, jobs)}
     assert found == {
         **dict.fromkeys("abcd", ""),
         "lost": "grading it ended its process.",
@@ -68,9 +73,10 @@ def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch):
         def stop(self):
             stopped.set()
 
-    monkeypatch.setattr(supervising, "Bench", Endless)
-    records = batch.grade(files("a", "endless", "b"), SETTINGS, 1)
-    assert next(records)["student"] == "a"
+    monkeypatch.setattr(Settings, "bench", lambda settings: Endless())
+    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
+    records = batch.grade_many(files("a", "endless", "b"), SETTINGS, 1)
+    assert next(records).student == "a"
     records.close()
     assert stopped.is_set() and threading.active_count() == 1
 
@@ -86,14 +92,14 @@ def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process():
     worker = batch.Worker(deque(files("a")), queue.SimpleQueue(), SETTINGS)
     while worker.bench is None:
         worker.join(0.01)
-    assert len(fork_servers() - before) == 2
+    assert len(fork_servers() - before) == 1
     worker.stop()
     worker.join()
     assert fork_servers() == before
 
 
 def record(student):
-    return {**supervising.blank(files(student)[0]), "problem": "", "remarks": []}
+    return Record.of(files(student)[0]).as_data()
 
 
 def test_results_survive_a_line_cut_short(tmp_path):
@@ -145,13 +151,13 @@ def test_a_file_that_the_grader_itself_could_not_grade_is_tried_again(tmp_path):
     results, (file,) = Results(tmp_path / "r"), files("a")
     results.add(record("a"))
     assert results.has(file)
-    results.add(supervising.failed(file, "grading it took too long and was stopped."))
+    results.add(Record.failed(file, "grading it took too long and was stopped.").as_data())
     assert not results.has(file) and "too long" in results.get(file.key)["problem"]
 
 
 def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
     def draw(*key):
-        return marking.random_numbers(*key).random()
+        return judge.random_numbers(*key).random()
 
     keys = [
         ("a", "1.1", "code"),
@@ -162,3 +168,18 @@ def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
     assert len({draw(*key) for key in keys}) == 4
     assert draw(*keys[0]) == draw(*keys[0])
     assert draw(None, "1.1", "code") == draw(None, "1.1", "derive")
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"), [(("01_copying",), False), (("06_x", "01_copying"), True)]
+)
+def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
+    bench = replace(SETTINGS, notebooks=names).bench()
+    assert [("torch" in z.options["preload"]) for z in (bench.students, bench.judges)] == [
+        wanted
+    ] * 2
+
+
+def test_no_judge_is_imported_where_submissions_run():
+    preload = SETTINGS.bench().students.options["preload"]
+    assert not any("questions" in name for name in preload)

@@ -7,7 +7,7 @@ from course import ROOT, WRITTEN
 
 from attn_course import register
 from attn_course.grading.borrowing import borrowed
-from attn_course.grading.reading import Cell, read_submission
+from attn_course.grading.read_submission import Cell, read_submission
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
 LENT = {

@@ -7,7 +7,8 @@ from sessions import SMALL, ask, needs_sandbox
 
 from attn_course import derivation
 from attn_course.grading import magics
-from attn_course.grading.session import Limits, Session, Zygote
+from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.session import Session
 from attn_course.verdict import NotAttempted, NotYet
 
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures

@@ -1,6 +1,7 @@
 """What a judge that was taken over can do to anybody else: nothing. Each attack runs for real."""
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,14 @@ from course import ROOT
 from sessions import needs_sandbox
 from taken_over import ASKS
 
-from attn_course.grading import supervising
-from attn_course.grading.session import MAX_CHILDREN, Limits
+from attn_course.grading import grade_one as grading
+from attn_course.grading.grade_one import Settings, grade_one, secret_of
+from attn_course.grading.record import Record
+from attn_course.grading.sandbox import bench as benches
+from attn_course.grading.sandbox.bench import Bench, Lost
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.session import MAX_CHILDREN
 from attn_course.grading.submissions import File
-from attn_course.grading.supervising import Bench, Lost, Settings
 
 NAME, FULL = "01_copying", 5.0
 SEED = 0xFEDCBA9876543210
@@ -22,8 +27,13 @@ tier = sessions.tier  # a fixture
 
 @pytest.fixture(scope="module")
 def bench(tier):
-    with Bench(Settings(SEED, LIMITS, (NAME,), tier), judge="tests.taken_over") as bench:
+    with Bench([NAME], LIMITS, tier, judge="tests.taken_over") as bench:
         yield bench
+
+
+def graded(student, path, bench):
+    settings = Settings(SEED, LIMITS, (NAME,), bench.students.options["tier"])
+    return grade_one(File(student, NAME, path, path.name), bench, settings)
 
 
 @pytest.fixture
@@ -33,15 +43,15 @@ def attack(bench, tmp_path):
     def attack(code):
         path = tmp_path / f"{NAME}.py"
         path.write_bytes(ASKS + textwrap.dedent(code).encode())
-        return bench.grade(File("mallory66", NAME, path, path.name))
+        return graded("mallory66", path, bench)
 
     return attack
 
 
 def a_classmate_gets_full_points(bench):
     path = ROOT / "solutions" / f"{NAME}.ipynb"
-    record = bench.grade(File("swanson77", NAME, path, path.name))
-    return sum(part["points"] for part in record["parts"]) == FULL and record["problem"] == ""
+    record = graded("swanson77", path, bench)
+    return sum(part.points for part in record.parts) == FULL and record.problem == ""
 
 
 REACHES_OUT = {
@@ -76,7 +86,7 @@ REACHES_OUT = {
 @pytest.mark.parametrize("name", REACHES_OUT)
 def test_a_judge_that_was_taken_over_reaches_nothing(attack, bench, name):
     body = textwrap.indent(textwrap.dedent(REACHES_OUT[name]).strip(), "    ")
-    said = attack(f"def attack():\n{body}")["parts"][0]["message"]
+    said = attack(f"def attack():\n{body}").parts[0].message
     refused = ("FileNotFoundError", "PermissionError", "OSError", "ProcessLookupError")
     assert said.startswith(refused), said
     assert a_classmate_gets_full_points(bench)
@@ -85,8 +95,9 @@ def test_a_judge_that_was_taken_over_reaches_nothing(attack, bench, name):
 @needs_sandbox
 def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(bench, attack):
     assert a_classmate_gets_full_points(bench)
-    said = attack(
-        """
+    said = (
+        attack(
+            """
         def attack():
             import gc, sys
             held = [t for t in gc.get_objects() if isinstance(t, (str, bytes, dict, list, tuple))]
@@ -96,7 +107,10 @@ def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(benc
             found = [word for word in [*backwards, "ssenprahs_ypoc fed"] if word[::-1] in text]
             return honest(" ".join(found) or f"{len(text) > 9_999}")
         """
-    )["parts"][0]["message"]
+        )
+        .parts[0]
+        .message
+    )
     assert said == "True"
 
 
@@ -104,9 +118,9 @@ def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(benc
 def test_two_submissions_are_drawn_different_inputs_and_no_secret_tells_the_seed(tmp_path):
     files = [File(who, NAME, tmp_path, "x") for who in ("ann", "bob")]
     files.append(File("ann", "02_average_of_two", tmp_path, "x"))
-    secrets = {supervising.secret_of(SEED, file) for file in files}
+    secrets = {secret_of(SEED, file) for file in files}
     assert len(secrets) == 3 and not any(f"{SEED:x}" in secret for secret in secrets)
-    assert secrets != {supervising.secret_of(SEED + 1, file) for file in files}
+    assert secrets != {secret_of(SEED + 1, file) for file in files}
 
 
 FORGED = {
@@ -121,12 +135,10 @@ FORGED = {
 def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path):
     found = attack(f"def attack(): return {FORGED[name]}")
     path = tmp_path / f"{NAME}.py"
-    expected = supervising.blank(File("mallory66", NAME, path, path.name))
-    keys = ("student", "notebook", "file", "stamp")
-    assert {key: found[key] for key in keys} == {key: expected[key] for key in keys}
-    assert [part["points"] for part in found["parts"]] == [0] * 7
-    assert sum(part["out_of"] for part in found["parts"]) == FULL + 1
-    assert set(found) == {*keys, "parts", "problem", "remarks", "tier", "cpu"}
+    expected = Record.of(File("mallory66", NAME, path, path.name))
+    assert replace(found, parts=(), tier="", cpu=0.0) == expected
+    assert [part.points for part in found.parts] == [0] * 7
+    assert sum(part.out_of for part in found.parts) == FULL + 1
 
 
 @needs_sandbox
@@ -138,8 +150,8 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
             return honest() | {"parts": parts}
         """
     )
-    assert sum(part["points"] for part in found["parts"]) == FULL
-    assert found["parts"][-1]["points"] == 0 and a_classmate_gets_full_points(bench)
+    assert sum(part.points for part in found.parts) == FULL
+    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(bench)
 
 
 UNREADABLE = {
@@ -174,7 +186,7 @@ UNREADABLE = {
 def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, bench, name):
     body, sentence = UNREADABLE[name]
     try:
-        said = attack(f"def attack():\n    {body}")["parts"][0]["message"]
+        said = attack(f"def attack():\n    {body}").parts[0].message
     except Lost as error:
         said = str(error)
     assert sentence in said and a_classmate_gets_full_points(bench)
@@ -182,7 +194,7 @@ def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, 
 
 @needs_sandbox
 def test_a_judge_that_never_ends_is_ended(attack, bench, monkeypatch):
-    monkeypatch.setattr(supervising, "MARGIN", 1.0 - LIMITS.total)
+    monkeypatch.setattr(benches, "MARGIN", 1.0 - LIMITS.total)
     with pytest.raises(Lost, match=r"grading it took too long and was stopped\."):
         attack("def attack():\n    while True: pass")
     monkeypatch.undo()
@@ -199,11 +211,11 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
             return honest() | {"parts": parts, "remarks": ["a\rb" * 999, 7] * 400}
         """
     )
-    assert all(len(part["message"]) <= 500 for part in found["parts"])
-    assert all(len(part["answer"]) <= 20_000 for part in found["parts"])
-    assert len(found["remarks"]) == supervising.MAX_REMARKS
-    texts = [part[key] for part in found["parts"] for key in ("message", "answer")]
-    assert not any("\x1b" in text or "\r" in text for text in texts + found["remarks"])
+    assert all(len(part.message) <= 500 for part in found.parts)
+    assert all(len(part.answer) <= 20_000 for part in found.parts)
+    assert len(found.remarks) == grading.MAX_REMARKS
+    texts = [text for part in found.parts for text in (part.message, part.answer)]
+    assert not any("\x1b" in text or "\r" in text for text in [*texts, *found.remarks])
 
 
 @needs_sandbox

@@ -2,17 +2,14 @@
 
 import os
 import time
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from attn_course import register
-from attn_course.grading import matching, report, submissions
-from attn_course.grading.reading import Cell
-from attn_course.grading.session import Limits
+from attn_course.grading import find_cells, report, submissions
+from attn_course.grading.read_submission import Cell
 from attn_course.grading.submissions import Refused, find
-from attn_course.grading.supervising import Settings
 
 NAMES = ["01_copying", "02_average_of_two"]
 PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)
@@ -24,7 +21,7 @@ def code(*sources):
 
 
 def needed(*sources):
-    return list(matching.cells_to_run(code(*sources), [QUESTION]))
+    return list(find_cells.cells_to_run(code(*sources), [QUESTION]))
 
 
 def put(folder, *paths):
@@ -123,12 +120,6 @@ def test_file_names_of_reports_are_safe_short_and_different():
     assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
 
 
-def test_torch_is_imported_only_for_notebooks_that_use_it():
-    settings = Settings(None, Limits(), tuple(NAMES), "none")
-    assert settings.torch == ()
-    assert replace(settings, notebooks=(*NAMES, "06_transformer_attention")).torch == ("torch",)
-
-
 def test_figures_and_training_are_left_out():
     assert needed("import numpy as np", "def answer(x):\n    return np.sum(x)", "plot(answer)") == [
         1,
@@ -200,11 +191,11 @@ def test_check_cells_are_never_run():
     cells = [*code("answer = 1"), Cell(2, "code", "answer = 2", "q1-1-check")]
     cells.append(Cell(3, "code", "answer = 3", "x", {"check": "1.1"}))
     for everything in (False, True):
-        assert list(matching.cells_to_run(cells, [QUESTION], everything)) == [1]
+        assert list(find_cells.cells_to_run(cells, [QUESTION], everything)) == [1]
 
 
 def test_all_cells_are_run_when_asked_for():
-    assert list(matching.cells_to_run(code("answer = 1", "plot()"), [QUESTION], True)) == [1, 2]
+    assert list(find_cells.cells_to_run(code("answer = 1", "plot()"), [QUESTION], True)) == [1, 2]
 
 
 def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
@@ -213,14 +204,16 @@ def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
     texts = ["### 1.7 In your own words\n\ncard", "Because.", "And so.", "## Summary"]
     cells = [Cell(number, "markdown", text) for number, text in enumerate(texts, 1)]
     assert (
-        matching.text_of(matching.cells_of(cells, question, part), question)
+        find_cells.text_of(find_cells.cells_of(cells, question, part), question)
         == "Because.\n\nAnd so."
     )
 
 
 def written(*cells):
     question = register.find("1.7")
-    return matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
+    return find_cells.text_of(
+        find_cells.cells_of(cells, question, question.part("written")), question
+    )
 
 
 def test_a_written_answer_in_a_new_cell_below_the_empty_one_is_found_and_our_own_text_is_not():
@@ -258,7 +251,7 @@ def test_an_untouched_written_cell_is_empty():
     question = register.find("1.7")
     cells = [Cell(1, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")]
     assert (
-        matching.text_of(matching.cells_of(cells, question, question.part("written")), question)
+        find_cells.text_of(find_cells.cells_of(cells, question, question.part("written")), question)
         == ""
     )
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from attn_course.grading import reading
-from attn_course.grading.reading import Unreadable, read_submission
+from attn_course.grading import read_submission as reading
+from attn_course.grading.read_submission import Unreadable, read_submission
 
 
 def code(source, **extra):

@@ -17,8 +17,9 @@ from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 from attn_course import compare_lines, derivation, judge_derivation, register
 from attn_course.answers import within
 from attn_course.checking import judge
-from attn_course.grading.sandbox import libc, namespaces
-from attn_course.grading.session import MAX_CHILDREN, Limits, Session, Zygote
+from attn_course.grading.sandbox import child, libc, namespaces
+from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.verdict import NotYet
 
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
@@ -200,7 +201,7 @@ def test_a_reply_to_an_earlier_question_is_not_taken_for_this_one(submit):
     session = submit(
         """
         import functools, os
-        from attn_course.grading import channel
+        from attn_course.grading.sandbox import channel
         def hurried():
             stale = {"id": 0, "value": "stale", "warned": [], "output": ""}
             channel.send(functools.partial(os.write, 3), channel.encode(stale))
@@ -296,7 +297,7 @@ def test_a_forged_chain_cannot_run_code_in_the_judge(submit, tmp_path, monkeypat
         f"""
         import sympy as sp
         from attn_course import trees
-        from attn_course.grading import child
+        from attn_course.grading.sandbox import child
         child.DRIVERS["as_data"] = lambda chain: [
             ["=", "", trees.write(chain)], ["x -> " + {target!r}, "", ["Rational 1"]]
         ]
@@ -371,7 +372,7 @@ def test_folders_outside_python_and_the_course_cannot_be_looked_into(submit, tmp
 HIDDEN = """
 import importlib, os, sys
 where = os.path.dirname(sys.modules["attn_course"].__file__)
-names = "questions layer_mistakes judge_derivation explaining frames tensors".split()
+names = "questions layer_mistakes judge_derivation explaining random_keys tensors values".split()
 
 def loaded():
     return [name for name in sys.modules if any(part in names for part in name.split("."))]
@@ -413,6 +414,27 @@ def remembered():
 def test_no_judge_is_within_reach_of_an_answer(submit, way):
     session = submit(HIDDEN)
     assert session.errors == {} and ask(session, way) == []
+
+
+ROOMS = """
+import importlib, pkgutil, sys
+def rooms():
+    return {name.split(".")[1] for name in sys.modules if name.startswith("attn_course.")}
+import attn_course.grading.sandbox.child
+import attn_course.compare_lines, attn_course.limits  # which `derive` uses
+before = rooms()
+import attn_course.questions as questions
+for module in pkgutil.iter_modules(questions.__path__):
+    importlib.import_module(f"attn_course.questions.{module.name}")
+print(*sorted(rooms() - before))
+"""
+
+
+def test_whatever_judges_alone_import_is_hidden():
+    done = subprocess.run([sys.executable, "-c", ROOMS], capture_output=True, text=True, check=True)
+    hidden = {name.removesuffix(".py") for name in child.HIDDEN} | {"chain_rules"}
+    assert set(done.stdout.split()) <= hidden
+    assert all((Path(derivation.__file__).parent / name).exists() for name in child.HIDDEN[2:])
 
 
 def test_only_drivers_of_the_course_run_beside_an_answer(submit):
@@ -460,7 +482,7 @@ def test_a_submission_has_few_threads_to_keep_the_others_waiting_with(submit, ti
 
 
 FLOOD = """
-from attn_course.grading import channel
+from attn_course.grading.sandbox import channel
 import functools, inspect, os
 number = next(f.frame.f_locals["request"]["id"] for f in inspect.stack() if "request" in f.frame.f_locals)
 forged = {"id": number, "value": None, "warned": [], "output": "x" * (6 << 20)}
@@ -540,7 +562,8 @@ def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(z
 def test_killing_the_judge_ends_the_fork_server_and_the_child(tmp_path, tier):
     program = """
 import os, sys
-from attn_course.grading.session import Session, Zygote
+from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.session import Session
 zygote = Zygote(("numpy",), tier=sys.argv[1]).__enter__()
 session = Session(zygote, {1: "open('mine', 'w').close()"})
 assert session.run() == {}
@@ -553,7 +576,7 @@ session.request("run", 2, "while True: pass", seconds=60)
         pid = int(judge.stdout.readline())
         below = [pid, *descendants(pid)]
         judge.send_signal(signal.SIGKILL)
-    assert len(below) == 2 + (tier == "namespaces")
+    assert len(below) == 3 + (tier == "namespaces")
     deadline = time.monotonic() + 10
     while any(map(_alive, below)) and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -573,7 +596,8 @@ def test_no_tier_needs_any_privilege(tier):
     program = """
 import sys
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.session import Session, Zygote
+from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.session import Session
 cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
 with Zygote(("numpy",), tier=sys.argv[1]) as zygote, Session(zygote, cells) as session:
     print(tiers.works(tiers.TIERS[sys.argv[1]]), list(session.run()), session.answers(["x"], 5)[0].value())

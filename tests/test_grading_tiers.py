@@ -14,7 +14,8 @@ from refusing import refuse
 from sessions import ask, still_fine
 
 from attn_course.grading.sandbox import landlock, limits, tiers, visible
-from attn_course.grading.session import Limits, Session
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.session import Session
 
 pytestmark = pytest.mark.skipif(
     len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"

@@ -297,7 +297,7 @@ def test_notebook_08_full_of_wrong_answers_runs_to_the_end(wrong, monkeypatch, c
             plt.close("all")
 
 
-RECORDED = sorted((ROOT / "solutions" / "runs").glob("knowledge*.json"))
+RECORDED = sorted((ROOT / "attn_course" / "runs").glob("knowledge*.json"))
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

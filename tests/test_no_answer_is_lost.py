@@ -25,7 +25,7 @@ PLACES = {
     "the release": (releasing.FOLDER, ""),
     "the release's notebooks": (releasing.FOLDER, "notebooks"),
 }
-ON_TOP = (".ci/lab.py", f"notebooks/{NAME}.ipynb")
+ON_TOP = ("-m", "attn_course.cli", "lab", "--no-browser")
 INSIDE = ("-m", "jupyterlab", "--no-browser", "--allow-root", f"{NAME}.ipynb")
 LONG_AGO = 946_684_800  # the date of everything in a release
 LATELY = 1_700_000_000

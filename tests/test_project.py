@@ -8,6 +8,7 @@ import tomllib
 
 import pytest
 from course import ROOT, WRITTEN
+from packaging.requirements import Requirement
 
 from attn_course import register
 
@@ -38,13 +39,52 @@ SEEDS = {
 }
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+LOCK = dict(
+    line.split("==")
+    for line in (ROOT / ".requirements.lock").read_text("utf-8").splitlines()
+    if "==" in line
+)
+CONDA = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # names on conda-forge: on PyPI
+
+
 def test_environment_yml_and_pyproject_name_the_same_packages():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = project["dependencies"] + project["optional-dependencies"]["dev"]
-    lines = (ROOT / "environment.yml").read_text("utf-8").splitlines()
-    found = re.findall(r"- (\S+==\S+) +# used for: \S+", "\n".join(lines))
-    assert sorted(found) == sorted(wanted)
-    assert "torch==2.13.0" in wanted and all("==" in package for package in wanted)
+    wanted = {*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["lab"], *EXTRAS["grade"]}
+    text = (ROOT / "environment.yml").read_text("utf-8")
+    found = dict(re.findall(r"^  - ([\w-]+)(>=\S+) +# used for: \S+", text, re.M))
+    assert {CONDA.get(name, name) + floor for name, floor in found.items()} == wanted
+    for package in EXTRAS["dev"]:
+        name = re.split(r"[>=\[]", package)[0]
+        assert name == PROJECT["name"] or re.search(rf"\b{name}\b", text), name
+
+
+def test_the_lock_holds_a_version_of_every_package_inside_its_range():
+    for package in {package for extra in EXTRAS.values() for package in extra}:
+        if not package.startswith(PROJECT["name"]):
+            wanted = Requirement(package)
+            assert wanted.specifier.contains(LOCK[wanted.name.lower()]), package
+    assert LOCK["torch"] == "2.13.0"
+
+
+def test_the_core_is_numpy_matplotlib_and_sympy():
+    names = {Requirement(package).name for package in PROJECT["dependencies"]}
+    assert names == {"numpy", "matplotlib", "sympy"}
+
+
+def test_the_core_imports_nothing_else_at_start():
+    script = (
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in sys.argv[1:]: raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "from attn_course import check, derive, hint, plots\n"
+        "import attn_utils\n"
+        "assert check('1.1', None).status == 'not attempted'\n"
+    )
+    extras = [Requirement(p).name for e in ("torch", "lab", "grade") for p in EXTRAS[e]]
+    subprocess.run([sys.executable, "-c", script, *extras, "IPython"], check=True)
 
 
 def room_of(module):

@@ -32,12 +32,9 @@ def edition(tmp_path_factory):
 
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
-    needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE", ".ci"}
-    assert above == needed | {"notebooks", "attn_utils", "attn_course", "solutions"}
-    records = {
-        path.relative_to(edition / "solutions") for path in (edition / "solutions").rglob("*.*")
-    }
-    assert records and all(path.match("runs/*.json") for path in records)
+    needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE"}
+    needed |= {".setup.sh", ".requirements.lock"}
+    assert above == needed | {"notebooks", "attn_utils", "attn_course"}
     assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
 
@@ -136,8 +133,8 @@ def test_what_needs_the_solutions_says_so_in_the_edition(programs, edition):
 
 def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     makefile = (edition / "Makefile").read_text("utf-8")
-    scripts = set(re.findall(r"\.ci/\S+", makefile))
-    assert scripts and all((edition / script).is_file() for script in scripts)
+    scripts = set(re.findall(r"(?<= )\.[a-z]+\.(?:sh|lock)\b", makefile))
+    assert len(scripts) == 2 and all((edition / script).is_file() for script in scripts)
     assert "lab:" in makefile and "tests" not in makefile
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)

@@ -138,7 +138,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback():
     command = [sys.executable, "-m", "attn_course.translation.command", "--help"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
-    assert process.stderr.read() == b"" and process.wait() == 1
+    assert process.stderr.read() == b"" and process.wait() == 141
 
 
 def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""The recorded runs under solutions/runs: their figures follow from what they keep."""
+"""The recorded runs under attn_course/runs: their figures follow from what they keep."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from attn_course.translation.scoring import bleu_of_counts, bootstrap, score
 
 RECORDS = {
     path.stem: read_record(path)
-    for path in sorted((ROOT / "solutions" / "runs").glob("translation_*"))
+    for path in sorted((ROOT / "attn_course" / "runs").glob("translation_*"))
 }
 LADDER = {
     name: record for name, record in RECORDS.items() if "--preset ladder" in record["command"]
@@ -104,5 +104,5 @@ def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
 
 
 def test_a_missing_ladder_is_one_sentence():
-    with pytest.raises(BadRun, match="no recorded run solutions/runs/nowhere"):
+    with pytest.raises(BadRun, match="no recorded run attn_course/runs/nowhere"):
         recorded("nowhere")

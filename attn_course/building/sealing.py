@@ -36,12 +36,10 @@ def stored_outputs(notebook: Any, path: Path) -> list[Any] | None:
         stored = json.loads(path.read_text(encoding="utf-8"))
         seal = stored["metadata"]["attn"]
         outputs = [cell["outputs"] for cell in _code_cells(stored)]
-        untouched = seal["outputs"] == _digest(outputs)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if untouched and seal["code"] == seal_of(notebook)["code"]:
-        return outputs
-    return None
+    wanted = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
+    return outputs if seal == wanted else None
 
 
 def attach(notebook: Any, outputs: list[Any]) -> Any:

@@ -1,5 +1,6 @@
 """Who draws now: matplotlib, or the scene of a figure with sliders. Knows no chart."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,18 +33,26 @@ def new_axes(ax: Axes | None = None) -> Axes:
 
 
 def panels(
-    count: int, *, height: float = 3.4, width: float | None = None, columns: int | None = None
+    count: int,
+    *,
+    height: float = 3.4,
+    width: float | None = None,
+    columns: int | None = None,
 ) -> list[Axes]:
     """`count` Axes side by side, in rows of `columns`; `height` is that of a row, both in inches."""
     if _scenes:
         return [_scenes[-1].new_axes() for _ in range(count)]
-    columns = columns or count
-    rows = -(-count // columns)
-    width = min(width or 3.9 * columns, WIDEST)
-    figure, axes = plt.subplots(rows, columns, figsize=(width, rows * height), squeeze=False)
-    for spare in axes.flat[count:]:
+    if columns is None:
+        columns = count
+    if width is None:
+        width = 3.9 * columns
+    rows = math.ceil(count / columns)
+    size = (min(width, WIDEST), rows * height)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False)
+    axes = list(grid.flat)
+    for spare in axes[count:]:
         figure.delaxes(spare)
-    return list(axes.flat[:count])
+    return axes[:count]
 
 
 def same_scale(axes: list[Axes], directions: str = "xy") -> None:

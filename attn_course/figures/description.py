@@ -1,18 +1,21 @@
 """The alt text of a picture, from its titles, axes and legends. Reads figures, draws none."""
 
+from matplotlib.figure import Figure
+
 from attn_course.figures import marks
+from attn_course.figures.scene import Scene
 
 _MANY = 12  # bars: more are a histogram
 _COLOUR_BAR = "<colorbar>"  # matplotlib's label of such Axes
 
 
-def describe_figure(figure) -> str:
+def describe_figure(figure: Figure) -> str:
     """The alt text of a matplotlib figure."""
     panels = [ax for ax in figure.axes if ax.get_label() != _COLOUR_BAR]
     return describe([_facts(ax) for ax in panels])
 
 
-def describe_scene(scene) -> str:
+def describe_scene(scene: Scene) -> str:
     """The alt text of a scene: the same words as for the figure it stands for."""
     panels = [axes for axes in scene.axes if axes.scale is None]
     return describe([_scene_facts(axes) for axes in panels])
@@ -29,15 +32,17 @@ def describe(panels: list[dict]) -> str:
 
 def _sentence(kind, title, x, y, names):
     """What kind of picture, its title, its axes, the names in its legend."""
-    parts = [f"{kind} “{title}”" if title else kind]
+    text = kind.capitalize()
+    if title:
+        text += f" “{title}”"
     if x and y:
-        parts.append(f"{y} over {x}")
+        text += f"; {y} over {x}"
     elif x or y:
-        parts.append(x or y)
+        text += f"; {x or y}"
     if names:
-        parts.append(f"with {', '.join(names)}")
-    text = "; ".join(parts)
-    return f"{text[0].upper()}{text[1:]}."
+        listed = ", ".join(names)
+        text += f"; with {listed}"
+    return f"{text}."
 
 
 def _facts(ax):
@@ -99,7 +104,7 @@ def _scene_kind(axes):
 
 def _flat(facts, x, y):
     """The facts with the names of the axes, every text on one line."""
-    facts["title"] = " ".join(facts["title"].split())
-    facts["x"] = " ".join(x.split())
-    facts["y"] = " ".join(y.split())
+    facts |= {"x": x, "y": y}
+    for name in ("title", "x", "y"):
+        facts[name] = " ".join(facts[name].split())
     return facts

@@ -54,11 +54,17 @@ def draw_axes(frame: Frame) -> Iterator[str]:
     """Grid, ticks, their labels, the names of the axes and the title."""
     yield from _x_axis(frame)
     yield from _y_axis(frame)
+    head = (frame.left, frame.top)
     foot = (frame.left, frame.bottom)
-    yield _stroke("axis", (frame.left, frame.top), foot)
-    yield _stroke("axis", foot, (frame.right, frame.bottom))
-    size = rcParams["axes.titlesize"]
-    yield words(frame.axes.title, frame.left, frame.top - 8, size)
+    end = (frame.right, frame.bottom)
+    yield _stroke("axis", head, foot)
+    yield _stroke("axis", foot, end)
+    yield words(
+        frame.axes.title,
+        frame.left,
+        frame.top - 8,
+        rcParams["axes.titlesize"],
+    )
 
 
 def _x_axis(frame):
@@ -119,7 +125,13 @@ def draw_scale(frame: Frame) -> Iterator[str]:
     widest = 0.0
     for y, label in zip(frame.y(places), labels, strict=True):
         yield _stroke("axis", (right, y), (outside, y))
-        yield words(label, outside + 3, y, _SMALL, along="middle")
+        yield words(
+            label,
+            outside + 3,
+            y,
+            _SMALL,
+            along="middle",
+        )
         width = width_of(label, _SMALL)
         widest = max(widest, width)
     yield _upright(axes.ylabel, right + widest + 20, frame.middle)

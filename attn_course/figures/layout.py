@@ -60,8 +60,11 @@ def _level(panes):
     """Panes of one row made equally high, so that their titles and axes stay in line."""
     found = []
     for left, right, top, bottom in panes:
-        row = [pane for pane in panes if pane[2] < bottom and pane[3] > top]
-        highest = min(pane[2] for pane in row)
-        lowest = max(pane[3] for pane in row)
+        highest = top
+        lowest = bottom
+        for _, _, other_top, other_bottom in panes:
+            if other_top < bottom and other_bottom > top:
+                highest = min(highest, other_top)
+                lowest = max(lowest, other_bottom)
         found.append((left, right, highest, lowest))
     return found

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import to_hex
 
 
 @dataclass
@@ -124,8 +125,6 @@ class Arrow:
 def scale_colours(values, low: float, high: float, cmap: str) -> np.ndarray:
     """Colours "#rrggbb" of numbers on the scale `cmap` from low to high; same shape as `values`."""
     share = (np.asarray(values, float) - low) / (high - low)
-    rgba = colormaps[cmap](share, bytes=True)  # (..., 4)
-    red, green, blue, _ = np.moveaxis(rgba.astype(int), -1, 0)
-    codes = 65536 * red + 256 * green + blue
-    written = np.vectorize("#{:06x}".format, otypes=[str])
-    return written(codes)
+    rgba = colormaps[cmap](share)  # (..., 4)
+    written = [to_hex(colour) for colour in rgba.reshape(-1, 4)]
+    return np.array(written).reshape(share.shape)

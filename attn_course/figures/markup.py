@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from html import escape
 
+import numpy as np
+
 from attn_course.figures.style import DPI
 
 PIXELS = DPI / 72  # in a point
@@ -29,6 +31,13 @@ def tag(name: str, content: str = "", **attributes) -> str:
 def polyline(points: Iterable[tuple[float, float]]) -> str:
     """The path through points (x, y)."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+
+
+def curve(points: np.ndarray) -> str:
+    """The path through many points, (n, 2), written in one stroke."""
+    form = "L%.1f %.1f" * len(points)
+    numbers = tuple(points.ravel().tolist())
+    return "M" + form[1:] % numbers
 
 
 def polygon(points: Iterable[tuple[float, float]]) -> str:

@@ -127,29 +127,33 @@ def _still(setting, keys, queries):
     """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
     weights = territory(keys, queries)  # (H, n)
     values = setting["values"]
-    has_value_plane = np.ndim(values) == 2
-    left, right, *more = panels(3 if has_value_plane else 2)
+    count = 3 if np.ndim(values) == 2 else 2
+    left, right, *more = panels(count)
     _draw_map(left, setting, keys, queries)
     _draw_weights(right, setting["names"], weights)
     said = [_weights_in_words(setting["names"], row) for row in weights]
     if values is not None:
         output = (weights @ np.array(values)).mean(0)
         said.append(f"output {_number(output)}")
-        if has_value_plane:
-            _draw_values(more[0], setting, output)
-        else:
+        for ax in more:
+            _draw_values(ax, setting, output)
+        if not more:
             right.set_title(f"weights; the output is {_number(output)}", loc="left")
-    picture = showing.photograph(left.figure, _alt(setting, queries, said))
-    plt.close(left.figure)
+    figure = left.figure
+    alt = _alt(setting, queries, said)
+    picture = showing.photograph(figure, alt)
+    plt.close(figure)
     return picture
 
 
 def _alt(setting, queries, said):
     """The words that stand for the plane."""
     places = [f"({x:g}, {y:g})" for x, y in queries]
+    listed = ", ".join(places)
+    result = "; ".join(said)
     title = setting["title"] or "whom a query attends to"
     picture = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys."
-    return f"{picture} Query at {', '.join(places)}: {'; '.join(said)}."
+    return f"{picture} Query at {listed}: {result}."
 
 
 def _weights_in_words(names, weights):

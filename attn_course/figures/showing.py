@@ -53,12 +53,22 @@ def photograph(figure: Figure, alt: str = "") -> Picture:
     return Picture(png, alt or describe_figure(figure))
 
 
+def as_html(picture: Picture) -> str:
+    """The picture as an <img> with its alt text."""
+    return filled(
+        "picture.html",
+        alt=escape(picture.alt),
+        png=picture.png,
+    )
+
+
 def bundle(picture: Picture) -> tuple[dict, dict]:
     """(data, metadata) of a picture. JupyterLab and its export read an alt text only from HTML."""
     data = {"image/png": picture.png, "text/plain": picture.alt}
     if audience() != STILL:
-        data["text/html"] = filled("picture.html", alt=escape(picture.alt), png=picture.png)
-    return data, {"image/png": {"alt": picture.alt}}
+        data["text/html"] = as_html(picture)
+    metadata = {"image/png": {"alt": picture.alt}}
+    return data, metadata
 
 
 def add_alt_texts(notebook: dict) -> int:
@@ -69,9 +79,10 @@ def add_alt_texts(notebook: dict) -> int:
             data = output.get("data", {})
             if "image/png" not in data:
                 continue
-            alt = output["metadata"].get("image/png", {}).get("alt") or data["text/plain"]
+            kept = output["metadata"].get("image/png", {})
+            alt = kept.get("alt") or "".join(data["text/plain"])
             png = data["image/png"].replace("\n", "")
-            data["text/html"] = filled("picture.html", alt=escape("".join(alt)), png=png)
+            data["text/html"] = as_html(Picture(png, alt))
             count += 1
     return count
 

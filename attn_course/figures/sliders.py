@@ -45,7 +45,8 @@ class Slider:
         count = min(most, steps + 1)
         numbers = np.linspace(0, steps, count).round()
         values = self.low + self.step * numbers
-        nearest = np.abs(values - self.start).argmin()
+        distances = np.abs(values - self.start)
+        nearest = distances.argmin()
         values[nearest] = self.start
         if self.whole:
             return values.astype(int).tolist()
@@ -108,7 +109,7 @@ class MovingFigure:
         figure = plt.gcf()
         picture = showing.photograph(figure)
         plt.close(figure)
-        return showing.filled("picture.html", alt=escape(picture.alt), png=picture.png)
+        return showing.as_html(picture)
 
     def page(self) -> str:
         """HTML that moves without a kernel: every frame of a grid of values, packed."""
@@ -189,8 +190,9 @@ def _widget(figure):
     out = ipywidgets.HTML(figure.frame(figure.start))
     out.add_class("attn-figure")
 
-    def redraw(_):
-        out.value = figure.frame({control.description: control.value for control in controls})
+    def redraw(_: object) -> None:
+        values = {control.description: control.value for control in controls}
+        out.value = figure.frame(values)
 
     for control in controls:
         control.observe(redraw, "value")

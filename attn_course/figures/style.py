@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 INK = len(COLOURS) - 1
 DPI = 100
-WIDEST = 9.6  # inches: what a notebook's column shows without shrinking the text
+WIDEST = 9.0  # inches: what a notebook's column shows without shrinking the text
 DASHES = {"-": "", "--": "7 4", ":": "2 3", "-.": "7 3 2 3"}  # of matplotlib, in SVG
 STYLE = {
     "axes.axisbelow": True,

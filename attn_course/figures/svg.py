@@ -7,12 +7,18 @@ import numpy as np
 from attn_course.figures import marks
 from attn_course.figures.frame import Frame, draw_axes, draw_scale
 from attn_course.figures.legend import draw_legend
-from attn_course.figures.markup import PIXELS, polygon, polyline, tag, words
+from attn_course.figures.markup import PIXELS, curve, polygon, polyline, tag, words
 from attn_course.figures.scene import Scene
 from attn_course.figures.style import DASHES, colour_code
 
 _FAR = 1e5  # pixels: beyond, a browser's numbers are not safe
 _HEAD = 11.0  # pixels, the length of an arrow's head
+# The strokes of a crossed-out cell, in shares of its width and height.
+_HATCH = (
+    ((0, 0.5), (0.5, 1)),
+    ((0, 0), (1, 1)),
+    ((0.5, 0), (1, 0.5)),
+)
 _DOT = 6  # points, the diameter of a marker
 
 
@@ -114,7 +120,7 @@ def _path(x, y):
     for piece in np.split(points, gaps):
         seen = piece[np.isfinite(piece).all(1)]
         if len(seen):
-            path += polyline(seen.tolist())
+            path += curve(seen)
     return path
 
 
@@ -209,20 +215,14 @@ def _cells(mark, frame):
 
 def _hatch(mark, frame):
     """Slanted lines through a cell."""
-    sides = frame.x([mark.left, mark.left + mark.width])
-    ends = frame.y([mark.low, mark.low + mark.height])
-    left = sides.min()
-    top = ends.min()
-    right = sides.max()
-    bottom = ends.max()
     path = ""
-    for share in (1 / 3, 2 / 3, 1):
-        x = left + share * (right - left)
-        y = top + share * (bottom - top)
-        upper = [(left, y), (x, top)]
-        lower = [(x, bottom), (right, y)]
-        path += polyline(upper)
-        path += polyline(lower)
+    for ends in _HATCH:
+        points = []
+        for across, up in ends:
+            x = mark.left + across * mark.width
+            y = mark.low + up * mark.height
+            points.append(_pixels((x, y), frame))
+        path += polyline(points)
     return tag("path", class_="hatch", d=path)
 
 

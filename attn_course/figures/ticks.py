@@ -38,9 +38,10 @@ class Axis:
         if self.manual is not None:
             return self.manual
         low, high = self._automatic()
-        if self.fixed_ticks is not None and self.fixed_ticks.size:
-            low = min(low, float(self.fixed_ticks.min()))
-            high = max(high, float(self.fixed_ticks.max()))
+        ticks = self.fixed_ticks
+        if ticks is not None and ticks.size:
+            low = min(low, float(ticks.min()))
+            high = max(high, float(ticks.max()))
         if self.inverted:
             return high, low
         return low, high

@@ -6,13 +6,15 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import batch, comparing, gradebook, releasing, report, written
-from attn_course.grading.marking import WAITING
-from attn_course.grading.reading import Unreadable, read_bytes, read_submission
+from attn_course.grading import comparing, gradebook, releasing, report, written
+from attn_course.grading.grade_many import grade_many
+from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.read_submission import Unreadable, read_bytes, read_submission
+from attn_course.grading.record import State
+from attn_course.grading.sandbox.bench import Lost
+from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
-from attn_course.grading.session import Limits
 from attn_course.grading.submissions import File, Refused, find, notebook_of
-from attn_course.grading.supervising import Bench, Lost, Settings
 from attn_course.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,11 +135,11 @@ def _run(files, settings, jobs, results):
 
     tqdm.monitor_interval = 0  # its thread would be alive while workers are forked
     with (
-        contextlib.closing(batch.grade(files, settings, min(jobs, len(files)))) as records,
+        contextlib.closing(grade_many(files, settings, jobs)) as records,
         tqdm(total=len(files), unit=" notebooks", bar_format=SPEED, disable=not files) as bar,
     ):
         for record in records:
-            results.add(record)
+            results.add(record.as_data())
             bar.update()
 
 
@@ -149,20 +151,19 @@ def check(argv):
     path = parser.parse_args(argv).notebook
     name = _name_of(path, read_bytes)
     settings = Settings(None, Limits(), (name,), best_tier() or Nothing.name)
-    with Bench(settings) as bench:
+    with settings.bench() as bench:
         try:
-            record = bench.grade(File("you", name, path, path.name))
+            record = grade_one(File("you", name, path, path.name), bench, settings)
         except (Lost, RuntimeError) as error:
             raise Refused(f"{path}: {error}") from None
-    if record["problem"]:
-        raise Refused(f"{path}: {record['problem']}")
-    for part in record["parts"]:
-        if part["status"] == WAITING:
-            print(f"✎ {part['question']} written: {part['message']}")
+    if record.problem:
+        raise Refused(f"{path}: {record.problem}")
+    for part in record.parts:
+        if part.status == State.WAITING:
+            print(f"✎ {part.question} written: {part.message}")
         else:
-            fields = ("question", "status", "message", "points", "out_of")
-            print(Verdict(*(part[field] for field in fields)))
-    print("\n".join(record["remarks"]))
+            print(Verdict(part.question, part.status, part.message, part.points, part.out_of))
+    print("\n".join(record.remarks))
     return 0
 
 

@@ -6,9 +6,9 @@ import re
 from html import escape
 
 from attn_course import register
-from attn_course.grading import matching
+from attn_course.grading import find_cells
 from attn_course.grading.page import page
-from attn_course.grading.reading import read_submission
+from attn_course.grading.read_submission import read_submission
 from attn_course.grading.report import reference
 from attn_course.markers import BEGIN, END
 
@@ -19,11 +19,11 @@ def answer_pairs(path, notebook, solutions):
     ours = read_submission(solutions / f"{notebook}.py").cells
     for question in register.questions_of(notebook):
         for part in question.parts:
-            right = matching.text_of(matching.cells_of(ours, question, part), question)
+            right = find_cells.text_of(find_cells.cells_of(ours, question, part), question)
             if part.kind == "written":
                 right = reference(solutions / f"{notebook}.py", question.id)[0]
             right = re.sub(rf"^ *({BEGIN}|{END})\n?", "", right, flags=re.M).strip()
-            left = matching.text_of(matching.cells_of(theirs, question, part), question)
+            left = find_cells.text_of(find_cells.cells_of(theirs, question, part), question)
             yield f"{question.id} {question.title} ({part.kind})", left, right
 
 

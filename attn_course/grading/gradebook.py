@@ -10,11 +10,10 @@ import zlib
 from dataclasses import dataclass
 
 from attn_course import register
-from attn_course.grading.marking import WAITING
+from attn_course.grading.record import State
 from attn_course.grading.submissions import Refused
 from attn_course.verdict import CORRECT
 
-READ, ABSENT, FAILED = "read by a person", "not handed in", "not graded"
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
 
 
@@ -117,12 +116,12 @@ class Sheet:
     def by_notebook(self):
         """Return the points of each notebook, None for one that was not handed in."""
         names = dict.fromkeys(part["notebook"] for part in self.parts)
-        seen = {part["notebook"] for part in self.parts if part["status"] != ABSENT}
+        seen = {part["notebook"] for part in self.parts if part["status"] != State.ABSENT}
         return [self.points(notebook=name) if name in seen else None for name in names]
 
     @property
     def num_waiting(self):
-        return sum(part["status"] == WAITING for part in self.parts)
+        return sum(part["status"] == State.WAITING for part in self.parts)
 
 
 class Gradebook:
@@ -155,15 +154,19 @@ class Gradebook:
 
     def _part(self, student, question, part, record):
         found = {"question": question.id, "kind": part.kind, "points": 0, "out_of": part.points}
-        found |= {"status": ABSENT, "message": "this notebook was not handed in.", "answer": ""}
+        found |= {
+            "status": State.ABSENT,
+            "message": "this notebook was not handed in.",
+            "answer": "",
+        }
         if record:
-            found |= {"status": FAILED, "message": record["problem"]}
+            found |= {"status": State.FAILED, "message": record["problem"]}
             judged = [p for p in record["parts"] if _same(p, found)]
             found |= judged[0] if judged else {}
         found |= {"notebook": question.notebook, "title": question.title, "comment": ""}
         if (student, question.id, part.kind) in self.given:
             points, comment = self.given[student, question.id, part.kind]
-            found |= {"points": points, "comment": comment, "status": READ}
+            found |= {"points": points, "comment": comment, "status": State.READ}
         return found
 
 
@@ -227,4 +230,4 @@ def gradescope(sheet):
 
 
 def _passed(part):
-    return part["status"] == CORRECT or (part["status"] == READ and part["points"] > 0)
+    return part["status"] == CORRECT or (part["status"] == State.READ and part["points"] > 0)

@@ -4,14 +4,13 @@ from collections import Counter
 from html import escape
 
 from attn_course import register
-from attn_course.grading import gradebook
-from attn_course.grading.marking import WAITING
 from attn_course.grading.page import block, finder, page, table, tiles
+from attn_course.grading.record import State
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
 
-LOOK = {CORRECT: "good", gradebook.READ: "good", NOT_YET: "bad", gradebook.FAILED: "bad"}
-LOOK |= {WAITING: "wait"}
-SHADES = ((CORRECT, "good"), (NOT_YET, "bad"), (WAITING, "wait"), (gradebook.READ, "good"))
+LOOK = {CORRECT: "good", State.READ: "good", NOT_YET: "bad", State.FAILED: "bad"}
+LOOK |= {State.WAITING: "wait"}
+SHADES = ((CORRECT, "good"), (NOT_YET, "bad"), (State.WAITING, "wait"), (State.READ, "good"))
 
 
 def student_page(book, sheet, remark):
@@ -22,7 +21,7 @@ def student_page(book, sheet, remark):
         parts = [part for part in sheet.parts if part["notebook"] == name]
         total, out_of = sheet.points(notebook=name), sum(part["out_of"] for part in parts)
         body.append(f"<h2>{name} · {total:g} of {out_of:g} points</h2>")
-        if all(part["status"] == gradebook.ABSENT for part in parts):
+        if all(part["status"] == State.ABSENT for part in parts):
             body.append('<p class="soft">not handed in.</p>')
         else:
             body += map(_feedback, parts)
@@ -44,7 +43,7 @@ def _totals(book, sheet):
 
 def _feedback(part):
     score = f"{part['points']:g} of {part['out_of']:g} points"
-    if part["status"] == WAITING:
+    if part["status"] == State.WAITING:
         score = f"up to {part['out_of']:g} points"
     comment = f"<p><b>{escape(part['comment'])}</b></p>" if part["comment"] else ""
     answer = ""
@@ -123,7 +122,7 @@ def _question_row(question, part, counts):
         f'<i style="width:{100 * counts[status] / total:.1f}%;background:var(--{shade})"></i>'
         for status, shade in SHADES
     )
-    done, number = counts[CORRECT] + counts[gradebook.READ], int(question.id.replace(".", "0"))
+    done, number = counts[CORRECT] + counts[State.READ], int(question.id.replace(".", "0"))
     return (
         f'<tr><td data-value="{number:06}">{escape(question.id)}</td><td>{escape(question.title)}</td>'
         f'<td>{part.kind}</td><td class="number">{done}</td>'
@@ -146,11 +145,11 @@ class WrittenPage:
             if (part["question"], part["kind"]) == (self.question.id, "written")
         )
         if part["answer"]:
-            self.num_waiting += part["status"] == WAITING
+            self.num_waiting += part["status"] == State.WAITING
             self.cards.append(self._card(escape(sheet.student, quote=True), part))
 
     def _card(self, name, part):
-        read = part["status"] == gradebook.READ
+        read = part["status"] == State.READ
         value = f"{part['points']:g}" if read else ""
         comment = escape(part["comment"], quote=True)
         return (

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from attn_course.grading import gradebook
 from attn_course.grading.pages import ClassPage, WrittenPage, student_page
-from attn_course.grading.reading import Unreadable, read_submission
+from attn_course.grading.read_submission import Unreadable, read_submission
 
 UNBOXED = (
     '<p class="warn">These submissions were run without a sandbox (--no-sandbox): nothing kept '

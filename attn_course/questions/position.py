@@ -329,18 +329,24 @@ def _has_other_ladder(embedding, positions, d, base):
     return not _off(embedding @ embedding.T, _turning(positions, rates))
 
 
+def _cases(rng):
+    """(positions, d, base) for the judge of 11.3: positions in order, and some that repeat."""
+    early, late = rng.integers([3, 60], [9, 99])
+    in_order = np.arange(40)
+    mixed = np.array([early, late, early, 0])
+    sizes = rng.permutation([(8, BASE), (6, 100.0)])
+    return [(positions, int(d), base) for d, base in sizes for positions in (in_order, mixed)]
+
+
 def distances_are_those_of_a_clock(rng, sinusoid):
     """11.3: the Gram matrix is that of the formula, so any order, sign or start of the hands passes."""
-    early, late = rng.integers([3, 60], [9, 99])
-    places = (np.arange(40), np.array([early, late, early, 0]))
-    sizes = [((8, BASE), (6, 100.0))[k] for k in rng.permutation(2)]
-    cases = [(positions, *size) for size in sizes for positions in places]
+    cases = _cases(rng)
     found = [_embedding(sinusoid, *case) for case in cases]
-    if all(map(_has_other_ladder, found, *zip(*cases, strict=True))):
+    if all(_has_other_ladder(e, *case) for e, case in zip(found, cases, strict=True)):
         return f"inner products depend on the distance alone. {ANOTHER_LADDER}"
-    for positions in places:
-        cases.append((positions, 2, BASE))
-        found.append(_embedding(sinusoid, *cases[-1]))
+    one_hand = (cases[1][0], 2, BASE)
+    cases.append(one_hand)
+    found.append(_embedding(sinusoid, *one_hand))
     trials = Trials(_gram_mistakes, relative=0, absolute=NEAR)
     for (positions, d, base), embedding in zip(cases, found, strict=True):
         gram = embedding @ embedding.T
@@ -349,28 +355,37 @@ def distances_are_those_of_a_clock(rng, sinusoid):
         fact = f"inner products are off by up to {off:.2g} at d = {d}, base = {base:g}"
         trials.judge(gram, right, fact, positions, d, base, gram)
     at_zero = np.sort(np.abs(found[-1][-1]))
-    remark = f" {ANOTHER_START}" if _off(at_zero, np.array([0.0, 1.0])) else ""
+    starts_elsewhere = _off(at_zero, np.array([0.0, 1.0]))
+    remark = f" {ANOTHER_START}" if starts_elsewhere else ""
     return f"inner products depend on the distance as they should, for d = 8, 6 and 2.{remark}"
 
 
 # 11.4
 
 
-def _blocks(k, d, base=BASE, sign=1.0, layout="interleaved"):
-    """The matrix that turns each (sine, cosine) by k times its frequency."""
+def _pairings(d):
+    """{layout: pairs (d/2, 2)}: neighbours, the same turning the other way, first half with second."""
+    neighbours = np.arange(d).reshape(-1, 2)
+    halves = np.arange(d).reshape(2, -1).T
+    return {"neighbours": neighbours, "clockwise": neighbours[:, ::-1], "halves": halves}
+
+
+def _blocks(k, d, base=BASE, sign=1.0, layout="neighbours"):
+    """The matrix (d, d) that turns each (sine, cosine) by k times its frequency."""
     angles = k * frequencies(d, base)
     found = np.zeros((d, d))
-    for i, angle in enumerate(angles):
-        at = (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + d // 2)
-        block = [[np.cos(angle), np.sin(angle)], [-sign * np.sin(angle), np.cos(angle)]]
-        found[np.ix_(at, at)] = block
+    for pair, angle in zip(_pairings(d)[layout], angles, strict=True):
+        cos = np.cos(angle)
+        sin = np.sin(angle)
+        found[np.ix_(pair, pair)] = [[cos, sin], [-sign * sin, cos]]
     return found
 
 
 def _shift_mistakes(k, d, now, found):
     """What each mistake makes of the embeddings `now` (d, T)."""
+    right = _blocks(k, d)
     wrong = {
-        "it moves back, M e(p) = e(p - k), as the transpose of M does": (_blocks(-k, d)),
+        "it moves back, M e(p) = e(p - k), as the transpose of M does": right.T,
         "right for the other layout; here sine and cosine alternate": _blocks(
             k, d, layout="halves"
         ),
@@ -380,34 +395,41 @@ def _shift_mistakes(k, d, now, found):
         ),
         "`eye` with an offset shifts coordinates, not positions": np.eye(d, k=k),
         "a rotation needs its minus: one of the two sines": _blocks(k, d, sign=-1.0),
-        "both sines have lost their sign": np.abs(_blocks(k, d)),
+        "both sines have lost their sign": np.abs(right),
     }
     table = {sentence: way @ now for sentence, way in wrong.items()}
-    hands = found.reshape(d // 2, 2, -1)
-    first = np.abs(hands[0] - (_blocks(k, d) @ now)[:2]).max()
-    kept = np.abs(np.linalg.norm(hands, axis=1) - 1).max()
-    table["the first hand moves as it should and slower ones do not, as with another base"] = Seen(
-        (k == 0 or d == 2 or kept <= NEAR) and first <= NEAR
-    )
-    return table
+    slow = "the first hand moves as it should and slower ones do not, as with another base"
+    return table | {slow: Seen(_first_hand_alone(found, right @ now))}
+
+
+def _first_hand_alone(found, right):
+    """Whether embeddings (d, T) have the first pair right and every pair of length one."""
+    lengths = np.linalg.norm(found.reshape(-1, 2, found.shape[1]), axis=1)
+    return not _off(found[:2], right[:2]) and not _off(lengths, np.ones_like(lengths))
+
+
+def _shift(shift_matrix, k, d):
+    """What shift_matrix gives, (d, d)."""
+    name = f"shift_matrix({k}, {d})"
+    value = array(shift_matrix(k, d), name)
+    if value.shape == (d,):
+        raise NotYet(f"{name} is a vector, such as e({k}): a position, not a map of shape (d, d).")
+    return matrix(value, (d, d), name)
 
 
 def shift_is_a_matrix(rng, shift_matrix):
     """11.4: M e(p) = e(p + k) at positions 20 to 59."""
     trials = Trials(_shift_mistakes, relative=0, absolute=NEAR)
-    settings = [(3, 8), (-2, 6), (0, 4), (11, 2), (int(rng.integers(4, 11)), 8)]
+    drawn = int(rng.integers(4, 11))
+    settings = rng.permutation([(3, 8), (-2, 6), (0, 4), (11, 2), (drawn, 8)])
     positions = np.arange(20, 60)
-    for place in rng.permutation(len(settings)):
-        k, d = settings[place]
-        value = array(shift_matrix(k, d), f"shift_matrix({k}, {d})")
-        if value.shape == (d,):
-            raise NotYet(
-                f"a vector came back, such as e({k}): that is a position, not a map of (d, d)."
-            )
-        found = matrix(value, (d, d), f"shift_matrix({k}, {d})") @ clock(positions, d).T
+    for k, d in settings.tolist():
+        now = clock(positions, d).T
         right = clock(positions + k, d).T
-        fact = f"M e(p) and e(p + k) differ by up to {np.abs(found - right).max():.2g} (k = {k}, d = {d})"
-        trials.add(found, right, fact, k, d, clock(positions, d).T, found)
+        found = _shift(shift_matrix, k, d) @ now
+        off = np.abs(found - right).max()
+        fact = f"M e(p) and e(p + k) differ by up to {off:.2g} (k = {k}, d = {d})"
+        trials.add(found, right, fact, k, d, now, found)
     trials.settle()
     return f"M e(p) = e(p + k) for {len(trials)} shifts, forwards, backwards and by nothing."
 
@@ -474,50 +496,64 @@ def _why_lengths_change(found, theta):
     return "lengths change: the two coordinates of a pair are turned by different angles"
 
 
-def _judge_rotation(rng, rotate, d, base):
-    """All that makes it a rotation by position times frequency, in any pairing and sense."""
-    theta = frequencies(d, base)
-    setting = f"d = {d}, base = {base:g}"
-    x = rng.normal(size=(5, d))
-    positions = (0, 1, 7, 2, int(rng.integers(20, 40)))
-    turned = _turned(rotate, x, positions, base)
-    if _off(_turned(rotate, 2 * x, positions, base), 2 * turned):
-        raise NotYet(
-            f"twice the vector should turn into twice the result: you add; multiply ({setting})."
-        )
-    at = {p: _matrix_at(rotate, p, d, base) for p in (0, 1, 2, 3)}
-    row = "row i must be turned by positions[i]"
+ROW = "row i must be turned by positions[i]"
+
+
+def _judge_matrices(at, theta):
+    """at: {position: matrix} for 0 to 3; a rotation by position times some frequencies."""
+    still = np.eye(len(at[0]))
     if not _off(at[1], at[0]):
-        raise NotYet(f"{row}: position 1 turns no more than position 0 ({setting}).")
-    if _off(at[1].T @ at[1], np.eye(d)):
-        sizes = np.linalg.svd(at[1], compute_uv=False)
+        raise NotYet(f"{ROW}: position 1 turns no more than position 0.")
+    if _off(at[1].T @ at[1], still):
         why = _why_lengths_change(at[1], theta)
-        raise NotYet(f"{why}: at position 1 by {sizes.min():.2f} to {sizes.max():.2f} ({setting}).")
-    if _off(at[0], np.eye(d)):
+        sizes = np.linalg.svd(at[1], compute_uv=False)
+        raise NotYet(f"{why}: at position 1 by {sizes.min():.2f} to {sizes.max():.2f}.")
+    if _off(at[0], still):
         raise NotYet(
             "scores are right if only differences count; but position 0 must stay as it is. Do yours "
             "start at 1?"
         )
     if _off(at[1] @ at[2], at[3]):
-        raise NotYet(f"turning by 1 and then by 2 is not turning by 3 ({setting}).")
-    batch = rng.normal(size=(3, 5, 5, d))
-    wanted = np.stack(
-        [batch[:, :, i] @ _matrix_at(rotate, p, d, base).T for i, p in enumerate(positions)], 2
-    )
-    if _off(_turned(rotate, batch, positions, base), wanted):
-        raise NotYet(f"{row}, counted along the last axis but one ({setting}).")
-    found = np.sort(np.abs(np.angle(np.linalg.eigvals(at[1]))))
+        raise NotYet("turning by 1 and then by 2 is not turning by 3.")
+
+
+def _judge_frequencies(turned_by_one, theta):
+    angles = np.angle(np.linalg.eigvals(turned_by_one))
+    found = np.sort(np.abs(angles))
     if _off(found, np.sort(np.repeat(theta, 2))):
         said = ", ".join(f"{value:.3g}" for value in found[::-2])
         right = ", ".join(f"{value:.3g}" for value in theta)
-        raise NotYet(f"frequencies are {said}, expected {right} ({setting}).")
+        raise NotYet(f"frequencies are {said}, expected {right}.")
+
+
+def _judge_rotation(rng, rotate, d, base):
+    """All that makes it a rotation by position times frequency, in any pairing and sense."""
+    theta = frequencies(d, base)
+    late = int(rng.integers(20, 40))
+    positions = (0, 1, 7, 2, late)
+    x = rng.normal(size=(5, d))
+    once = _turned(rotate, x, positions, base)
+    twice = _turned(rotate, 2 * x, positions, base)
+    if _off(twice, 2 * once):
+        raise NotYet("twice the vector should turn into twice the result: you add; multiply.")
+    at = {p: _matrix_at(rotate, p, d, base) for p in (0, 1, 2, 3, 7, late)}
+    _judge_matrices(at, theta)
+    batch = rng.normal(size=(3, 5, 5, d))
+    turned = _turned(rotate, batch, positions, base)
+    for i, p in enumerate(positions):
+        if _off(turned[:, :, i], batch[:, :, i] @ at[p].T):
+            raise NotYet(f"{ROW}, counted along the last axis but one.")
+    _judge_frequencies(at[1], theta)
 
 
 def rotations_are_by_position(rng, rotate):
     """11.5: linear, keeps lengths, composes, leaves position 0, has the frequencies."""
-    settings = [(8, BASE), (6, 100.0), (2, BASE)]
-    for place in rng.permutation(len(settings)):
-        _judge_rotation(rng, rotate, *settings[place])
+    settings = rng.permutation([(8, BASE), (6, 100.0), (2, BASE)])
+    for d, base in settings.tolist():
+        try:
+            _judge_rotation(rng, rotate, int(d), base)
+        except NotYet as error:
+            raise NotYet(f"{error} (d = {d:g}, base = {base:g})") from None
     return "a rotation by position times frequency, for d = 8, 6 and 2, in a pairing of your own."
 
 
@@ -525,12 +561,6 @@ def rotations_are_by_position(rng, rotate):
 
 LENGTH = 24
 ENOUGH = 0.99
-
-
-def _pairings(d):
-    """{layout: pairs (d/2, 2)}: neighbours, first half with second."""
-    places = np.arange(d)
-    return {"neighbours": places.reshape(-1, 2), "halves": places.reshape(2, -1).T}
 
 
 def _why_not_back(q, k, rotate, r):
@@ -542,41 +572,49 @@ def _why_not_back(q, k, rotate, r):
     looks = LENGTH - 1 - int(seen.argmax())
     if not np.ptp(seen) > 1e-9:
         return "the query or the key is zero, and every token is seen equally: uniform weights"
+    if r > 0 and int(scores.argmax()) == LENGTH - 1 + r:
+        return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
     if looks == r:
         return f"right token, weight {softmax(seen).max():.3f}: a longer query makes it sharper"
     if LENGTH - 1 - int(seen.argmin()) == r:
         return f"it flees the token {r} back, which scores least of all; mind the sign"
-    if int(scores.argmax()) == LENGTH - 1 + r:
-        return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
     if looks == 2 * r:
         return f"it looks {looks} back, twice too far: turn the query or the key, not both"
     return f"it looks {looks} back, where {r} back is asked for"
 
 
+def _query_and_key(pair, d):
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise NotYet("look_back should return a query and a key.")
+    return vector(pair[0], d, "the query"), vector(pair[1], d, "the key")
+
+
+def _least_weight(q, k, rotate, r):
+    """The smallest weight that any token puts on the token r back."""
+    positions = np.arange(LENGTH)
+    scores = rotate(q, positions) @ rotate(k, positions).T / len(q) ** 0.5
+    weights = softmax(np.where(np.tri(LENGTH, dtype=bool), scores, -np.inf))
+    return weights.diagonal(-r).min()
+
+
 def each_looks_back(rng, look_back):
-    """11.6: in either layout, every token puts 99% of its causal attention on the token r back."""
-    settings = [(layout, 16, BASE) for layout in ("neighbours", "halves")] + [("halves", 8, 100.0)]
+    """11.6: in any layout, every token puts 99% of its causal attention on the token r back."""
+    settings = (("neighbours", 16, BASE), ("halves", 16, BASE), ("clockwise", 8, 100.0))
     distances = (0, 1, 3, 7, int(rng.integers(8, 13)))
     cases = [(*setting, r) for setting in settings for r in distances]
     for place in rng.permutation(len(cases)):
         layout, d, base, r = cases[place]
         pairs = _pairings(d)[layout]
-        pair = look_back.via(call_with_rotation, r, d, pairs, base)
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise NotYet("look_back should return a query and a key.")
-        q = vector(pair[0], d, "the query")
-        k = vector(pair[1], d, "the key")
+        q, k = _query_and_key(look_back.via(call_with_rotation, r, d, pairs, base), d)
         rotate = make_rotation(pairs, base)
-        positions = np.arange(LENGTH)
-        scores = rotate(q, positions) @ rotate(k, positions).T / d**0.5
-        weights = softmax(np.where(np.tri(LENGTH, dtype=bool), scores, -np.inf))
-        least = weights.diagonal(-r).min()
+        least = _least_weight(q, k, rotate, r)
         if not least >= ENOUGH:
             why = _why_not_back(q, k, rotate, r)
-            raise NotYet(
-                f"{why} (r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f})."
-            )
-    return f"at least 99% on the token r back at every position, in {len(cases)} cases and two layouts."
+            setting = f"r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f}"
+            raise NotYet(f"{why} ({setting}).")
+    return (
+        f"at least 99% on the token r back at every position, in {len(cases)} cases, three layouts."
+    )
 
 
 QUESTIONS = (

@@ -164,6 +164,7 @@ def _restrict(rules):
 
 def _live_in(folder):
     os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = None  # or the folder that was found for this process is used by its children
 
 
 def _open_to_all(path):

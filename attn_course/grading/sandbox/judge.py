@@ -6,32 +6,52 @@ import threading
 import time
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from attn_course import derive, register
 from attn_course.answers import Answer
 from attn_course.checking import judge
-from attn_course.grading import channel, matching
+from attn_course.grading import find_cells
 from attn_course.grading.borrowing import borrowed
-from attn_course.grading.reading import MAX_BYTES, Unreadable, parse_submission
-from attn_course.grading.session import Limits, Session, one_line
+from attn_course.grading.foreign_text import one_line
+from attn_course.grading.read_submission import (
+    MAX_BYTES,
+    Unreadable,
+    parse_submission,
+    read_submission,
+)
+from attn_course.grading.record import State
+from attn_course.grading.sandbox import channel
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.session import Session
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
-WAITING = "awaits a person"
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN = ()  # of the course: a judge needs it all
+HANDED_OUT = Path(__file__).resolve().parents[3] / "notebooks"
 MAX_JOB = MAX_BYTES + (1 << 16)
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
 def prepare(preload):
-    """Once, before any submission: rehearse every judge, so that what it imports is there."""
+    """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
     modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
     for question in (question for module in modules for question in module.QUESTIONS):
         for part in question.parts:
             if part.judge:
                 _rehearse(part)
+    for notebook in {module.QUESTIONS[0].notebook for module in modules if module.QUESTIONS}:
+        _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
+
+
+def _read_ahead(path):
+    """Parse the cells of a notebook that most submissions leave as they are; nobody's data."""
+    with contextlib.suppress(Unreadable):  # where the package is installed alone
+        for cell in read_submission(path).cells:
+            if cell.kind == "code":
+                find_cells.names_of(cell.source)
 
 
 def _rehearse(part):
@@ -67,8 +87,10 @@ class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
     def __init__(self, supervisor, lines):
-        self.supervisor, self.lines = supervisor, lines
-        self.num_requests, self.lock = 0, threading.Lock()
+        self.supervisor = supervisor
+        self.lines = lines
+        self.num_requests = 0
+        self.lock = threading.Lock()
 
     def spawn(self, limits):
         self._ask("spawn")
@@ -97,7 +119,7 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
     submission = parse_submission(data.tobytes(), suffix)
     questions = register.questions_of(notebook)
     asked = [(question, part) for question in questions for part in question.parts]
-    cells = matching.cells_to_run(submission.cells, questions, everything)
+    cells = find_cells.cells_to_run(submission.cells, questions, everything)
     with Session(children, cells, Limits(**limits)) as session:
         parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
     lent = _lent(submission.cells, asked, parts)
@@ -106,11 +128,12 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
 
 
 def _judged(session, cells, question, part, secret):
-    found = matching.cells_of(cells, question, part)
-    text = matching.text_of(found, question)
+    found = find_cells.cells_of(cells, question, part)
+    text = find_cells.text_of(found, question)
     if not part.judge:
-        written = (WAITING, "a person reads this.")
-        return (*(written if text else (NOT_ATTEMPTED, "the answer is still empty.")), text)
+        if text:
+            return State.WAITING, "a person reads this.", text
+        return State.NOT_ATTEMPTED, "the answer is still empty.", ""
     patient = replace(question, seconds=PATIENCE * question.seconds)
     rng = random_numbers(secret, question.id, part.kind)
     verdict = judge(patient, part, rng, session.answers(part.answers, patient.seconds))

@@ -10,12 +10,10 @@ import symtable
 import warnings
 from collections import defaultdict, deque
 
-from attn_course.grading.magics import python_source
+from attn_course.grading.foreign_text import LONGEST_ANSWER, as_answer
+from attn_course.grading.magics import parsed
 from attn_course.markers import EMPTY
 
-LONGEST = 20_000  # letters of an answer that reports show
-# Steers a terminal, or has text read in another order than it is run.
-UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")
 QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
@@ -69,8 +67,8 @@ def _is_students(cell):
 def text_of(cells, question):
     """Return what a person reads as the answer; "" where the cell is as it was handed out."""
     empty = EMPTY.format(question.id)
-    texts = [cell.source[:LONGEST].replace(empty, "").strip() for cell in cells]
-    return UNSEEN.sub("\ufffd", "\n\n".join(text for text in texts if text)[:LONGEST])
+    texts = [cell.source[:LONGEST_ANSWER].replace(empty, "").strip() for cell in cells]
+    return as_answer("\n\n".join(text for text in texts if text))
 
 
 def is_check(cell):
@@ -151,11 +149,15 @@ class Names:
     def __init__(self, source):
         self.defined, self.used, self.used_later = set(), set(), set()
         self.imported, self.called = set(), set()
-        unparsable = (SyntaxError, ValueError, RecursionError, MemoryError)
-        with contextlib.suppress(*unparsable), warnings.catch_warnings(action="ignore"):
-            source = python_source(source)
+        if not (found := parsed(source)):
+            return
+        source, tree = found
+        with (
+            contextlib.suppress(SyntaxError, RecursionError),
+            warnings.catch_warnings(action="ignore"),
+        ):
             self._read(symtable.symtable(source, "cell", "exec"), self.used)
-            for node in ast.walk(ast.parse(source)):
+            for node in ast.walk(tree):
                 self._read_changes(node)
 
     def _read(self, table, used):

@@ -20,14 +20,53 @@ MAX_LINES = 16
 WATCH_SECONDS = 0.2  # between looks at what a child writes
 
 
-def main(control, *, role, preload, tier):
-    """Import, shut the doors, then fork a child for each request on the socket `control`."""
+def main(servers):
+    """Import what all `servers` need, [(number of a socket, options), ...], then become each of them."""
+    lists = [options["preload"] for _, options in servers]
+    shared = [name for name in lists[0] if all(name in names for names in lists)]
+    import_all(shared)
+    children = [become(servers, place) for place in range(len(servers))]
+    for number, _ in servers:
+        os.close(number)
+    for pid in children:
+        os.waitpid(pid, 0)
+
+
+def become(servers, place):
+    """Fork the server at this place, which holds no socket but its own; return its pid."""
+    pid = os.fork()
+    if pid:
+        return pid
+    for other, (number, _) in enumerate(servers):
+        if other != place:
+            os.close(number)
+    number, options = servers[place]
+    try:
+        serve(socket.socket(fileno=number), **options)
+    finally:
+        os._exit(0)
+
+
+def import_all(names):
+    """Import on one thread: a pool of threads does not survive a fork."""
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
+        for name in names:
+            importlib.import_module(name)
+    tempfile.tempdir = None
+    if "torch" in names:
+        sys.modules["torch"].set_num_threads(1)
+
+
+def serve(control, *, role, preload, tier):
+    """Import the rest, shut the doors, then fork a child for each request on the socket `control`."""
     tier = TIERS[tier]()
     try:
         with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
             score.write("1000")  # when memory runs out, a child is ended, not the supervisor
         tier.enter()
-        module = warm_up(role, preload)
+        import_all([role, *preload])
+        module = sys.modules[role]
+        module.prepare(preload)
         base = limits.address_space()
         tier.shut(module.HIDDEN)
     except Exception as error:
@@ -42,19 +81,6 @@ def main(control, *, role, preload, tier):
             pass
     finally:
         tier.leave()
-
-
-def warm_up(role, preload):
-    """Import what the children of this `role` need on one thread: a pool does not survive a fork."""
-    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
-        module = importlib.import_module(role)
-        for name in preload:
-            importlib.import_module(name)
-        if "torch" in preload:
-            sys.modules["torch"].set_num_threads(1)
-        module.prepare(preload)
-    tempfile.tempdir = None
-    return module
 
 
 def tell(control, message):
@@ -107,4 +133,4 @@ def keep_only(lines):
 
 
 if __name__ == "__main__":
-    main(socket.socket(fileno=int(sys.argv[1])), **json.loads(sys.argv[2]))
+    main(json.loads(sys.argv[1]))

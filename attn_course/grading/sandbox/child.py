@@ -19,8 +19,8 @@ import attn_course
 from attn_course import derivation, drivers, numpy_symbols, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
-from attn_course.grading import channel
 from attn_course.grading.magics import FLAGS, python_source
+from attn_course.grading.sandbox import channel
 from attn_course.verdict import NotAttempted, NotYet
 
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
@@ -33,10 +33,11 @@ HIDDEN = (
     "questions",
     "__pycache__",
     "explaining.py",
-    "frames.py",
     "judge_derivation.py",
     "layer_mistakes.py",
+    "random_keys.py",
     "tensors.py",
+    "values.py",
 )
 
 

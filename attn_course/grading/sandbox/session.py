@@ -1,118 +1,16 @@
-"""Knows how a judge talks to a submission: starts, replays, times and ends it, and trusts no reply."""
+"""One submission's code as a judge sees it: started, replayed, timed, ended. Trusts no reply."""
 
 import contextlib
-import functools
-import json
-import os
 import re
-import socket
-import subprocess
-import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
 
-from attn_course.grading import channel
+from attn_course.grading.foreign_text import one_line
+from attn_course.grading.sandbox import channel
+from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.verdict import NotAttempted, NotYet
 
-PRELOAD = ("numpy", "matplotlib.pyplot", "sympy")
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
-SERVER_SECONDS = 300.0  # for a fork server to start, or to end a child, on a busy machine
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one submission may use: seconds of wall clock, bytes of the rest."""
-
-    cell: float = 20.0
-    total: float = 120.0
-    memory: int = 2 << 30
-    disk: int = 64 << 20
-    output: int = 1 << 20
-
-
-class Zygote:
-    """A fork server as a context manager; it serves one session at a time.
-
-    role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
-    """
-
-    def __init__(self, preload=PRELOAD, *, tier="namespaces", role="attn_course.grading.child"):
-        options = {"preload": list(preload), "tier": tier, "role": role}
-        self.options = json.dumps(options)
-
-    def __enter__(self):
-        self.control, theirs = socket.socketpair()
-        self.control.settimeout(SERVER_SECONDS)
-        with theirs:
-            self.process = self._start(theirs.fileno())
-        return self
-
-    def _start(self, fd):
-        command = [sys.executable, "-P", "-m", "attn_course.grading.zygote", str(fd), self.options]
-        nothing = subprocess.DEVNULL
-        return subprocess.Popen(
-            command,
-            pass_fds=[fd],
-            stdin=nothing,
-            stdout=nothing,
-            stderr=nothing,
-            cwd="/",  # a folder of its own would be left behind by a kill
-            env=_environment(),
-            start_new_session=True,  # a key pressed in the terminal is not for it
-        )
-
-    def __exit__(self, *exc_info):
-        self.control.close()
-        self.process.wait()
-
-    def stop(self):
-        """End it from another thread, also while it starts."""
-        with contextlib.suppress(OSError):  # it is closed already
-            self.control.shutdown(socket.SHUT_RDWR)
-        self.process.kill()
-
-    @functools.cached_property
-    def ready(self):
-        """True once it has imported all it needs; RuntimeError with its reason if it could not."""
-        greeting = json.loads(self.control.recv(4096) or b'{"failed": "it ended at once"}')
-        if "failed" in greeting:
-            raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
-        return True
-
-    def spawn(self, limits):
-        """Return our end of the line to a new child."""
-        ours, theirs = socket.socketpair()
-        self.fork(limits, [theirs])
-        return channel.Line(ours.detach())
-
-    def fork(self, limits, ends):
-        """Start a child that holds these `ends` of sockets and no other; they are closed here."""
-        assert self.ready
-        request = {"memory": limits.memory, "disk": limits.disk, "output": limits.output}
-        request["seconds"] = int(limits.total) + 2
-        socket.send_fds(self.control, [json.dumps(request).encode()], [e.fileno() for e in ends])
-        for end in ends:
-            end.close()
-
-    def end(self):
-        """End the child with everything it started; return its exit code and CPU seconds."""
-        self.control.sendall(b"k")
-        report = json.loads(self.control.recv(4096) or b"{}")
-        if not report:
-            raise RuntimeError("the fork server is gone")
-        return report["exit"], report["cpu"]
-
-
-def _environment():
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")}
-    kept = {
-        name: os.environ[name] for name in ("HOME", "TMPDIR", "MPLCONFIGDIR") if name in os.environ
-    }
-    fixed = {"MPLBACKEND": "Agg", "PYTHONHASHSEED": "0", "LANG": "C.UTF-8", "PATH": os.defpath}
-    fixed["TORCHDYNAMO_DISABLE"] = "1"  # torch.compile would start a compiler
-    return {**kept, **threads, **fixed, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
 class Missing(NotYet):
@@ -138,9 +36,17 @@ class Session:
     """
 
     def __init__(self, zygote, cells, limits=None):
-        self.zygote, self.cells, self.limits = zygote, dict(cells), limits or Limits()
-        self.errors, self.fatal, self.output, self.cpu = {}, set(), "", 0.0
-        self.channel, self.busy, self.num_children, self.num_requests = None, None, 0, 0
+        self.zygote = zygote
+        self.cells = dict(cells)
+        self.limits = limits or Limits()
+        self.errors = {}  # number of a cell: why it did not run
+        self.fatal = set()  # cells that stopped their process, and are not run again
+        self.output = ""
+        self.cpu = 0.0
+        self.channel = None
+        self.busy = None
+        self.num_children = 0
+        self.num_requests = 0
         self.deadline = time.monotonic() + self.limits.total
 
     def __enter__(self):
@@ -223,7 +129,8 @@ class Session:
         with self._guarding(self.channel, late):
             found = self._exchange(message, time.monotonic() + seconds + GRACE)
         if "error" in found:
-            outcome, text = OUTCOMES[found["error"][0]], found["error"][1]
+            kind, text = found["error"]
+            outcome = OUTCOMES[kind]
             raise outcome(late if outcome is Late else text)
         return found
 
@@ -257,13 +164,18 @@ class Session:
 
     def why_missing(self, name):
         """Return the exception for a name that is not there: empty, or its cell did not run."""
-        defines = re.compile(rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]", re.M)
-        failed = [
-            self.errors[number] for number in self.errors if defines.search(self.cells[number])
-        ]
+        failed = [n for n in self.errors if _gives(self.cells[n], name)]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
-        return NotYet(f"the cell of {name} did not run: {failed[-1]}")
+        return NotYet(f"the cell of {name} did not run: {self.errors[failed[-1]]}")
+
+
+def _gives(source, name):
+    """Whether a cell would define or import a name if it ran, as far as its text tells."""
+    defines = rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]"
+    imports = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
+    named = any(re.search(rf"\b{name}\b", line) for line in imports)
+    return named or bool(re.search(defines, source, re.M))
 
 
 def _checked(found):
@@ -276,19 +188,16 @@ def _checked(found):
     raise channel.ChannelError("the reply is not a reply")
 
 
-def one_line(text, longest=500):
-    """Return foreign text as one line, cut to size, without what would steer a terminal."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * longest])
-    return " ".join(shown.split())[:longest]
-
-
 class Answer:
     """One answer of a submission, as a judge calls it: the far twin of `course.answers.Answer`."""
 
     def __init__(self, session, name, seconds):
-        self._session, self._name, self._seconds = session, name, seconds
+        self._session = session
+        self._name = name
+        self._seconds = seconds
         self._deadline = time.monotonic() + seconds
-        self.warned, self._last = [], None
+        self._last = None
+        self.warned = []
 
     def __call__(self, *args, **kwargs):
         return self._ask("call", args, kwargs)
@@ -314,5 +223,6 @@ class Answer:
             found = self._session.request(do, self._name, *what, seconds=left, late=late)
         except Missing:
             raise self._session.why_missing(self._name) from None
-        self.warned, self._last = found["warned"], ((do, *what), found["value"])
+        self.warned = found["warned"]
+        self._last = (do, *what), found["value"]
         return found["value"]

@@ -1,6 +1,8 @@
 #!/bin/sh
-# Install the course into the virtual environment $1; every failure is one sentence.
+# Install the course with the extras $2 into the virtual environment $1, in the versions of .requirements.lock;
+# every failure is one sentence.
 venv=$1
+extras=$2
 fail() { echo "Set-up stopped: $1" >&2; exit 1; }
 
 good='import sys; sys.exit(sys.version_info < (3, 11))'
@@ -24,7 +26,7 @@ fi
 
 echo "Installing the course into $venv (a few minutes the first time) ..."
 log=$venv/install.log
-if ! "$venv/bin/python" -m pip install --disable-pip-version-check -e '.[dev]' >"$log" 2>&1; then
+if ! "$venv/bin/python" -m pip install --disable-pip-version-check -c .requirements.lock -e ".[$extras]" >"$log" 2>&1; then
     if grep -qiE 'connection|resolve|timed out|no matching distribution|unreachable' "$log"; then
         fail "packages could not be downloaded; check the network and run it again (details in $log)."
     fi

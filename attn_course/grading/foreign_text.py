@@ -1,0 +1,20 @@
+"""Text of strangers, made fit to be shown: cut to size, steering no terminal. Knows not what it means."""
+
+import re
+
+LONGEST_LINE = 500
+LONGEST_ANSWER = 20_000
+# Steers a terminal, or has text read in another order than it is run.
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str, longest: int = LONGEST_LINE) -> str:
+    """Return a text as one line."""
+    begin = text[: 4 * longest]
+    shown = "".join(letter if letter.isprintable() else " " for letter in begin)
+    return " ".join(shown.split())[:longest]
+
+
+def as_answer(text: str) -> str:
+    """Return a text with its lines, as a person reads an answer."""
+    return UNSEEN.sub("\ufffd", text[:LONGEST_ANSWER])

@@ -1,0 +1,72 @@
+"""Grades many files side by side, so that none of them stops the rest. Knows nothing of what is in them."""
+
+import contextlib
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator
+
+from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.record import Record
+from attn_course.grading.sandbox.bench import Lost
+from attn_course.grading.submissions import File
+
+
+def grade_many(files: list[File], settings: Settings, jobs: int) -> Iterator[Record]:
+    """Yield a record for each file, in the order they finish."""
+    waiting = deque(files)
+    done = queue.SimpleQueue()
+    workers = [Worker(waiting, done, settings) for _ in range(min(jobs, len(files)))]
+    try:
+        for _ in files:
+            yield done.get()
+    except BaseException:
+        waiting.clear()
+        for worker in workers:
+            worker.stop()
+        raise
+    finally:
+        for worker in workers:
+            worker.join()
+
+
+class Worker(threading.Thread):
+    """Grades waiting files at a bench of its own, one after another, and puts their records in `done`.
+
+    It waits for other processes most of the time: one thread each is enough.
+    """
+
+    def __init__(self, waiting: deque, done: queue.SimpleQueue, settings: Settings):
+        super().__init__(daemon=True)
+        self.waiting = waiting
+        self.done = done
+        self.settings = settings
+        self.bench = None
+        self.given_up = threading.Event()
+        self.start()
+
+    def run(self):
+        while file := self._next():
+            try:
+                with self.settings.bench() as self.bench:
+                    while file and not self.given_up.is_set():
+                        self.done.put(self._graded(file))
+                        file = self._next()
+            except Exception as error:  # of our own making: go on at a new bench
+                self.done.put(Record.failed(file, f"grading it failed ({error})."))
+
+    def _next(self):
+        with contextlib.suppress(IndexError):
+            return self.waiting.popleft()
+
+    def _graded(self, file):
+        try:
+            return grade_one(file, self.bench, self.settings)
+        except Lost as error:
+            return Record.failed(file, str(error))
+
+    def stop(self):
+        """End what it has in hand; the record of that file is lost."""
+        self.given_up.set()
+        if self.bench:
+            self.bench.stop()

@@ -1,0 +1,62 @@
+"""What is known of one file, from its reading to its page: one record, one set of states. Judges nothing."""
+
+import dataclasses
+import enum
+from dataclasses import dataclass
+
+from attn_course.grading.submissions import File
+from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
+
+
+class State(enum.StrEnum):
+    """How a part of a question stands."""
+
+    CORRECT = CORRECT
+    NOT_YET = NOT_YET
+    NOT_ATTEMPTED = NOT_ATTEMPTED
+    WAITING = "awaits a person"
+    READ = "read by a person"
+    ABSENT = "not handed in"
+    FAILED = "not graded"
+
+
+@dataclass(frozen=True)
+class PartRecord:
+    """One part of a question: its verdict, what was told of it, and the text of the answer."""
+
+    question: str
+    kind: str
+    status: State
+    points: float
+    out_of: float
+    message: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """One file. `problem` is a sentence if it has no grade; without a `stamp` it is graded again."""
+
+    student: str
+    notebook: str
+    file: str
+    stamp: str
+    problem: str = ""
+    remarks: tuple[str, ...] = ()
+    tier: str = ""
+    cpu: float = 0.0
+    parts: tuple[PartRecord, ...] = ()
+
+    @classmethod
+    def of(cls, file: File, **known) -> "Record":
+        """Return the record of a file, of which nothing else need be known yet."""
+        return cls(file.student, file.notebook, file.name, file.stamp, **known)
+
+    @classmethod
+    def failed(cls, file: File, problem: str) -> "Record":
+        """Return the record of a file that we could not grade; it will be tried again."""
+        return dataclasses.replace(cls.of(file), stamp="", problem=problem)
+
+    def as_data(self) -> dict:
+        """Return it as plain data, as a line of results.jsonl holds it."""
+        return dataclasses.asdict(self)

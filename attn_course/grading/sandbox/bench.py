@@ -1,0 +1,114 @@
+"""Where one file after another is judged: a judge for each, and what it may ask for. Trusts no reply."""
+
+import socket
+import time
+from dataclasses import replace
+
+from attn_course.grading.sandbox import channel
+from attn_course.grading.sandbox.fork_server import Limits, Zygote, start_together
+from attn_course.grading.sandbox.session import MAX_CHILDREN
+
+CHILD = "attn_course.grading.sandbox.child"
+JUDGE = "attn_course.grading.sandbox.judge"
+# The last ones are what the first sum of two symbols imports.
+EVERYWHERE = ("numpy", "numpy.random", "sympy", "sympy.tensor.tensor", "sympy.sets.setexpr")
+MARGIN = 120.0  # seconds a judge may need beyond its submission's
+MAX_REPLY = 4 << 20
+
+
+class Lost(Exception):
+    """The judge of a file gave no grade; the text is one sentence."""
+
+
+class Bench:
+    """Two fork servers, one for submissions and one for their judges; it serves a file at a time."""
+
+    def __init__(self, notebooks, limits: Limits, tier: str, *, torch=False, judge=JUDGE):
+        more = ("torch",) if torch else ()
+        questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
+        self.limits = limits
+        both = (*EVERYWHERE, *more)
+        self.students = Zygote((*both, "matplotlib.pyplot"), tier=tier, role=CHILD)
+        self.judges = Zygote((*both, *questions), tier=tier, role=judge)
+
+    def __enter__(self):
+        self.process = start_together(self.students, self.judges)
+        return self
+
+    def __exit__(self, *exc_info):
+        self.students.control.close()
+        self.judges.control.close()
+        self.process.wait()
+
+    def stop(self):
+        """End both from another thread; whatever waits for them fails at once."""
+        self.students.stop()
+        self.judges.stop()
+
+    def judge(self, job: dict) -> tuple[dict, float]:
+        """Return the report of a new judge on this job, and the CPU seconds of the submission."""
+        with Conversation(self, job) as talk:
+            return talk.report(), talk.cpu
+
+
+class Conversation:
+    """One judge at work: it may have a few children started and ended, and then reports."""
+
+    def __init__(self, bench, job):
+        self.bench = bench
+        self.job = job
+        self.limits = bench.limits
+        self.deadline = time.monotonic() + self.limits.total + MARGIN
+        self.has_child = False
+        self.cpu = 0.0
+
+    def __enter__(self):
+        pairs = [socket.socketpair() for _ in range(1 + MAX_CHILDREN)]
+        own, *self.waiting = [ours for ours, _ in pairs]
+        self.line = channel.Line(own.detach())
+        more = replace(self.limits, total=self.limits.total + MARGIN, disk=0)
+        self.bench.judges.fork(more, [theirs for _, theirs in pairs])
+        return self
+
+    def __exit__(self, *exc_info):
+        for end in self.waiting:
+            end.close()
+        if self.has_child:
+            self._end()
+        self.bench.judges.end()
+
+    def report(self):
+        """Return what the judge reports in the end, whatever it may be."""
+        try:
+            self.line.send(self.job, self.deadline)
+            while (found := self._next())["do"] != "report":
+                answer = self._do(found["do"])
+                self.line.send({**answer, "id": found["id"]}, self.deadline)
+        except TimeoutError:
+            raise Lost("grading it took too long and was stopped.") from None
+        except (EOFError, ConnectionError):
+            raise Lost("grading it ended its process.") from None
+        except channel.ChannelError as error:
+            raise Lost(f"what its judge said cannot be read: {error}.") from None
+        return found
+
+    def _next(self):
+        match found := self.line.receive(self.deadline, MAX_REPLY):
+            case {"do": "report"} | {"do": "spawn" | "end", "id": int()}:
+                return found
+        raise channel.ChannelError("it is nothing that a judge may ask for")
+
+    def _do(self, what):
+        if what == "spawn" and self.waiting and not self.has_child:
+            self.bench.students.fork(self.limits, [self.waiting.pop(0)])
+            self.has_child = True
+            return {}
+        if what == "end" and self.has_child:
+            return self._end()
+        raise channel.ChannelError(f"it asks to {what} a child where that is not possible")
+
+    def _end(self):
+        self.has_child = False
+        code, cpu = self.bench.students.end()
+        self.cpu += cpu
+        return {"exit": code, "cpu": cpu}

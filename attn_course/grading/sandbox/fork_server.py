@@ -1,0 +1,128 @@
+"""Our side of a fork server: start it, have it fork and end children. Knows nothing of what they do."""
+
+import contextlib
+import functools
+import json
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from attn_course.grading.sandbox import channel
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVER_SECONDS = 300.0  # to start, or to end a child, on a busy machine
+ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")
+KEPT = ("HOME", "TMPDIR", "MPLCONFIGDIR")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use: seconds of wall clock, bytes of the rest."""
+
+    cell: float = 20.0
+    total: float = 120.0
+    memory: int = 2 << 30
+    disk: int = 64 << 20
+    output: int = 1 << 20
+
+
+class Zygote:
+    """A fork server as a context manager; it serves one session at a time.
+
+    role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
+    """
+
+    def __init__(self, preload=(), *, tier, role="attn_course.grading.sandbox.child"):
+        self.options = {"preload": list(preload), "tier": tier, "role": role}
+
+    def __enter__(self):
+        self.process = start_together(self)
+        return self
+
+    def __exit__(self, *exc_info):
+        self.control.close()
+        self.process.wait()
+
+    def stop(self):
+        """End it from another thread, also while it starts."""
+        with contextlib.suppress(OSError):  # it is closed already
+            self.control.shutdown(socket.SHUT_RDWR)
+
+    @functools.cached_property
+    def ready(self):
+        """True once it has imported all it needs; RuntimeError with its reason if it could not."""
+        greeting = json.loads(self.control.recv(4096) or b'{"failed": "it ended at once"}')
+        if "failed" in greeting:
+            raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
+        return True
+
+    def spawn(self, limits):
+        """Return our end of the line to a new child."""
+        ours, theirs = socket.socketpair()
+        self.fork(limits, [theirs])
+        return channel.Line(ours.detach())
+
+    def fork(self, limits, ends):
+        """Start a child that holds these `ends` of sockets and no other; they are closed here."""
+        assert self.ready
+        request = {
+            "memory": limits.memory,
+            "disk": limits.disk,
+            "output": limits.output,
+            "seconds": int(limits.total) + 2,
+        }
+        numbers = [end.fileno() for end in ends]
+        socket.send_fds(self.control, [json.dumps(request).encode()], numbers)
+        for end in ends:
+            end.close()
+
+    def end(self):
+        """End the child with everything it started; return its exit code and CPU seconds."""
+        self.control.sendall(b"k")
+        report = json.loads(self.control.recv(4096) or b"{}")
+        if not report:
+            raise RuntimeError("the fork server is gone")
+        return report["exit"], report["cpu"]
+
+
+def start_together(*zygotes):
+    """Start one process that imports what all of these need, then becomes them; return it."""
+    ends = []
+    for zygote in zygotes:
+        zygote.control, theirs = socket.socketpair()
+        zygote.control.settimeout(SERVER_SECONDS)
+        ends.append(theirs)
+    numbers = [end.fileno() for end in ends]
+    servers = [[number, zygote.options] for number, zygote in zip(numbers, zygotes, strict=True)]
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "attn_course.grading.sandbox.zygote", json.dumps(servers)],
+        pass_fds=numbers,
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        cwd="/",  # a folder of its own would be left behind by a kill
+        env=_environment(),
+        start_new_session=True,  # a key pressed in the terminal is not for it
+    )
+    for end in ends:
+        end.close()
+    return process
+
+
+def _environment():
+    """Return an environment without anything of the grader's but where its folders are."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    threads = {f"{name}_NUM_THREADS": "1" for name in ONE_THREAD}
+    fixed = {
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        "PATH": os.defpath,
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": str(ROOT),
+        "TORCHDYNAMO_DISABLE": "1",  # torch.compile would start a compiler
+    }
+    return {**kept, **threads, **fixed}
