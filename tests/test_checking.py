@@ -205,5 +205,5 @@ def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
         return "done"
 
     assert answers.within(1.0, lambda: busy(1.5)) == "done"
-    with pytest.raises(NotYet, match="within 0.1 seconds"):
+    with pytest.raises(NotYet, match=r"within 0\.1 seconds"):
         answers.within(0.1, lambda: busy(5))
