@@ -52,10 +52,13 @@ def become(servers, place):
 
 def import_all(names):
     """Import on one thread: a pool of threads does not survive a fork."""
-    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
-        for name in names:
-            importlib.import_module(name)
-    tempfile.tempdir = None
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # some leave a folder behind there
+        try:
+            for name in names:
+                importlib.import_module(name)
+        finally:
+            tempfile.tempdir = None
     if "torch" in names:
         sys.modules["torch"].set_num_threads(1)
 
