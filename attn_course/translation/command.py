@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from attn_course.refusals import BadOption, BadText, Refusal
 from attn_course.translation.config import (
@@ -49,7 +50,7 @@ BEAM = 5
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         raise BadOption(f"{message}; see attn translate --help.")
 
 
