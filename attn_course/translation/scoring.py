@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 from torch import Tensor
 
 from attn_course.translation.batches import Batch, Pair, collate
