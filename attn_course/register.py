@@ -19,9 +19,10 @@ NOTEBOOKS = (
     "09_translation",
     "10_bleu_comparison",
     "11_position",
+    "12_fast_attention",
 )
 # Notebooks beyond the course: their points stand in a column of their own, never among the 100.
-BONUS: frozenset[str] = frozenset({"11_position"})
+BONUS: frozenset[str] = frozenset({"11_position", "12_fast_attention"})
 
 
 @dataclass(frozen=True)
