@@ -60,3 +60,16 @@ class Record:
     def as_data(self) -> dict:
         """Return it as plain data, as a line of results.jsonl holds it."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict) -> "Record":
+        """Return what `as_data` was given; what a line holds beside it is left out."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        known = {name: data[name] for name in names if name in data}
+        known["remarks"] = tuple(data.get("remarks", ()))
+        known["parts"] = tuple(_part_of(part) for part in data.get("parts", ()))
+        return cls(**known)
+
+
+def _part_of(data):
+    return PartRecord(**{**data, "status": State(data["status"])})
