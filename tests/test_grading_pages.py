@@ -14,6 +14,7 @@ from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import references
 from attn_course.grading.submissions import File
+from attn_course.grading.written import Mark
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -168,6 +169,51 @@ def test_points_out_of_range_are_not_downloaded(browser, out):
     browser.open(out / "questions" / "1.7.html")
     browser.run("setPoints(cards[0], '7')")
     assert browser.run("fields(cards[0])[0].checkValidity()") is False
+
+
+@needs_browser
+def test_answers_can_be_marked_from_the_keyboard(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    browser.run("localStorage.clear()")
+    browser.open(out / "questions" / "1.7.html")
+    for key in "j13jfjk":  # first: two thirds; second: all; third, and back to the second
+        browser.press(key, ord(key.upper()))
+    assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "1", "", ""]
+    assert browser.run("cards.indexOf(current)") == 1
+    browser.press("0", ord("0"))
+    browser.press("p", ord("P"))
+    assert browser.run("document.activeElement === fields(cards[1])[0]")
+    browser.press("Enter", 13)
+    assert browser.run("cards.indexOf(current)") == 2
+    assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "0", "", ""]
+    browser.run("unsaved = false; localStorage.clear()")
+
+
+@needs_browser
+def test_a_closed_tab_loses_nothing(browser, out):
+    place = out / "questions" / "1.7.html"
+    browser.open(place)
+    browser.run("items(cards[0])[1].click(); fields(cards[0])[1].value = 'kept'; changed(cards[0])")
+    browser.run("unsaved = false")
+    browser.open(out / "index.html")
+    browser.open(place)
+    assert browser.run("typed(cards[0])") == ["1/3", "kept"]
+    assert browser.run("items(cards[0])[1].getAttribute('aria-pressed')") == "true"
+    assert browser.run("document.getElementById('left').textContent") == "3 of 4 without points"
+    browser.run("localStorage.clear()")
+
+
+@needs_browser
+def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
+    marks = {("Ann", "1.7", "written"): Mark(1 / 3, "neat", "Eve")}
+    report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={}, tier="landlock")
+    browser.open(tmp_path / "questions" / "1.7.html")
+    assert "read by Eve" in browser.run("cards[0].innerText")
+    browser.run("localStorage.clear(); grader.value = 'Dan'; setPoints(cards[1], '1')")
+    rows = list(csv.DictReader(browser.run("csv()").splitlines()))
+    assert [row["grader"] for row in rows] == ["Eve", "Dan"]
+    assert float(rows[0]["points"]) == pytest.approx(1 / 3, abs=1e-9)
+    browser.run("unsaved = false; localStorage.clear()")
 
 
 @needs_browser

@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 from attn_course.grading.submissions import File
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
@@ -48,7 +49,7 @@ class Record:
     parts: tuple[PartRecord, ...] = ()
 
     @classmethod
-    def of(cls, file: File, **known) -> "Record":
+    def of(cls, file: File, **known: Any) -> "Record":
         """Return the record of a file, of which nothing else need be known yet."""
         return cls(file.student, file.notebook, file.name, file.stamp, **known)
 

@@ -20,7 +20,7 @@ class Reference:
 
 def references(notebooks: Iterable[str], solutions: Path) -> dict[str, Reference]:
     """Return {question: reference} for each question that a person reads."""
-    found = {}
+    found: dict[str, Reference] = {}
     for name in notebooks:
         ids = [q.id for q in register.questions_of(name) if has_written(q)]
         if ids:

@@ -12,7 +12,7 @@ def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
     groups = defaultdict(list)
     for name, text in answers.items():
         groups[plain_words(text)].append(name)
-    found = {}
+    found: dict[str, list[str]] = {}
     for words, names in groups.items():
         if len(words) >= FEWEST_LETTERS and len(names) > 1:
             found |= {name: [other for other in names if other != name] for name in names}
