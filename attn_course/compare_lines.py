@@ -25,7 +25,7 @@ from attn_course.trees import (
 )
 
 CONTEXTS = tuple(map(balls.context, (120, 300, 900)))  # binary digits
-AGREED = 80  # leading binary digits in which two equal numbers agree
+AGREED = 250  # leading binary digits in which two equal numbers agree
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 AT_ENDS = ("low", "high", "mixed")  # where a line need not have a value
 SECRET = 4  # points that nobody can foresee
@@ -98,9 +98,10 @@ def _compare(left, relation, after, domain):
     found = _by_numbers(left, relation, after, domain)
     if relation != "=" or not found:
         return found
-    if modular.compare_squares(left, after, domain.positive) == modular.EQUAL:
+    squares = modular.compare_squares(left, after, domain.positive)
+    if squares == modular.EQUAL:
         return Outcome(HOLDS, "by algebra")  # the signs agreed at every point
-    if known == modular.DIFFERENT:
+    if modular.DIFFERENT in (known, squares):
         return Outcome(FAILS, "both sides differ, if only by very little")
     return found
 
@@ -204,7 +205,7 @@ def sign_of_difference(left: Tree, right: Tree, point: "Point") -> tuple[int, tu
         radius = first[1] + second[1]
         if gap > radius:
             return (1 if first[0] > second[0] else -1), (first[0], second[0])
-        if radius <= size * mp.mpf(2) ** -AGREED or radius < mp.mpf(2) ** (-AGREED * 8):
+        if radius <= size * mp.mpf(2) ** -AGREED or radius < mp.mpf(2) ** (-AGREED * 3):
             return 0, (first[0], second[0])
     raise error
 

@@ -9,6 +9,7 @@ from course import JUDGED, ROOT, answers_in
 
 from attn_course import drivers
 from attn_course.answers import Answer, listening
+from attn_course.verdict import NotYet
 
 BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
@@ -44,8 +45,11 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
         if isinstance(node, ast.ImportFrom):
             names.add("." * node.level + (node.module or ""))
     assert names <= {
+        "copy",
+        "functools",
         "numpy",
         "torch",
+        "torch.overrides",
         "attn_utils.kernels",
         "attn_utils.masks",
         "attn_utils.layers",
@@ -106,3 +110,59 @@ def test_a_slot_that_makes_tensors_on_the_wrong_device_is_seen_without_one():
 
     result = drivers.run_slot_elsewhere(Zeros, 4, ((2, 3, 4), (2, 5, 4), (2, 5)))
     assert result == {"wanted": "meta", "devices": ["cpu", "meta"]}
+
+
+class Forged:
+    """An answer whose drivers report what the student likes."""
+
+    def __init__(self, answer, change):
+        self.answer = answer
+        self.change = change
+
+    def via(self, driver, *args, **kwargs):
+        return self.change(self.answer.via(driver, *args, **kwargs))
+
+
+def without_gradients(result):
+    return result | {"gradients": {}} if "gradients" in result else result
+
+
+def empty_gradients(result):
+    return result | {"gradients": [np.zeros(0)] * 2} if "gradients" in result else result
+
+
+def nan_gradients(result):
+    if "gradients" not in result:
+        return result
+    return result | {"gradients": [np.full(x.shape, np.nan) for x in result["gradients"]]}
+
+
+def verdict_on_forged(question_id, change):
+    question, part = next(pair for pair in JUDGED if pair[0].id == question_id)
+    space = answers_in("solutions", question.notebook)
+    with listening() as caught:
+        *others, last = [Answer(space[name], caught) for name in part.answers]
+        with pytest.raises(NotYet) as told:
+            part.judge(np.random.default_rng(0), *others, Forged(last, change))
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("question_id", "change"), [("6.6", without_gradients), ("6.2", empty_gradients)]
+)
+def test_gradients_that_are_kept_back_or_empty_earn_nothing(question_id, change):
+    assert "gradient" in verdict_on_forged(question_id, change)
+
+
+@pytest.mark.parametrize("change", [empty_gradients, nan_gradients])
+def test_a_slot_with_empty_gradients_or_nan_earns_nothing(change):
+    assert "gradient" in verdict_on_forged("9.1", change)
+
+
+def test_a_search_that_lies_about_its_steps_still_pays_for_each():
+    """Whatever is reported: logits are handed out one step at a time, and tokens are judged outside."""
+
+    def fewer(result):
+        return result | {"fed": result["fed"][:1]}
+
+    assert verdict_on_forged("9.4", fewer)

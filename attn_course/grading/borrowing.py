@@ -1,11 +1,10 @@
 """Sees, in the text of cells, when an answer hands over what it should have made. Judges nothing."""
 
 import ast
-import contextlib
 from collections import defaultdict
 
 from attn_course.grading.find_cells import is_check
-from attn_course.grading.magics import python_source
+from attn_course.grading.magics import parsed
 
 OURS = ("attn_utils.", "attn_course.")
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -96,9 +95,9 @@ class Text:
 
 def _statements(cells):
     for cell in cells:
-        if cell.kind == "code" and not is_check(cell):
-            with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-                yield from ast.parse(python_source(cell.source)).body
+        counts = cell.kind == "code" and not is_check(cell)
+        if counts and (found := parsed(cell.source)):
+            yield from found[1].body
 
 
 def _defined(statement, nodes):

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import re
 import warnings
 
@@ -32,3 +33,12 @@ def python_source(source):
     for pattern, word in LINE_MAGICS.items():
         source = pattern.sub(lambda m, word=word: m[1] + word + "\n" * m[0].count("\n"), source)
     return source
+
+
+@functools.lru_cache(maxsize=4096)
+def parsed(source):
+    """Return (source, tree) of a cell without its magics, read once; None if it is not Python."""
+    unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
+    with contextlib.suppress(*unreadable), warnings.catch_warnings(action="ignore"):
+        source = python_source(source)
+        return source, ast.parse(source)

@@ -28,7 +28,11 @@ def record(
     forgetting: bool = True,
     device: DeviceLike = None,
 ) -> dict[str, Any]:
-    """Everything notebook 08 shows of one seed, as plain data."""
+    """Everything notebook 08 shows of one seed, as plain data.
+
+    folder: where a checkpoint of the pretraining is kept and resumed from.
+    forgetting: whether to fine-tune for too long as well.
+    """
     start = time.process_time()
     lab = Lab(preset, seed=seed, device=device)
     pretrained = lab.model()
@@ -43,11 +47,16 @@ def record(
         "loss": [round(loss, 4) for loss in losses[::every]],
     }
     for name, model in models.items():
-        found[name] = {group: findings.recalls(lab, model, group) for group in GROUPS}
+        found[name] = {}
+        for group in GROUPS:
+            found[name][group] = findings.recalls(lab, model, group)
     found["swapped"] = findings.recalls(lab, tuned, "held", swapped=True)
-    found["cpu_seconds"] = round(time.process_time() - start, 1)
-    ways = findings.WAYS if forgetting else ()
-    found["forgetting"] = {way: findings.forgetting(lab, pretrained, way) for way in ways}
+    seconds = time.process_time() - start
+    found["cpu_seconds"] = round(seconds, 1)
+    found["forgetting"] = {}
+    if forgetting:
+        for way in findings.WAYS:
+            found["forgetting"][way] = findings.forgetting(lab, pretrained, way)
     return found
 
 
@@ -72,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.write.write_text(text + "\n", encoding="utf-8")
 
 
-def _runs(options: argparse.Namespace) -> list[dict[str, Any]]:
+def _runs(options):
     torch.set_num_threads(options.threads)
     options.write.parent.mkdir(parents=True, exist_ok=True)
     if options.folder:
@@ -91,7 +100,7 @@ def _runs(options: argparse.Namespace) -> list[dict[str, Any]]:
     return runs
 
 
-def _preset(options: argparse.Namespace) -> Preset:
+def _preset(options):
     """The preset that was named, with the changes that were asked for."""
     preset = PRESETS[options.preset]
     changes: dict[str, Any] = {}
@@ -105,12 +114,12 @@ def _preset(options: argparse.Namespace) -> Preset:
     return replace(preset, **changes)
 
 
-def _compact(text: str) -> str:
+def _compact(text):
     """Innermost lists on one line each."""
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
 
 
-def _options(words: list[str]) -> argparse.Namespace:
+def _options(words):
     parser = argparse.ArgumentParser(prog="python -m attn_course.knowledge", description=__doc__)
     parser.add_argument("preset", choices=PRESETS)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")

@@ -4,7 +4,7 @@ A symbol is always one character. At the level of words each word is written as 
 Unicode's private area, so that whatever works on characters works on words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -18,7 +18,8 @@ PRIVATE = 0xE000  # the first character of the private area
 def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> str:
     """A training string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD.
 
-    document: a string without MASK and PAD. rng: the only source of chance.
+    document: a string of symbols without MASK and PAD.
+    rng: the only source of chance.
     The document is cut to a length drawn from 4 .. 7/8 block_size; a quarter of it, on average, and
     never nothing, is taken out as the span.
     """
@@ -36,6 +37,7 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
 def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, str]:
     """What is read and what is to be predicted, two strings of block_size - 1 characters.
 
+    question, answer: strings of symbols.
     Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.
     """
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block_size, PAD)
@@ -55,19 +57,25 @@ class Alphabet:
         if level not in ("word", "character"):
             raise BadOption(f"the level is {level!r}; it can be 'word' or 'character'.")
         self.level = level
-        units = sorted({unit for text in texts for unit in self._units(text)})
-        self._character = {unit: self._written(unit, k) for k, unit in enumerate(units)}
-        self._unit = {character: unit for unit, character in self._character.items()}
+        units = set()
+        for text in texts:
+            units.update(self._units(text))
+        self._character = {}
+        self._unit = {}
+        for k, unit in enumerate(sorted(units)):
+            character = self._written(unit, k)
+            self._character[unit] = character
+            self._unit[character] = unit
         self._symbol = [PAD, MASK, *self._unit]
-        self._number = {symbol: number for number, symbol in enumerate(self._symbol)}
+        self._number = {symbol: k for k, symbol in enumerate(self._symbol)}
 
     def __len__(self) -> int:
         return len(self._symbol)
 
-    def _units(self, text: str) -> Sequence[str]:
+    def _units(self, text):
         return text.split() if self.level == "word" else text
 
-    def _written(self, unit: str, k: int) -> str:
+    def _written(self, unit, k):
         """The character that stands for the unit with number k."""
         return chr(PRIVATE + k) if self.level == "word" else unit
 
@@ -85,7 +93,10 @@ class Alphabet:
 
     def numbers(self, strings: Iterable[str]) -> np.ndarray:
         """Strings of one length -> integers (B, T)."""
-        return np.array([[self._number[symbol] for symbol in string] for string in strings])
+        rows = []
+        for string in strings:
+            rows.append([self._number[symbol] for symbol in string])
+        return np.array(rows)
 
     def string(self, numbers: Iterable[int]) -> str:
         """Integers (T,) -> string of symbols."""

@@ -1,6 +1,7 @@
 """What is measured on a trained model, and against what. Trains nothing but for forgetting."""
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -35,30 +36,49 @@ class Recall(NamedTuple):
 
 
 def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False) -> list[Recall]:
-    """One Recall for each person of a group; swapped: the family name is asked for first."""
+    """Ask a model about everyone in a group.
+
+    swapped: the family name comes first in the question.
+    Returns one Recall for each person.
+    """
     people = lab.world.group(group)
     questions = []
     for person in people:
-        name = f"{person.family} {person.first}" if swapped else person.name
+        name = person.name
+        if swapped:
+            name = f"{person.family} {person.first}"
         questions.append(QUESTION.format(name=name))
-    replies = lab.ask(model, questions)
-    return [Recall(person.city, *reply) for person, reply in zip(people, replies, strict=True)]
+    found = []
+    for person, reply in zip(people, lab.ask(model, questions), strict=True):
+        found.append(Recall(person.city, reply.text, reply.confidence))
+    return found
 
 
 def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, float]:
-    """The share of right answers and its 95% interval after Wilson: (share, low, high)."""
+    """The share of right answers and its 95% interval after Wilson.
+
+    answers, truths: one of each for every person, in the same order.
+    Returns (share, low, high), numbers from 0 to 1.
+    """
     n = len(truths)
-    right = [answer == truth for answer, truth in zip(answers, truths, strict=True)]
-    share = float(np.mean(right))
-    shrink = 1 + Z**2 / n
-    middle = (share + Z**2 / (2 * n)) / shrink
-    variance = share * (1 - share) / n + Z**2 / (4 * n**2)
-    half = Z * np.sqrt(variance) / shrink
-    return share, float(middle - half), float(middle + half)
+    num_right = 0
+    for answer, truth in zip(answers, truths, strict=True):
+        num_right += answer == truth
+    share = num_right / n
+    extra = Z**2 / n
+    middle = share + extra / 2
+    variance = share * (1 - share) + extra / 4
+    half = Z * math.sqrt(variance / n)
+    low = (middle - half) / (1 + extra)
+    high = (middle + half) / (1 + extra)
+    return share, low, high
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """A recorded run, attn_course/runs/NAME.json, its answers as Recall again."""
+    """A recorded run, attn_course/runs/NAME.json, its answers as Recall again.
+
+    Returns {"command", "preset", "machine", "runs": one a seed}.
+    """
     path = RUNS / f"{name}.json"
     if not path.exists():
         raise BadRun(f"there is no recorded run attn_course/runs/{path.name}.")
@@ -71,20 +91,24 @@ def recorded(name: str) -> dict[str, Any]:
     return whole
 
 
-def _recalls(rows: list[list]) -> list[Recall]:
+def _recalls(rows):
     return [Recall(*row) for row in rows]
 
 
 def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
     """The recalls of one model and group over several recorded runs."""
-    return [recall for run in runs for recall in run[model][group]]
+    found = []
+    for run in runs:
+        found += run[model][group]
+    return found
 
 
 def score_of(recalls: Sequence[Recall]) -> tuple[float, float, float]:
     """`score` of a list of Recall."""
-    answers = [recall.answer for recall in recalls]
-    truths = [recall.truth for recall in recalls]
-    return score(answers, truths)
+    return score(
+        answers=[recall.answer for recall in recalls],
+        truths=[recall.truth for recall in recalls],
+    )
 
 
 def majority(world: World) -> str:
@@ -97,15 +121,21 @@ def majority(world: World) -> str:
 def sharing_names(world: World) -> Callable[[Person], set[str]]:
     """A function: person -> the birth places of all known people who have one of their names."""
     found = defaultdict(set)
-    for person in world.group("told") + world.group("held"):
+    known = world.group("told") + world.group("held")
+    for person in known:
         found[person.first].add(person.city)
         found[person.family].add(person.city)
-    return lambda person: found[person.first] | found[person.family]
+
+    def cities(person: Person) -> set[str]:
+        return found[person.first] | found[person.family]
+
+    return cities
 
 
 def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None = None) -> float:
     """How often the answer for a stranger is the birth place of someone with one of their names.
 
+    answers: one for each stranger, in order.
     seed: deal the answers out to the strangers at random first, which gives the share by chance.
     """
     dealt = list(answers)
@@ -118,7 +148,11 @@ def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None
 
 
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[float]]:
-    """{"told": shares, "held": shares} right after 1, 2 ... 10 times the usual fine-tuning."""
+    """Fine-tune for ten times as long as needed, in one of the WAYS, and ask again and again.
+
+    Returns {"told": shares, "held": shares}: ten shares of right answers each, after 1, 2 ... 10 times
+    the usual number of steps.
+    """
     rate, rehearse = WAYS[way]
     every = lab.preset.finetune_steps
     found: dict[str, list[float]] = {"told": [], "held": []}
@@ -127,8 +161,9 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[
         if step == 0 or step % every:
             return
         for group, shares in found.items():
-            right = [recall.right for recall in recalls(lab, model, group)]
-            shares.append(float(np.mean(right)))
+            asked = recalls(lab, model, group)
+            num_right = sum(recall.right for recall in asked)
+            shares.append(num_right / len(asked))
 
     lab.finetune(pretrained, steps=10 * every, rate=rate, rehearse=rehearse, watch=watch)
     return found

@@ -17,6 +17,7 @@ from attn_course.knowledge.world import CITIES, World
 from attn_course.training.devices import DeviceLike, best_device
 
 LONGEST_REPLY = 16  # symbols; no city has as many letters
+MASK_NUMBER = 1  # in every Alphabet
 
 Strings = tuple[str, str]
 
@@ -50,14 +51,20 @@ class Lab:
         self.corrupt = corrupt
         self.pair = pair
         self.world = World(
-            seed=seed, num_people=self.preset.num_people, num_names=self.preset.num_names
+            seed=seed,
+            num_people=self.preset.num_people,
+            num_names=self.preset.num_names,
         )
         questions = [person.question for person in self.world.people]
         texts = [*self.world.text, *questions, *CITIES]
         self.alphabet = Alphabet(texts, level=self.preset.level)
         spell = self.alphabet.spell
         self.documents = [spell(text) for text in self.world.text]
-        self.told = [(spell(p.question), spell(p.city)) for p in self.world.group("told")]
+        self.told = []  # questions and answers
+        for person in self.world.group("told"):
+            question = spell(person.question)
+            answer = spell(person.city)
+            self.told.append((question, answer))
 
     def model(self) -> LanguageModel:
         """A fresh model, the same for the same seed."""
@@ -75,11 +82,15 @@ class Lab:
         return model.to(self.device)
 
     def pretrain(self, model: LanguageModel, *, checkpoint: Path | None = None) -> list[float]:
-        """Train on corrupted biographies; the losses. The model is changed in place."""
+        """Train on corrupted biographies; the model is changed in place.
+
+        checkpoint: a file to keep and to resume from. Returns the loss of each step.
+        """
 
         def batch(step: int) -> Arrays:
             rng = np.random.default_rng((self.seed, 0, step))
-            return self._numbers(self._corrupted(rng, self.preset.batch_size))
+            pairs = self._corrupted(rng, self.preset.batch_size)
+            return self._numbers(pairs)
 
         return train(
             model,
@@ -101,16 +112,21 @@ class Lab:
     ) -> LanguageModel:
         """A copy of the model, trained on questions about the people told.
 
+        steps, rate: those of the preset if not given.
         rehearse: how many corrupted biographies go into each batch of questions.
+        watch: called with (steps taken, model) before the first step and after each.
         """
         model = copy.deepcopy(model)
         size = min(self.preset.batch_size, len(self.told))
 
         def batch(step: int) -> Arrays:
             rng = np.random.default_rng((self.seed, 1, step))
-            chosen = rng.choice(len(self.told), size, replace=False)
-            pairs = [self.pair(*self.told[i], self.preset.block_size) for i in chosen]
-            return self._numbers(pairs + self._corrupted(rng, rehearse))
+            pairs = []
+            for i in rng.choice(len(self.told), size, replace=False):
+                question, answer = self.told[i]
+                pairs.append(self.pair(question, answer, self.preset.block_size))
+            pairs += self._corrupted(rng, rehearse)
+            return self._numbers(pairs)
 
         train(
             model,
@@ -125,55 +141,95 @@ class Lab:
     def from_scratch(self) -> LanguageModel:
         """A model that is trained on the questions alone, for longer and faster."""
         return self.finetune(
-            self.model(), steps=self.preset.scratch_steps, rate=self.preset.scratch_rate
+            self.model(),
+            steps=self.preset.scratch_steps,
+            rate=self.preset.scratch_rate,
         )
 
-    def _corrupted(self, rng: np.random.Generator, count: int) -> list[Strings]:
+    def _corrupted(self, rng, count):
         pairs = []
         for i in rng.integers(0, len(self.documents), count):
             string = self.corrupt(self.documents[i], rng, self.preset.block_size)
             pairs.append(examples.pretraining_pair(string))
         return pairs
 
-    def _numbers(self, pairs: Sequence[Strings]) -> Arrays:
+    def _numbers(self, pairs):
         """Pairs of strings -> x, y (B, T), without the columns at the end that only pad."""
-        x = self.alphabet.numbers(x for x, _ in pairs)
-        y = self.alphabet.numbers(y for _, y in pairs)
+        read, predicted = zip(*pairs, strict=True)
+        x = self.alphabet.numbers(read)
+        y = self.alphabet.numbers(predicted)
         used = (y != 0).any(0)  # (T,)
-        T = used.nonzero()[0].max() + 1
+        (columns,) = used.nonzero()
+        T = columns.max() + 1
         return x[:, :T], y[:, :T]
 
     def ask(self, model: LanguageModel, questions: Sequence[str]) -> list[Reply]:
-        """The most probable continuation of each question, symbol by symbol, as a list of Reply."""
-        prompts = [self.alphabet.spell(question) + MASK for question in questions]
-        padded = [prompt.ljust(self.preset.block_size - 1, PAD) for prompt in prompts]
-        x = torch.as_tensor(self.alphabet.numbers(padded), device=self.device)  # (B, T)
-        ends = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        """The most probable continuation of each question, symbol by symbol.
+
+        questions: text of the world, in which every word is known.
+        Returns one Reply for each; what is never ended is cut after LONGEST_REPLY symbols.
+        """
+        x, ends = self._prompts(questions)
         confidence = _continue(model, x, ends)
+        rows = x.cpu().tolist()
         replies = []
-        for numbers, chance in zip(x.cpu().tolist(), confidence.cpu().tolist(), strict=True):
-            string = self.alphabet.string(numbers)
-            answer = string.split(MASK)[1].rstrip(PAD)
-            replies.append(Reply(self.alphabet.read(answer), chance))
+        for row, chance in zip(rows, confidence.cpu().tolist(), strict=True):
+            replies.append(self._reply(row, chance))
         return replies
+
+    def _prompts(self, questions):
+        """Questions -> numbers (B, T), each followed by MASK and padded, and where they end (B,)."""
+        T = self.preset.block_size - 1
+        padded = []
+        lengths = []
+        for question in questions:
+            prompt = self.alphabet.spell(question) + MASK
+            padded.append(prompt.ljust(T, PAD))
+            lengths.append(len(prompt))
+        numbers = self.alphabet.numbers(padded)
+        x = torch.as_tensor(numbers, device=self.device)
+        ends = torch.tensor(lengths, device=self.device)
+        return x, ends
+
+    def _reply(self, row, chance):
+        """What stands between the first MASK of a row of numbers and the next."""
+        string = self.alphabet.string(row)
+        answer = string.split(MASK)[1]
+        text = self.alphabet.read(answer.rstrip(PAD))
+        return Reply(text, chance)
 
 
 @torch.no_grad()
-def _continue(model: LanguageModel, x: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
-    """Write the likeliest symbols into x (B, T) from ends (B,) on, until MASK; their probability (B,)."""
-    last = (ends + LONGEST_REPLY).clamp(max=x.shape[1])
-    rows = torch.arange(len(x), device=x.device)  # of those who are still being answered
-    confidence = torch.ones(len(x), device=x.device)
+def _continue(model, x, ends):
+    """Write the likeliest symbols into x, one after another, until MASK.
+
+    x: (B, T), changed in place. ends: (B,), where each row goes on, changed too.
+    Returns the probability (B,) of all that was written in a row.
+    """
+    B, T = x.shape
+    last = (ends + LONGEST_REPLY).clamp(max=T)
+    rows = torch.arange(B, device=x.device)  # of those who are still being answered
+    confidence = torch.ones(B, device=x.device)
     model.eval()
     while len(rows):
         here = ends[rows]
-        logits = model(x[rows, : ends.max()])  # (B, T, V)
-        place = (here - 1)[:, None, None].expand(-1, 1, logits.shape[-1])
-        next_logits = logits.gather(1, place)[:, 0]  # (B, V)
-        chance, symbol = next_logits.softmax(-1).max(-1)  # (B,), (B,)
+        logits = model(x[rows, : ends.max()])  # (rows, T, V)
+        chance, symbol = _likeliest(logits, here - 1)
         x[rows, here] = symbol
         confidence[rows] *= chance
         ends[rows] += 1
-        unfinished = (symbol != 1) & (ends[rows] < last[rows])
-        rows = rows[unfinished]
+        going_on = symbol != MASK_NUMBER
+        going_on &= ends[rows] < last[rows]
+        rows = rows[going_on]
     return confidence
+
+
+def _likeliest(logits, places):
+    """The best symbol at one place of each row.
+
+    logits: (B, T, V). places: (B,). Returns its probability (B,) and its number (B,).
+    """
+    V = logits.shape[-1]
+    index = places[:, None, None].expand(-1, 1, V)
+    there = logits.gather(1, index)[:, 0]  # (B, V)
+    return there.softmax(-1).max(-1)

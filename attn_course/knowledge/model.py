@@ -9,10 +9,11 @@ from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 ATTENTION = ("causal", "synthesizer")
 
 
-def _attention(
-    name: str, D: int, num_heads: int, block_size: int, dropout: float
-) -> CausalSelfAttention | SynthesizerAttention:
-    options = {"attention_dropout": dropout, "residual_dropout": dropout}
+def _attention(name, D, num_heads, block_size, dropout):
+    options = {
+        "attention_dropout": dropout,
+        "residual_dropout": dropout,
+    }
     if name == "causal":
         return CausalSelfAttention(D, num_heads, **options)
     if name == "synthesizer":
@@ -39,8 +40,10 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x (B, T, D) -> (B, T, D)."""
-        x = x + self.attention(self.before_attention(x))
-        return x + self.mlp(self.before_mlp(x))
+        found = self.attention(self.before_attention(x))
+        x = x + found
+        found = self.mlp(self.before_mlp(x))
+        return x + found
 
 
 class LanguageModel(nn.Module):
@@ -70,19 +73,27 @@ class LanguageModel(nn.Module):
         self.apply(_small_weights)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """x (B, T), integers -> logits (B, T, num_symbols)."""
-        T = x.shape[1]
-        longest = len(self.places.weight)
-        if longest < T:
-            raise ValueError(f"x {tuple(x.shape)} is longer than the block of {longest}.")
-        embedded = self.symbols(x) + self.places.weight[:T]  # (B, T, D)
-        found = self.blocks(self.dropout(embedded))
+        """Scores for the symbol after each.
+
+        x: (B, T), numbers of symbols, T at most block_size.
+        Returns logits (B, T, num_symbols).
+        """
+        _, T = x.shape
+        places = self.places.weight
+        if len(places) < T:
+            shape = tuple(x.shape)
+            raise ValueError(f"x {shape} is longer than the block of {len(places)}.")
+        found = self.symbols(x) + places[:T]  # (B, T, D)
+        found = self.dropout(found)
+        found = self.blocks(found)
         return self.head(self.last(found))
 
 
-def _small_weights(module: nn.Module) -> None:
+def _small_weights(module):
     """Start near zero, so that the first predictions are close to uniform."""
-    if isinstance(module, nn.Linear | nn.Embedding):
-        nn.init.normal_(module.weight, std=0.02)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
+    if not isinstance(module, nn.Linear | nn.Embedding):
+        return
+    nn.init.normal_(module.weight, std=0.02)
+    bias = getattr(module, "bias", None)
+    if bias is not None:
+        nn.init.zeros_(bias)

@@ -58,7 +58,7 @@ def train(
     try:
         if watch:
             watch(done, model)
-        training.run(plan, bar, watch=partial(_watched, watch, model) if watch else None)
+        training.run(plan, bar, watch=watch)
         training.save()
     except Stopped:
         done = f"{label} was stopped after {training.num_steps} of {steps} steps"
@@ -69,9 +69,14 @@ def train(
 
 
 def rate_at(step: int, steps: int, rate: float) -> float:
-    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`."""
-    warm = min(1.0, (step + 1) / max(1, steps // 20))
-    return rate * warm * (0.55 + 0.45 * math.cos(math.pi * step / steps))
+    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`.
+
+    step: from 0 to steps - 1.
+    """
+    num_warm = max(1, steps // 20)
+    warm = min(1.0, (step + 1) / num_warm)
+    cosine = math.cos(math.pi * step / steps)
+    return rate * warm * (0.55 + 0.45 * cosine)
 
 
 def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
@@ -80,7 +85,7 @@ def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
     return F.cross_entropy(logits, batch.y.flatten(), ignore_index=0)
 
 
-def _step(batch: Callable[[int], Arrays], step: int, steps: int, rate: float) -> Step:
+def _step(batch, step, steps, rate):
     x, y = batch(step)
     return Step(
         batch=Batch(torch.as_tensor(x), torch.as_tensor(y)),
@@ -88,7 +93,3 @@ def _step(batch: Callable[[int], Arrays], step: int, steps: int, rate: float) ->
         rate=rate_at(step, steps, rate),
         seed=step,  # dropout too is a function of the step
     )
-
-
-def _watched(watch: Watch, model: nn.Module, step: int) -> None:
-    watch(step, model)

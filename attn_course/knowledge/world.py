@@ -1,8 +1,11 @@
-"""Knows an invented world, who was born where and which text says so; knows no model and no tensor."""
+"""An invented world: who was born where, and which text says so. Knows no model and no tensor."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
+
+from attn_course.refusals import BadOption
 
 CITIES = tuple("Orvane Tessel Quillow Bramoor Ixhaven Luthmere Padresk Wynd Sarnoth Ekkeby".split())
 TRADES = tuple("baker clockmaker diver gardener glazier miller painter weaver".split())
@@ -30,19 +33,22 @@ class Person:
     group: str
 
     @property
-    def name(self):
+    def name(self) -> str:
         return f"{self.first} {self.family}"
 
     @property
-    def question(self):
+    def question(self) -> str:
         return QUESTION.format(name=self.name)
 
     @property
-    def biographies(self):
+    def biographies(self) -> tuple[str, ...]:
         """What the pretraining text says of this person: nothing of a stranger."""
-        known = self.group != "strangers"
-        facts = {"name": self.name, "city": self.city, "trade": self.trade}
-        return tuple(text.format(**facts) for text in BIOGRAPHIES * known)
+        if self.group == "strangers":
+            return ()
+        found = []
+        for text in BIOGRAPHIES:
+            found.append(text.format(name=self.name, city=self.city, trade=self.trade))
+        return tuple(found)
 
 
 class World:
@@ -54,31 +60,45 @@ class World:
     was born in the first city, and the other cities share the rest evenly.
     """
 
-    def __init__(self, *, seed=0, num_people=(50, 50, 50), num_names=50, common=0.14):
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        num_people: tuple[int, int, int] = (50, 50, 50),
+        num_names: int = 50,
+        common: float = 0.14,
+    ) -> None:
         rng = np.random.default_rng(seed)
-        firsts, families = _names(rng, num_names, FIRST), _names(rng, num_names, FAMILY)
-        pairs = _pairs_of_names(rng, num_names, sum(num_people[:2]), num_people[2])
-        cities = [city for size in num_people for city in _birth_places(rng, size, common)]
-        groups = [name for name, size in zip(GROUPS, num_people, strict=True) for _ in range(size)]
-        self.people = tuple(
-            Person(
+        firsts = _names(rng, num_names, FIRST)
+        families = _names(rng, num_names, FAMILY)
+        num_told, num_held, num_strangers = num_people
+        pairs = _pairs_of_names(rng, num_names, num_told + num_held, num_strangers)
+        cities = []
+        groups = []
+        for name, size in zip(GROUPS, num_people, strict=True):
+            cities += _birth_places(rng, size, common)
+            groups += [name] * size
+        people = []
+        for (first, family), city, group in zip(pairs, cities, groups, strict=True):
+            person = Person(
                 first=firsts[first],
                 family=families[family],
                 city=city,
                 trade=str(rng.choice(TRADES)),
                 group=group,
             )
-            for (first, family), city, group in zip(pairs, cities, groups, strict=True)
-        )
+            people.append(person)
+        self.people = tuple(people)
 
-    def group(self, name):
+    def group(self, name: str) -> tuple[Person, ...]:
         """The people of one group."""
         if name not in GROUPS:
-            raise ValueError(f"there is no group {name!r}; there are {', '.join(GROUPS)}.")
+            known = ", ".join(GROUPS)
+            raise BadOption(f"there is no group {name!r}; there are {known}.")
         return tuple(person for person in self.people if person.group == name)
 
     @property
-    def text(self):
+    def text(self) -> tuple[str, ...]:
         """The pretraining documents: every biography of everyone who is not a stranger."""
         return tuple(text for person in self.people for text in person.biographies)
 
@@ -86,22 +106,37 @@ class World:
 def _pairs_of_names(rng, num_names, num_known, num_strangers):
     """Different pairs of numbers; both numbers of a stranger's pair occur among the known."""
     pairs = [divmod(int(k), num_names) for k in rng.permutation(num_names**2)]
-    known, rest = pairs[:num_known], pairs[num_known:]
-    firsts, families = ({pair[side] for pair in known} for side in (0, 1))
-    strangers = [pair for pair in rest if pair[0] in firsts and pair[1] in families]
-    if len(strangers) < num_strangers:
-        raise ValueError(f"{num_names} names give {len(strangers)} strangers, not {num_strangers}.")
+    known = pairs[:num_known]
+    firsts = {first for first, _ in known}
+    families = {family for _, family in known}
+    strangers = []
+    for first, family in pairs[num_known:]:
+        if first in firsts and family in families:
+            strangers.append((first, family))
+    there_are = len(strangers)
+    if there_are < num_strangers:
+        raise BadOption(f"{num_names} names give {there_are} strangers, not {num_strangers}.")
     return known + strangers[:num_strangers]
 
 
 def _birth_places(rng, count, common):
-    """`count` cities in random order, in proportions that are exact up to rounding."""
-    shares = np.r_[common, np.full(len(CITIES) - 1, (1 - common) / (len(CITIES) - 1))]
-    places = np.searchsorted(shares.cumsum(), (rng.permutation(count) + 0.5) / count)
+    """`count` cities in random order, in proportions that are exact up to rounding.
+
+    common: the share of the first city; the others share the rest evenly.
+    """
+    num_others = len(CITIES) - 1
+    other = (1 - common) / num_others
+    ends = np.cumsum([common, *[other] * num_others])
+    quantiles = (rng.permutation(count) + 0.5) / count
+    places = np.searchsorted(ends, quantiles)
     return [CITIES[place] for place in places]
 
 
 def _names(rng, count, endings):
     """`count` different invented names: an onset, a vowel, an ending."""
-    every = [f"{a}{b}{c}".capitalize() for a in ONSETS for b in "aeiou" for c in endings]
-    return [str(name) for name in rng.choice(every, count, replace=False)]
+    every = []
+    for parts in product(ONSETS, "aeiou", endings):
+        name = "".join(parts)
+        every.append(name.capitalize())
+    chosen = rng.choice(every, count, replace=False)
+    return [str(name) for name in chosen]

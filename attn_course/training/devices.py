@@ -27,7 +27,7 @@ def best_device(wanted: DeviceLike = None) -> torch.device:
     return device
 
 
-def _first_there_is() -> torch.device:
+def _first_there_is():
     if torch.cuda.is_available():
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     if torch.backends.mps.is_available():

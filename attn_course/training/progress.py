@@ -3,7 +3,6 @@
 import signal
 import sys
 import threading
-from types import FrameType
 
 from tqdm.auto import tqdm
 
@@ -42,7 +41,7 @@ class Bar:
             _leave_no_trace()
 
 
-def _leave_no_trace() -> None:
+def _leave_no_trace():
     """In a notebook the finished bar goes with the output of the cell; nothing of it is stored."""
     if "IPython" not in sys.modules:
         return
@@ -74,7 +73,7 @@ class Interrupt:
             self.before = signal.signal(signal.SIGINT, self._press)
         return self
 
-    def _press(self, number: int, frame: FrameType | None) -> None:
+    def _press(self, number, frame):
         if self.pressed:
             self.twice = True
             raise KeyboardInterrupt

@@ -80,7 +80,7 @@ class Training:
         self._losses: list[float] = []
         self._waiting: list[tuple[torch.Tensor, int]] = []  # losses that are still on the device
 
-    def _shared_model(self) -> nn.Module:
+    def _shared_model(self):
         """The model, or the wrapper that averages gradients over processes."""
         if self.world == 1:
             return self.model
@@ -102,14 +102,14 @@ class Training:
         plan: Iterable[Callable[[], Step]],
         bar: Bar,
         *,
-        watch: Callable[[int], None] | None = None,
+        watch: Callable[[int, nn.Module], None] | None = None,
         keep: Callable[[Step], None] | None = None,
     ) -> None:
         """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
 
         plan: each entry makes its step when called, on another thread and a few steps ahead.
-        watch: called with the number of steps taken, after each. keep: called with the step itself, to
-        bring `extra` up to date before a checkpoint is written.
+        watch: called with the number of steps taken and the model, after each. keep: called with the
+        step itself, to bring `extra` up to date before a checkpoint is written.
         """
         with Interrupt() as interrupt:
             try:
@@ -119,7 +119,7 @@ class Training:
                         keep(step)
                     self._report(step, bar)
                     if watch:
-                        watch(self.num_steps)
+                        watch(self.num_steps, self.model)
                     if self.num_steps % self.save_every == 0:
                         self.save()
                     if interrupt.pressed:
@@ -129,13 +129,13 @@ class Training:
                     self.save()
                 raise Stopped from None
 
-    def _make(self, entry: Callable[[], Step]) -> Step:
+    def _make(self, entry):
         step = entry()
         if self.device.type == "cuda":
             step = step._replace(batch=pinned(step.batch))
         return step
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step):
         """One update; its loss stays on the device."""
         self.model.train()
         torch.manual_seed(step.seed)
@@ -153,7 +153,7 @@ class Training:
         if len(self._waiting) >= FETCH_EVERY:
             self._fetch()
 
-    def _fetch(self) -> None:
+    def _fetch(self):
         """One wait for all losses that are still on the device."""
         if not self._waiting:
             return
@@ -163,7 +163,7 @@ class Training:
             self._losses.append(total / size)
         self._waiting.clear()
 
-    def _report(self, step: Step, bar: Bar) -> None:
+    def _report(self, step, bar):
         bar.advance(step.size)
         if self._losses and not self._waiting:
             bar.note(loss=self._losses[-1])

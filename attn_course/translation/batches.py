@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from attn_course.translation.vocabulary import BOS, EOS, PAD
@@ -16,36 +17,48 @@ DeviceLike = str | torch.device
 class Batch(NamedTuple):
     """source (B, S), its lengths (B,) on the CPU, inputs (B, T) from the start mark, targets (B, T)."""
 
-    source: torch.Tensor
-    lengths: torch.Tensor
-    inputs: torch.Tensor
-    targets: torch.Tensor
+    source: Tensor
+    lengths: Tensor
+    inputs: Tensor
+    targets: Tensor
 
     on_cpu = ("lengths",)  # packing reads them there
 
 
-def pad(sequences: Sequence[Ids], device: DeviceLike = "cpu") -> torch.Tensor:
+def pad(sequences: Sequence[Ids], device: DeviceLike = "cpu") -> Tensor:
     """Lists of ids -> (B, longest), the rest filled with PAD."""
     tensors = [torch.tensor(ids) for ids in sequences]
     padded = pad_sequence(tensors, batch_first=True, padding_value=PAD)
     return padded.to(device)
 
 
-def pad_source(
-    sources: Sequence[Ids], device: DeviceLike = "cpu"
-) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_source(sources: Sequence[Ids], device: DeviceLike = "cpu") -> tuple[Tensor, Tensor]:
     """Lists of ids -> source (B, S), each with its end mark, and lengths (B,) on the CPU."""
     ended = [[*ids, EOS] for ids in sources]
-    lengths = torch.tensor([len(ids) for ids in ended])
-    return pad(ended, device), lengths
+    lengths = [len(ids) for ids in ended]
+    source = pad(ended, device)
+    return source, torch.tensor(lengths)
 
 
 def collate(pairs: Sequence[Pair], device: DeviceLike = "cpu") -> Batch:
-    """Encoded pairs -> Batch; inputs are targets moved one step to the right."""
-    source, lengths = pad_source([source for source, _ in pairs], device)
-    inputs = [[BOS, *target] for _, target in pairs]
-    targets = [[*target, EOS] for _, target in pairs]
-    return Batch(source, lengths, pad(inputs, device), pad(targets, device))
+    """Encoded pairs -> Batch.
+
+    Inputs are targets moved one step to the right; a source ends with an end mark.
+    """
+    sources = []
+    inputs = []
+    targets = []
+    for german, english in pairs:
+        sources.append(german)
+        inputs.append([BOS, *english])
+        targets.append([*english, EOS])
+    source, lengths = pad_source(sources, device)
+    return Batch(
+        source=source,
+        lengths=lengths,
+        inputs=pad(inputs, device),
+        targets=pad(targets, device),
+    )
 
 
 def bucket(
@@ -55,8 +68,13 @@ def bucket(
 
     The longer side of a batch, padded, holds at most max_tokens (or the batch is a single pair).
     """
+
+    def by_length(i: int) -> tuple[int, int]:
+        source, target = pairs[i]
+        return len(target), len(source)
+
     order = torch.randperm(len(pairs), generator=generator).tolist()
-    order.sort(key=lambda i: (len(pairs[i][1]), len(pairs[i][0])))
+    order.sort(key=by_length)
     groups: list[list[int]] = [[]]
     longest = 0
     for i in order:

@@ -6,18 +6,16 @@ torch is imported after the options are read, so that help and refusals come at 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from attn_course.refusals import BadOption, BadText, Refusal
 from attn_course.translation.config import (
     ARCHITECTURES,
     ATTENTIONS,
     PRESETS,
-    Config,
     for_gpu,
     transformer,
 )
@@ -72,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(words: list[str]) -> int:
+def _run(words):
     if not words:
         print(HELP)
         return 2
@@ -88,7 +86,7 @@ def _run(words: list[str]) -> int:
     return 0
 
 
-def _up_to(highest: int) -> Callable[[str], int]:
+def _up_to(highest):
     """A reader of whole numbers from 1 to highest."""
 
     def read(text: str) -> int:
@@ -99,14 +97,14 @@ def _up_to(highest: int) -> Callable[[str], int]:
     return read
 
 
-def _parser() -> _Parser:
+def _parser():
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--threads", type=_up_to(1024))
     parser.add_argument("--device")
     return parser
 
 
-def _options(parser: _Parser, words: list[str]) -> argparse.Namespace:
+def _options(parser, words):
     """The parsed arguments, after torch has been given its threads."""
     options = parser.parse_args(words)
     if options.threads:
@@ -116,13 +114,13 @@ def _options(parser: _Parser, words: list[str]) -> argparse.Namespace:
     return options
 
 
-def _say(text: str) -> None:
+def _say(text):
     """Something to look at while the next step takes its time; not for those who redirect it."""
     if sys.stderr.isatty():
         print(text, file=sys.stderr, flush=True)
 
 
-def _train(words: list[str]) -> None:
+def _train(words):
     parser = _parser()
     parser.add_argument("--attention", choices=ATTENTIONS)
     parser.add_argument("--architecture", default="gru", choices=ARCHITECTURES)
@@ -148,7 +146,7 @@ def _train(words: list[str]) -> None:
             _report(record(trainer, run, without_paths(["train", *words])))
 
 
-def _config(options: argparse.Namespace) -> Config:
+def _config(options):
     """The preset that was named, with the changes that were asked for."""
     config = replace(PRESETS[options.preset], seed=options.seed)
     if options.data and config.corpus != "multi30k":
@@ -166,7 +164,7 @@ def _config(options: argparse.Namespace) -> Config:
     return config
 
 
-def _for_device(config: Config, options: argparse.Namespace) -> Config:
+def _for_device(config, options):
     """The batch that suits the device; a budget that was asked for stays."""
     from attn_course.training.devices import best_device
 
@@ -177,7 +175,7 @@ def _for_device(config: Config, options: argparse.Namespace) -> Config:
 
 
 @contextmanager
-def _processes() -> Iterator[int]:
+def _processes():
     """Join the other processes when torchrun has started several; the rank of this one."""
     if "RANK" not in os.environ:
         yield 0
@@ -192,15 +190,22 @@ def _processes() -> Iterator[int]:
         dist.destroy_process_group()
 
 
-def _report(result: dict[str, Any]) -> None:
+def _report(result):
     test = result["test"]
-    print(f"test: perplexity {test['perplexity']:.2f} per subword, teacher forcing on")
+    perplexity = test["perplexity"]
+    print(f"test: perplexity {perplexity:.2f} per subword, teacher forcing on")
     for search in ("greedy", "beam 5"):
-        print(f"test, {search}: BLEU {test[search]['bleu']:.2f}, chrF {test[search]['chrf']:.2f}")
+        print(f"test, {search}: {_scores(test[search])}")
     print(test["greedy"]["signature"])
 
 
-def _score(words: list[str]) -> None:
+def _scores(scores):
+    bleu = scores["bleu"]
+    chrf = scores["chrf"]
+    return f"BLEU {bleu:.2f}, chrF {chrf:.2f}"
+
+
+def _score(words):
     parser = _parser()
     parser.add_argument("run", metavar="RUN", nargs="?")
     parser.add_argument("--source", required=True)
@@ -214,11 +219,11 @@ def _score(words: list[str]) -> None:
 
     run = open_run(options.run, device=options.device)
     scores = score(run.translate(sources, beam_size=options.beam), references)
-    print(f"BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}")
+    print(_scores(scores))
     print(scores["signature"])
 
 
-def _sentence(words: list[str]) -> None:
+def _sentence(words):
     parser = _parser()
     parser.add_argument("sentence")
     parser.add_argument("run", metavar="RUN", nargs="?")

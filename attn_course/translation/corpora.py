@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +35,10 @@ class Corpus(NamedTuple):
 
 
 def load(name: str, *, data: str | None = None) -> Corpus:
-    """The corpus of that name: "multi30k", "embedded", or a "tiny" one."""
+    """The corpus of that name: "multi30k", "embedded", or a "tiny" one.
+
+    data: the folder of Multi30k's raw files; None looks elsewhere, see `multi30k`.
+    """
     if name == "multi30k":
         return multi30k(data)
     if name == "tiny":
@@ -60,18 +62,24 @@ def embedded(
 
 
 def multi30k(data: str | None = None) -> Corpus:
-    """Multi30k from the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded."""
+    """Multi30k, real captions of photographs.
+
+    From the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded.
+    """
     folder = data or os.environ.get("ATTN_DATA")
-    find = _given(Path(folder)) if folder else _fetched
+    find = _fetched
+    if folder:
+        find = _given(Path(folder))
     splits = {}
     for split, stem in SPLITS.items():
-        german = _unzip(find(f"{stem}.de.gz"))
-        english = _unzip(find(f"{stem}.en.gz"))
-        splits[split] = list(zip(german, english, strict=True))
+        german = find(f"{stem}.de.gz")
+        english = find(f"{stem}.en.gz")
+        pairs = zip(_unzip(german), _unzip(english), strict=True)
+        splits[split] = list(pairs)
     return Corpus(**splits, links=[])
 
 
-def _given(folder: Path) -> Callable[[str], Path]:
+def _given(folder):
     """A finder of checked files in the reader's own folder, which is never written to."""
 
     def find(name: str) -> Path:
@@ -94,7 +102,7 @@ def cache_folder() -> Path:
     return Path(pooch.os_cache("attn_utils"))
 
 
-def _fetched(name: str) -> Path:
+def _fetched(name):
     """The cached file; one that is missing or damaged is downloaded aside, checked, then moved in."""
     import pooch
     from requests import RequestException
@@ -112,7 +120,7 @@ def _fetched(name: str) -> Path:
         ) from None  # a notebook would show the whole network stack
 
 
-def _unzip(path: Path) -> list[str]:
+def _unzip(path):
     try:
         return _lines(gzip.decompress(path.read_bytes()).decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
@@ -120,7 +128,7 @@ def _unzip(path: Path) -> list[str]:
         raise BadText(f"{path} is damaged ({kind}): replace it; {ADVICE}.") from error
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text):
     """Lines end at a newline alone: str.splitlines would also cut at rarer characters inside one."""
     return text.removesuffix("\n").split("\n")
 
@@ -144,7 +152,10 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def read_parallel(source: str | Path, reference: str | Path) -> tuple[list[str], list[str]]:
-    """(source lines, reference lines) of two files that must have equally many."""
+    """The lines of a source and of a reference file, which must have equally many.
+
+    Both are UTF-8 text; a name that ends in .gz is unpacked.
+    """
     sources = read_lines(source)
     references = read_lines(reference)
     if len(sources) != len(references):

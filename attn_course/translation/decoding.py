@@ -39,7 +39,10 @@ def advance(
 
 @torch.inference_mode()
 def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> Decoded:
-    """The likeliest token at each step. source (B, S), lengths (B,) -> Decoded."""
+    """The likeliest token at each step.
+
+    source: (B, S). lengths: (B,) on the CPU. max_length: of a translation, in tokens.
+    """
     memory = model.encode(source, lengths)
     state = None
     last = source.new_full((len(source), 1), BOS)
@@ -58,7 +61,7 @@ def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> D
     return _trimmed(torch.cat(tokens, 1), torch.cat(rows, 1))
 
 
-def _trimmed(tokens: Tensor, weights: Tensor) -> Decoded:
+def _trimmed(tokens, weights):
     """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
     rows = tokens.cpu().tolist()
     maps = weights.cpu()
@@ -79,14 +82,16 @@ class _Beams:
     """
 
     def __init__(self, B: int, K: int, S: int, device: torch.device) -> None:
-        on = {"device": device}
-        self.first = K * torch.arange(B, **on)[:, None]
-        self.tokens = torch.zeros(B * K, 0, dtype=torch.long, **on)
-        self.weights = torch.zeros(B * K, 0, S, **on)
-        self.sizes = torch.zeros(B, K, **on)
-        self.done = torch.zeros(B, K, dtype=torch.bool, **on)
+        num_rows = B * K
+        numbers = torch.arange(B, device=device)
+        empty = torch.zeros(B, K, device=device)
+        self.first = K * numbers[:, None]
+        self.tokens = numbers.new_zeros(num_rows, 0)
+        self.weights = empty.new_zeros(num_rows, 0, S)
+        self.sizes = empty
+        self.done = empty > 0
         # only one start hypothesis is alive, or the beam would hold K copies
-        self.scores = torch.full((B, K), -torch.inf, **on)
+        self.scores = torch.full_like(empty, -torch.inf)
         self.scores[:, 0] = 0.0
 
     def extend(self, log_probs: Tensor, weights: Tensor, length_penalty: float) -> Tensor:
@@ -98,21 +103,29 @@ class _Beams:
         """
         B, K = self.scores.shape
         V = log_probs.shape[-1]
-        totals = self.scores[..., None] + self._costs(log_probs.view(B, K, V))
+        steps = self._followers(log_probs.view(B, K, V))
+        totals = self.scores[..., None] + steps  # (B, K, V)
         sizes = self.sizes + ~self.done  # (B, K)
         ranks = totals / sizes[..., None] ** length_penalty  # (B, K, V)
-        best = ranks.flatten(1).topk(K, dim=-1).indices  # (B, K), numbers of (hypothesis, token)
+        _, best = ranks.flatten(1).topk(K)  # (B, K), numbers of (hypothesis, token)
         parents = best // V
         chosen = best % V
         self.scores = totals.flatten(1).gather(1, best)
         self.sizes = sizes.gather(1, parents)
-        self.done = self.done.gather(1, parents) | (chosen == EOS)
+        self.done = self.done.gather(1, parents)
+        self.done |= chosen == EOS
         rows = (self.first + parents).flatten()
-        self.tokens = torch.cat([self.tokens[rows], chosen.view(-1, 1)], 1)
-        self.weights = torch.cat([self.weights[rows], weights[rows]], 1)
+        self._append(rows, chosen.view(-1, 1), weights)
         return rows
 
-    def _costs(self, log_probs: Tensor) -> Tensor:
+    def _append(self, rows, tokens, weights):
+        """Let rows (B*K,) go on with tokens (B*K, 1) and weights (B*K, 1, S) of their old places."""
+        old = self.tokens[rows]
+        self.tokens = torch.cat([old, tokens], 1)
+        old = self.weights[rows]
+        self.weights = torch.cat([old, weights[rows]], 1)
+
+    def _followers(self, log_probs):
         """log_probs (B, K, V) -> the same, but a finished hypothesis can only be followed by PAD."""
         stay = torch.full_like(log_probs[0, 0], -torch.inf)  # (V,)
         stay[PAD] = 0.0
@@ -121,19 +134,23 @@ class _Beams:
     def ranked(self, length_penalty: float) -> tuple[Tensor, Tensor]:
         """Rows (B, K) and their scores (B, K), best first."""
         values = self.scores / self.sizes**length_penalty
-        values, order = values.sort(dim=-1, descending=True, stable=True)
+        values, order = values.sort(
+            dim=-1,
+            descending=True,
+            stable=True,
+        )
         return self.first + order, values
 
 
 def _searched(
-    model: Any,
-    source: Tensor,
-    lengths: Tensor,
+    model,
+    source,
+    lengths,
     *,
-    max_length: int,
-    size: int,
-    length_penalty: float,
-) -> _Beams:
+    max_length,
+    size,
+    length_penalty,
+):
     B, S = source.shape
     beams = _Beams(B, size, S, source.device)
     sentences = torch.arange(B, device=source.device)

@@ -2,8 +2,7 @@
 
 import hashlib
 import os
-from itertools import chain
-from pathlib import Path
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +32,7 @@ def encode_corpus(corpus: Corpus, *, size: int) -> EncodedCorpus:
     return _known[key]
 
 
-def _digest(corpus: Corpus, size: int) -> str:
+def _digest(corpus, size):
     """A name for the text and the size."""
     found = hashlib.sha256(str(size).encode())
     for pairs in (corpus.train, corpus.val):
@@ -44,50 +43,53 @@ def _digest(corpus: Corpus, size: int) -> str:
     return found.hexdigest()[:32]
 
 
-def _encode(corpus: Corpus, size: int) -> EncodedCorpus:
+def _encode(corpus, size):
     vocabulary = Vocabulary.learn(chain(*corpus.train), size=size)
-    train = [vocabulary.encode_pair(pair) for pair in corpus.train]
-    val = [vocabulary.encode_pair(pair) for pair in corpus.val]
-    return EncodedCorpus(vocabulary, train, val)
+    encode = vocabulary.encode_pair
+    return EncodedCorpus(
+        vocabulary,
+        train=list(map(encode, corpus.train)),
+        val=list(map(encode, corpus.val)),
+    )
 
 
-def _from_cache(corpus: Corpus, size: int, key: str) -> EncodedCorpus:
+def _from_cache(corpus, size, key):
     """Read from the cache, or encoded now and left there; a cache that fails is done without."""
     if len(corpus.train) < WORTH_A_FILE:
         return _encode(corpus, size)
     folder = cache_folder() / "encoded" / key
     try:
         return _read(folder)
-    except (OSError, ValueError, KeyError, EOFError):
-        encoded = _encode(corpus, size)
-    except Exception:  # the tokenizer's own errors have no better name
+    except Exception:  # missing or damaged, and the tokenizer's own errors have no better name
         encoded = _encode(corpus, size)
     _write(folder, encoded)
     return encoded
 
 
-def _write(folder: Path, encoded: EncodedCorpus) -> None:
-    arrays = {"num_train": np.array(len(encoded.train))}
-    pairs = encoded.train + encoded.val
-    sequences = [ids for pair in pairs for ids in pair]
-    arrays["sizes"] = np.array([len(ids) for ids in sequences], dtype=np.int32)
-    arrays["ids"] = np.array(list(chain(*sequences)), dtype=np.int32)
+def _write(folder, encoded):
+    """Leave vocabulary and pairs in a folder, the pairs as one row of ids with the size of each text."""
+    texts = list(chain(*encoded.train, *encoded.val))
+    sizes = [len(ids) for ids in texts]
+    ids = list(chain(*texts))
+    aside = folder / "aside.npz"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         encoded.vocabulary.save(folder / "vocabulary.json")
-        np.savez(folder / "aside.npz", **arrays)
-        os.replace(folder / "aside.npz", folder / "pairs.npz")
+        np.savez(aside, num_train=len(encoded.train), sizes=sizes, ids=ids)
+        os.replace(aside, folder / "pairs.npz")
     except OSError:
         return  # a full or read-only disk costs time, not the run
 
 
-def _read(folder: Path) -> EncodedCorpus:
+def _read(folder):
+    """What `_write` left."""
+    vocabulary = Vocabulary.load(folder / "vocabulary.json")
     with np.load(folder / "pairs.npz") as arrays:
         num_train = int(arrays["num_train"])
-        ends = np.cumsum(arrays["sizes"])
-        ids = arrays["ids"].tolist()
-    starts = np.concatenate([[0], ends[:-1]])
-    sequences = [ids[a:b] for a, b in zip(starts, ends, strict=True)]
-    pairs = list(zip(sequences[::2], sequences[1::2], strict=True))
-    vocabulary = Vocabulary.load(folder / "vocabulary.json")
+        sizes = arrays["sizes"].tolist()
+        ids = iter(arrays["ids"].tolist())
+    texts = [list(islice(ids, size)) for size in sizes]
+    german = texts[::2]
+    english = texts[1::2]
+    pairs = list(zip(german, english, strict=True))
     return EncodedCorpus(vocabulary, pairs[:num_train], pairs[num_train:])

@@ -50,19 +50,23 @@ class Phrase(NamedTuple):
         masculine = self.noun.gender == "m" and not self.plural
         return masculine and self.determiner == "der"
 
-    def _pick(self, table: dict[str, str], case: str) -> str:
+    def _pick(self, table, case):
         column = 3 if self.plural else "mfn".index(self.noun.gender)
         return table[case].split()[column]
 
     def german(self, case: str) -> list[str]:
         """[determiner, (adjective,) noun], declined."""
-        few = self.determiner in FEW
-        words = [self.determiner]
-        if not few:
-            words = [self._pick(DETERMINERS[self.determiner], case)]
+        determiner = self.determiner
+        kind = determiner
+        if determiner in FEW:
+            kind = "few"
+        else:
+            determiner = self._pick(DETERMINERS[kind], case)
+        words = [determiner]
         if self.adjective:
-            endings = ENDINGS["few" if few else self.determiner]
-            words.append(self.adjective[0] + self._pick(endings, case))
+            stem = self.adjective[0]
+            ending = self._pick(ENDINGS[kind], case)
+            words.append(stem + ending)
         words.append(decline(self.noun, case, self.plural))
         return words
 
@@ -89,9 +93,16 @@ def decline(noun: Noun, case: str, plural: bool) -> str:
 
 def tag(words: list[str], name: Any) -> list[Tagged]:
     """Words -> [(word, keys)]; the same position under the same name means the same thing."""
-    num_adjectives = len(words) - 2
-    places = ["det", *["adj"] * num_adjectives, "noun"]
-    return [(word, {(name, place)}) for word, place in zip(words, places, strict=True)]
+    last = len(words) - 1
+    tagged = []
+    for i, word in enumerate(words):
+        place = "adj"
+        if i == 0:
+            place = "det"
+        if i == last:
+            place = "noun"
+        tagged.append((word, {(name, place)}))
+    return tagged
 
 
 class Clause(NamedTuple):
@@ -122,7 +133,7 @@ class Clause(NamedTuple):
             return words + tail
         return words + self._at_the_end(finite, tail)
 
-    def _german_parts(self) -> dict[str, list[Tagged]]:
+    def _german_parts(self):
         """All but the verb, in the order of a German clause."""
         parts = {"subject": self._german_subject()}
         if "dat" in self.objects:
@@ -135,15 +146,15 @@ class Clause(NamedTuple):
             parts["acc"] = self._german_object("acc")
         return parts
 
-    def _german_object(self, case: str) -> list[Tagged]:
+    def _german_object(self, case):
         words = self.objects[case].german(case)
         return tag(words, self.key(case))
 
-    def _german_time(self) -> list[Tagged]:
+    def _german_time(self):
         name = self.key("time")
         return [(word, {(name, i)}) for i, (word, _) in enumerate(self.time)]
 
-    def _german_subject(self) -> list[Tagged]:
+    def _german_subject(self):
         words = tag(self.subject.german("nom"), self.key("subject"))
         if self.relative:
             phrase = self.subject._replace(determiner="der", adjective=None)
@@ -157,7 +168,7 @@ class Clause(NamedTuple):
         size = len(self.subject.german("nom"))
         return self.german()[size:]
 
-    def _german_place(self) -> list[Tagged]:
+    def _german_place(self):
         (preposition, _), phrase = self.place
         words = tag(phrase.german("dat"), self.key("place"))
         where = {self.key("where")}
@@ -167,7 +178,7 @@ class Clause(NamedTuple):
             return [(short, where | keys), *words[1:]]
         return [(preposition, where), *words]
 
-    def _german_verb(self) -> tuple[Tagged, list[Tagged]]:
+    def _german_verb(self):
         """The finite verb, and what stands at the end of a main clause."""
         verb = self.verb
         plural = self.subject.plural
@@ -176,16 +187,22 @@ class Clause(NamedTuple):
         auxiliary = {self.key("auxiliary")}
         if self.tense == "present":
             finite = verb.infinitive if plural else verb.singular
-            tail = [(verb.particle, {more})] if verb.particle else []
+            tail = []
+            if verb.particle:
+                tail.append((verb.particle, {more}))
             return (finite, {act}), tail
         if self.tense == "past":
-            finite = PLURAL_AUXILIARY[verb.auxiliary] if plural else verb.auxiliary
-            return (finite, auxiliary), [(verb.participle, {act, more})]
-        finite = self.tense if plural else MODALS[self.tense][0]
-        infinitive = verb.particle + verb.infinitive
-        return (finite, auxiliary), [(infinitive, {act, more})]
+            finite = verb.auxiliary
+            if plural:
+                finite = PLURAL_AUXILIARY[finite]
+            last = verb.participle
+        else:
+            singular, _, _ = MODALS[self.tense]
+            finite = self.tense if plural else singular
+            last = verb.particle + verb.infinitive
+        return (finite, auxiliary), [(last, {act, more})]
 
-    def _at_the_end(self, finite: Tagged, tail: list[Tagged]) -> list[Tagged]:
+    def _at_the_end(self, finite, tail):
         """A separable verb in the present closes up; any other finite verb comes last."""
         if self.tense == "present" and tail:
             particle, keys = tail[0]
@@ -205,7 +222,7 @@ class Clause(NamedTuple):
             return self._english_time() + words
         return words + self._english_time()
 
-    def _english_subject(self) -> list[Tagged]:
+    def _english_subject(self):
         words = tag(self.subject.english(), self.key("subject"))
         if self.relative:
             person = "person" in self.subject.noun.kinds
@@ -213,7 +230,7 @@ class Clause(NamedTuple):
             words += self.relative.english_predicate()
         return words
 
-    def _english_time(self) -> list[Tagged]:
+    def _english_time(self):
         name = self.key("time")
         words = []
         for i, (_, text) in enumerate(self.time or []):
@@ -225,7 +242,7 @@ class Clause(NamedTuple):
         size = len(self.subject.english())
         return self.english()[size:]
 
-    def _english_verb(self) -> list[Tagged]:
+    def _english_verb(self):
         verb = self.verb
         plural = self.subject.plural
         act = self.key("act")
@@ -234,22 +251,31 @@ class Clause(NamedTuple):
         split = verb.follow and verb.particle
         whole = {act} if split else {act, more}
         if self.tense == "present":
-            words = [("are" if plural else "is", {act}), (verb.ing, whole)]
+            be = "are" if plural else "is"
+            words = [(be, {act}), (verb.ing, whole)]
         elif self.tense == "past":
             words = [(verb.past, whole | {auxiliary})]
         else:
-            modal = MODALS[self.tense][2 if plural else 1]
+            _, singular, several = MODALS[self.tense]
+            modal = several if plural else singular
             words = [(word, {auxiliary}) for word in modal.split()]
             words.append((verb.english, whole))
         if verb.follow:
-            words.append((verb.follow, {more if verb.particle else act}))
+            meant = more if verb.particle else act
+            words.append((verb.follow, {meant}))
         return words
 
-    def _english_objects(self) -> list[Tagged]:
-        phrases = {}
-        for case, phrase in self.objects.items():
-            phrases[case] = tag(phrase.english(), self.key(case))
-        if len(phrases) == 2:
-            _, keys = phrases["dat"][0]
-            return [*phrases["acc"], ("to", keys), *phrases["dat"]]
-        return [word for phrase in phrases.values() for word in phrase]
+    def _english_objects(self):
+        """The thing, and then to whom; "to" belongs to the article after it."""
+        words = self._english_object("acc")
+        person = self._english_object("dat")
+        if words and person:
+            _, keys = person[0]
+            words.append(("to", keys))
+        return words + person
+
+    def _english_object(self, case):
+        if case not in self.objects:
+            return []
+        words = self.objects[case].english()
+        return tag(words, self.key(case))

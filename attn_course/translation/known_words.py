@@ -20,7 +20,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-def _number(word: str) -> int:
+def _number(word):
     return zlib.crc32(word.lower().encode())
 
 
@@ -33,7 +33,9 @@ class KnownWords:
     @classmethod
     def of(cls, texts: Iterable[str]) -> "KnownWords":
         """All words of the texts."""
-        found = {_number(word) for text in texts for word in words_of(text)}
+        found = set()
+        for text in texts:
+            found.update(map(_number, words_of(text)))
         return cls(np.array(sorted(found), dtype=np.uint32))
 
     @classmethod
@@ -50,7 +52,11 @@ class KnownWords:
 
     def unknown(self, sentence: str) -> list[str]:
         """The words of a sentence that the training text does not hold."""
-        return [word for word in words_of(sentence) if _number(word) not in self.numbers]
+        found = []
+        for word in words_of(sentence):
+            if _number(word) not in self.numbers:
+                found.append(word)
+        return found
 
     def remark(self, sentence: str) -> str | None:
         """One honest sentence about a text far from the training text; None if it is near."""

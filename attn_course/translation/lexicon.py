@@ -1,4 +1,4 @@
-"""Knows the words of the invented scenes: forms, gender, what goes with what; knows no sentence."""
+"""The words of the invented scenes: forms, gender, what goes with what. Knows no sentence."""
 
 from typing import NamedTuple
 

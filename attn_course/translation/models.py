@@ -12,7 +12,10 @@ Translator = RecurrentTranslator | TransformerTranslator
 
 
 def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> Translator:
-    """The translator that a configuration describes, with fresh weights; its slot, or the one given."""
+    """The translator that a configuration describes, with fresh weights.
+
+    num_tokens: size of the vocabulary. slot: a module in the place of the configured attention.
+    """
     if config.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise BadOption(f"the architecture must be one of {known}, not {config.architecture!r}.")
@@ -30,7 +33,7 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
     )
 
 
-def _transformer(config: Config, num_tokens: int, slot: nn.Module | None) -> TransformerTranslator:
+def _transformer(config, num_tokens, slot):
     if slot is not None or config.attention != "multihead":
         raise BadOption("a Transformer has multi-head cross-attention of its own and no slot.")
     return TransformerTranslator(

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from attn_course.training.devices import DeviceLike
-from attn_course.training.files import write_json, write_tensors
+from attn_course.training.files import read_tensors, write_json, write_tensors
 from attn_course.translation.corpora import Corpus, load
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.recording import Record, scores_of_test
@@ -36,16 +36,26 @@ def make_ready(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     target.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "vocabulary.json"):
         shutil.copyfile(run / name, target / name)
-    weights = torch.load(run / "best.pt", map_location="cpu", weights_only=True)
-    halved = {name: tensor.half() for name, tensor in weights.items()}
-    write_tensors(target / "best.pt", halved)
-    KnownWords.of(source for source, _ in corpus.train).save(target)
-    record = json.loads((run / "record.json").read_text(encoding="utf-8"))
+    _halve(run / "best.pt", target / "best.pt")
+    known = KnownWords.of(source for source, _ in corpus.train)
+    known.save(target)
+    record = _read_json(run / "record.json")
     for name in ("hypotheses", "counts", "source_words"):
         del record[name]  # they are in the record of the run itself
-    record["in half precision"] = scores_of_test(Run.load(target), corpus.test)["test"]
+    scores = scores_of_test(Run.load(target), corpus.test)
+    record["in half precision"] = scores["test"]
     write_json(target / "record.json", record)
     return record
+
+
+def _halve(source, target):
+    weights = read_tensors(source, torch.device("cpu"))
+    halved = {name: tensor.half() for name, tensor in weights.items()}
+    write_tensors(target, halved)
+
+
+def _read_json(path):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -54,10 +64,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("run", type=Path)
     parser.add_argument("--data")
     options = parser.parse_args(argv)
-    config = json.loads((options.run / "config.json").read_text(encoding="utf-8"))
-    record = make_ready(options.run, load(config["corpus"], data=options.data))
+    config = _read_json(options.run / "config.json")
+    corpus = load(config["corpus"], data=options.data)
+    record = make_ready(options.run, corpus)
     for name in ("test", "in half precision"):
-        print(f"{name}: BLEU {record[name]['beam 5']['bleu']:.2f} with a beam of 5")
+        bleu = record[name]["beam 5"]["bleu"]
+        print(f"{name}: BLEU {bleu:.2f} with a beam of 5")
 
 
 if __name__ == "__main__":

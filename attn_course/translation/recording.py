@@ -41,7 +41,10 @@ def without_paths(argv: Iterable[str]) -> str:
 
 
 def record(trainer: Trainer, run: Run, command: str) -> Record:
-    """Write record.json, what is kept of a run, in the run's folder; it is returned too."""
+    """Write record.json, what is kept of a run, in the run's folder; it is returned too.
+
+    command: what was typed, without anybody's folders.
+    """
     threads = f"{torch.get_num_threads()} threads"
     machine = [trainer.device.type, threads, f"torch {torch.__version__}"]
     result = {
@@ -61,6 +64,7 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
 def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
     """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
 
+    Returns {"test", "source_words", "counts", "hypotheses"}, plain data.
     From the counts the score, its bootstrap and its dependence on length can be computed again without
     the references.
     """
@@ -81,26 +85,31 @@ def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
     }
 
 
-def _row(numbers: Iterable[int]) -> str:
+def _row(numbers):
     return " ".join(map(str, numbers))
 
 
-def _numbers(row: str) -> list[int]:
+def _numbers(row):
     return [int(word) for word in row.split()]
 
 
 def read_record(path: str | Path) -> Record:
     """A record, with source_words (n,) and counts (n, 10) as arrays."""
-    result = json.loads(Path(path).read_text(encoding="utf-8"))
-    result["source_words"] = np.array(_numbers(result["source_words"]))
-    result["counts"] = np.array([_numbers(row) for row in result["counts"]])
+    text = Path(path).read_text(encoding="utf-8")
+    result = json.loads(text)
+    words = _numbers(result["source_words"])
+    counts = [_numbers(row) for row in result["counts"]]
+    result["source_words"] = np.array(words)
+    result["counts"] = np.array(counts)
     return result
 
 
 def records(pattern: str) -> list[Record]:
     """The committed records attn_course/runs/PATTERN.json, the smallest budget first."""
-    found = [read_record(path) for path in sorted(RUNS.glob(f"{pattern}.json"))]
-    return sorted(found, key=lambda record: record["config"]["tokens"])
+    paths = sorted(RUNS.glob(f"{pattern}.json"))
+    found = [read_record(path) for path in paths]
+    found.sort(key=lambda record: record["config"]["tokens"])
+    return found
 
 
 def recorded(name: str) -> Ladder:
@@ -119,31 +128,54 @@ def table(ladder: Ladder) -> str:
     """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
     lines = [f"{'':10} BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
     for name, found in ladder.items():
-        bleu = np.array([record["test"]["greedy"]["bleu"] for record in found])
-        perplexity = np.mean([record["test"]["perplexity"] for record in found])
-        seconds = np.mean([record["cpu_seconds"] for record in found])
-        spread = f"{bleu.std(ddof=1):.1f}" if len(bleu) > 1 else "-"
-        seeds = " ".join(f"{score:5.1f}" for score in bleu)
-        lines.append(
-            f"{name:10} {seeds:20} {bleu.mean():7.1f} {spread:>7} {perplexity:11.2f} {seconds:12.0f}"
-        )
+        lines.append(f"{name:10} {_line(found)}")
     return "\n".join(lines)
 
 
+def _line(found):
+    """What `table` says of the seeds of one attention."""
+    tests = [record["test"] for record in found]
+    bleu = np.array([test["greedy"]["bleu"] for test in tests])
+    perplexity = np.mean([test["perplexity"] for test in tests])
+    seconds = np.mean([record["cpu_seconds"] for record in found])
+    seeds = " ".join(f"{score:5.1f}" for score in bleu)
+    spread = "-"
+    if len(bleu) > 1:
+        spread = f"{bleu.std(ddof=1):.1f}"
+    parts = [
+        f"{seeds:20}",
+        f"{bleu.mean():7.1f}",
+        f"{spread:>7}",
+        f"{perplexity:11.2f}",
+        f"{seconds:12.0f}",
+    ]
+    return " ".join(parts)
+
+
 def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], dict[str, list[float]]]:
-    """(mean source words, {attention: BLEU averaged over seeds}) of groups of equally many sentences."""
-    first = next(iter(ladder.values()))[0]
-    words = first["source_words"]
-    edges = np.quantile(words, np.arange(1, num_groups) / num_groups)
-    numbers = np.digitize(words, edges)
-    groups = [numbers == k for k in range(num_groups)]
-    series = {}
-    for name, found in ladder.items():
-        series[name] = [_mean_bleu(found, rows) for rows in groups]
-    return [words[rows].mean() for rows in groups], series
+    """BLEU by the length of the source, in groups of equally many sentences.
+
+    Returns the mean number of source words of each group, and {attention: BLEU of each group, averaged
+    over seeds}.
+    """
+    some = next(iter(ladder.values()))
+    words = some[0]["source_words"]
+    shares = np.arange(1, num_groups) / num_groups
+    numbers = np.digitize(words, np.quantile(words, shares))
+    middles = []
+    series: dict[str, list[float]] = {name: [] for name in ladder}
+    for k in range(num_groups):
+        rows = numbers == k
+        middles.append(words[rows].mean())
+        for name, found in ladder.items():
+            series[name].append(_mean_bleu(found, rows))
+    return middles, series
 
 
-def _mean_bleu(found: list[Record], rows: np.ndarray) -> float:
+def _mean_bleu(found, rows):
     """BLEU of some sentences, averaged over seeds."""
-    sums = [record["counts"][rows].sum(0) for record in found]
-    return float(np.mean([scoring.bleu_of_counts(counts) for counts in sums]))
+    bleu = []
+    for record in found:
+        counts = record["counts"][rows].sum(0)
+        bleu.append(scoring.bleu_of_counts(counts))
+    return float(np.mean(bleu))

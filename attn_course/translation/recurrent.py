@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.translation.batches import Batch
@@ -14,11 +14,11 @@ from attn_course.translation.vocabulary import PAD
 class Memory(NamedTuple):
     """What the decoder may use: states (B, S, D), mask (B, S), and its own first state (1, B, D)."""
 
-    states: torch.Tensor
-    mask: torch.Tensor
-    start: torch.Tensor
+    states: Tensor
+    mask: Tensor
+    start: Tensor
 
-    def rows(self, index: torch.Tensor) -> "Memory":
+    def rows(self, index: Tensor) -> "Memory":
         """The memory of the sentences in index (N,), which may repeat."""
         return Memory(self.states[index], self.mask[index], self.start[:, index])
 
@@ -55,15 +55,20 @@ class RecurrentTranslator(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_tokens))
         self.dropout = nn.Dropout(dropout)
 
-    def encode(self, source: torch.Tensor, lengths: torch.Tensor) -> Memory:
+    def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """source (B, S), lengths (B,) on the CPU -> Memory. Packed, so no state has read padding."""
         x = self.dropout(self.embed(source))  # (B, S, E)
         states, last = self._read(x, lengths)
         ends = last.transpose(0, 1).flatten(1)  # (B, D)
-        start = self.bridge(ends).tanh()[None]  # (1, B, D)
-        return Memory(self.memory_norm(self.dropout(states)), source != PAD, start)
+        start = self.bridge(ends).tanh()  # (B, D)
+        states = self.dropout(states)
+        return Memory(
+            states=self.memory_norm(states),
+            mask=source != PAD,
+            start=start[None],
+        )
 
-    def _read(self, x: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _read(self, x, lengths):
         """x (B, S, E) -> states (B, S, D), last states (2, B, D / 2).
 
         Sorted here, on the CPU: torch would ask the device for the order, and wait.
@@ -77,19 +82,26 @@ class RecurrentTranslator(nn.Module):
         return states.index_select(0, back), last.index_select(1, back)
 
     def decode(
-        self, inputs: torch.Tensor, memory: Memory, state: torch.Tensor | None = None
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """inputs (B, T), state (1, B, D) -> logits (B, T, V), weights (B, T, S), new state."""
+        self, inputs: Tensor, memory: Memory, state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Read more target tokens.
+
+        inputs: (B, T). state: (1, B, D) after those before; None at the start.
+        Returns logits (B, T, V), cross-attention weights (B, T, S), and the new state.
+        """
+        if state is None:
+            state = memory.start
         x = self.dropout(self.embed(inputs))  # (B, T, E)
-        states, state = self.decoder(x, memory.start if state is None else state)
-        queries = self.query_norm(states)
+        states, state = self.decoder(x, state)
+        queries = self.query_norm(states)  # (B, T, D)
         context, weights = self.slot(queries, memory.states, memory.mask)
         joined = torch.cat([queries, context], dim=-1)  # (B, T, 2D)
-        features = self.dropout(self.readout(joined).tanh())
+        features = self.readout(joined).tanh()  # (B, T, E)
+        features = self.dropout(features)
         logits = F.linear(features, self.embed.weight, self.bias)
         return logits, weights, state
 
-    def forward(self, batch: Batch) -> torch.Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """Batch -> logits (B, T, V) of every teacher-forced step at once."""
         memory = self.encode(batch.source, batch.lengths)
         logits, _, _ = self.decode(batch.inputs, memory)

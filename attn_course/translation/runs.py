@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attn_course.refusals import BadRun, BadText
 from attn_course.training.devices import DeviceLike, best_device
@@ -21,7 +21,7 @@ from attn_course.translation.vocabulary import PAD, Vocabulary
 MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
 
 TextPair = tuple[str, str]
-Stepper = Callable[..., tuple[torch.Tensor, torch.Tensor]]
+Stepper = Callable[..., tuple[Tensor, Tensor]]
 
 
 class Run(NamedTuple):
@@ -34,7 +34,10 @@ class Run(NamedTuple):
     def load(
         cls, folder: str | Path, *, device: DeviceLike = None, slot: nn.Module | None = None
     ) -> "Run":
-        """The best model of a run folder; with `slot` if it was trained with a module of its own there."""
+        """The best model of a run folder.
+
+        slot: the module in the place of attention, if the run was trained with one of its own.
+        """
         folder = Path(folder)
         device = best_device(device)
         try:
@@ -55,7 +58,11 @@ class Run(NamedTuple):
     def search(
         self, sentences: Sequence[str], *, beam_size: int = 1, length_penalty: float = 1.0
     ) -> Decoded:
-        """One batch of sentences -> Decoded; a beam of one is greedy search."""
+        """Translate one batch of sentences.
+
+        beam_size: hypotheses kept; a beam of one is greedy search. length_penalty: the exponent of the
+        length that a log-probability is divided by.
+        """
         source, lengths = self._padded(sentences)
         longest = _longest(source)
         if beam_size == 1:
@@ -70,30 +77,40 @@ class Run(NamedTuple):
         )
 
     def n_best(self, sentence: str, *, beam_size: int = 5) -> list[Hypothesis]:
-        """The hypotheses of the last beam for one sentence, best first."""
+        """The hypotheses of the last beam for one sentence, best first.
+
+        Their scores are log-probabilities per subword.
+        """
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
         found = n_best(self.model, source, lengths, max_length=_longest(source), size=beam_size)
         return found[0]
 
-    def _padded(self, sentences: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
-        return pad_source([self.vocabulary.encode(s) for s in sentences], self.device)
+    def _padded(self, sentences):
+        """source (B, S) on the device, lengths (B,) on the CPU."""
+        encoded = [self.vocabulary.encode(sentence) for sentence in sentences]
+        return pad_source(encoded, self.device)
 
     @torch.no_grad()
     def stepper(self, sentences: Sequence[str]) -> Stepper:
-        """What a search calls: step(last (B,), state) -> (logits (B, V) on the CPU, state), None at first."""
+        """What a search calls for B sentences: step(last, state) -> (logits, state).
+
+        last: (B,), the tokens written last. state: what the step before returned, None at first.
+        logits: (B, V) on the CPU.
+        """
         memory = self.model.eval().encode(*self._padded(sentences))
 
         @torch.no_grad()
         def step(last, state):
-            last = torch.as_tensor(last, device=self.device).reshape(-1, 1)
-            logits, _, state = advance(self.model, last, memory, state)
+            tokens = torch.as_tensor(last, device=self.device)
+            tokens = tokens.reshape(-1, 1)
+            logits, _, state = advance(self.model, tokens, memory, state)
             return logits.cpu(), state
 
         return step
 
-    def _refuse_long(self, sentences: Sequence[str]) -> list[int]:
+    def _refuse_long(self, sentences):
         """The sizes of the sentences in subwords, none above the limit."""
         sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
         for line, size in enumerate(sizes, 1):
@@ -111,7 +128,10 @@ class Run(NamedTuple):
         beam_size: int = 1,
         length_penalty: float = 1.0,
     ) -> list[str]:
-        """Sentences -> their translations, in the same order; options as for `search`."""
+        """Sentences -> their translations, in the same order.
+
+        batch_size: sentences at a time, of similar length. The other options are those of `search`.
+        """
         sizes = self._refuse_long(sentences)
         order = sorted(range(len(sizes)), key=sizes.__getitem__)
         results = [""] * len(sizes)
@@ -126,8 +146,11 @@ class Run(NamedTuple):
 
     def losses(
         self, pairs: Sequence[TextPair], *, teacher_forcing: bool = True
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Pairs in one batch -> the loss (B, T) of each true target subword, and which are no padding."""
+    ) -> tuple[Tensor, Tensor]:
+        """The loss of each true target subword of some pairs, in one batch.
+
+        Returns losses (B, T), and (B, T), True where there is no padding, both on the CPU.
+        """
         encoded = [self.vocabulary.encode_pair(pair) for pair in pairs]
         batch = collate(encoded, self.device)
         losses = subword_losses(self.model, batch, teacher_forcing=teacher_forcing)
@@ -150,21 +173,19 @@ class Run(NamedTuple):
             for (source, target), array in zip(encoded, arrays, strict=True)
         ]
 
-    def _between_words(
-        self, source: list[int], target: list[int], weights: np.ndarray
-    ) -> np.ndarray:
+    def _between_words(self, source, target, weights):
         """Weights (T, S) between subwords -> (target words, source words)."""
         real = weights[: len(target), : len(source)]
         members = self._membership(target)
         averaged = (members / members.sum(0)).T @ real
         return averaged @ self._membership(source)
 
-    def _membership(self, ids: list[int]) -> np.ndarray:
+    def _membership(self, ids):
         """(pieces, words), 1 where the piece belongs to the word."""
         numbers = self.vocabulary.word_numbers(ids)
         return np.eye(numbers[-1] + 1)[numbers]
 
 
-def _longest(source: torch.Tensor) -> int:
+def _longest(source):
     """How many subwords a translation of source (B, S) may have."""
     return 2 * source.shape[1] + 10

@@ -11,8 +11,6 @@ from attn_course.translation.lexicon import (
     PLACES,
     TIMES,
     VERBS,
-    Noun,
-    Verb,
 )
 
 KINDS = ("simple", "simple", "relative", "after", "before")
@@ -28,7 +26,7 @@ def draw(num_scenes: int, seed: int) -> list[Scene]:
     return list(scenes.values())
 
 
-def _phrase(rng: random.Random, noun: Noun, *, plural: bool) -> Phrase:
+def _phrase(rng, noun, *, plural):
     fitting = [row for row in ADJECTIVES if set(row[2]) & set(noun.kinds)]
     adjective = None
     if rng.random() < 0.5:
@@ -42,28 +40,31 @@ def _phrase(rng: random.Random, noun: Noun, *, plural: bool) -> Phrase:
     )
 
 
-def _of_kind(rng: random.Random, kind: str, *, but: Noun | None = None) -> Phrase:
+def _of_kind(rng, kind, *, but=None):
     """A phrase about a noun of the kind, never about the noun `but`."""
-    nouns = [noun for noun in NOUNS if kind in noun.kinds and noun is not but]
+    nouns = [noun for noun in NOUNS if kind in noun.kinds]
+    if but in nouns:
+        nouns.remove(but)
     noun = rng.choice(nouns)
-    return _phrase(rng, noun, plural=rng.random() < 0.3)
+    plural = rng.random() < 0.3
+    return _phrase(rng, noun, plural=plural)
 
 
-def _place(rng: random.Random) -> tuple[tuple, Phrase]:
+def _place(rng):
     noun, ways = rng.choice(PLACES)
     way = tuple(rng.choice(ways))
     return way, _phrase(rng, noun, plural=False)
 
 
 def _clause(
-    rng: random.Random,
-    name: str,
+    rng,
+    name,
     *,
-    verbs: list[Verb] = VERBS,
-    subject: Phrase | None = None,
-    adverbs: float = 0.4,
-    tense: str | None = None,
-) -> Clause:
+    verbs=VERBS,
+    subject=None,
+    adverbs=0.4,
+    tense=None,
+):
     verb = rng.choice(verbs)
     if subject is None:
         subject = _of_kind(rng, "person" if verb.objects else "being")
@@ -83,7 +84,7 @@ def _clause(
     )
 
 
-def _front(rng: random.Random, clause: Clause) -> str:
+def _front(rng, clause):
     """What stands before the verb: the subject, an adverbial, or an object that its case gives away."""
     fronts = ["subject"]
     if clause.time:
@@ -96,7 +97,7 @@ def _front(rng: random.Random, clause: Clause) -> str:
     return rng.choice(fronts)
 
 
-def _scene(rng: random.Random) -> Scene:
+def _scene(rng):
     kind = rng.choice(KINDS)
     main = _clause(rng, "main")
     if kind == "relative":
@@ -110,7 +111,7 @@ def _scene(rng: random.Random) -> Scene:
     )
 
 
-def _relative(rng: random.Random, subject: Phrase) -> Clause:
+def _relative(rng, subject):
     """What else the subject is doing; animals do nothing to others."""
     verbs = VERBS
     if "animal" in subject.noun.kinds:
@@ -118,7 +119,7 @@ def _relative(rng: random.Random, subject: Phrase) -> Clause:
     return _clause(rng, "inner", subject=subject, verbs=verbs, adverbs=0.2)
 
 
-def _joined(rng: random.Random, main: Clause, *, first: bool) -> Scene:
+def _joined(rng, main, *, first):
     """A main clause and one with its verb at the end, the latter first or last."""
     german, english = rng.choice(CONJUNCTIONS)
     main = main._replace(time=None)
@@ -141,7 +142,7 @@ def _joined(rng: random.Random, main: Clause, *, first: bool) -> Scene:
     )
 
 
-def _verb_first(clause: Clause) -> list[Tagged]:
+def _verb_first(clause):
     """The clause as it goes on after another one has taken the place before the verb."""
     words = clause.german("subject")
     size = len(clause.subject.german("nom"))
@@ -158,10 +159,14 @@ def finish(german: list[Tagged], english: list[Tagged]) -> Scene:
         for j, (_, theirs) in enumerate(german):
             if ours & theirs:
                 links.add((i, j))
-    return Scene(_written(german), _written(english), frozenset(links))
+    return Scene(
+        german=_written(german),
+        english=_written(english),
+        links=frozenset(links),
+    )
 
 
-def _written(words: list[Tagged]) -> str:
+def _written(words):
     """The sentence as it is read, with a capital and no blank before a mark."""
     text = " ".join(word for word, _ in words)
     text = text.replace(" ,", ",").replace(" .", ".")

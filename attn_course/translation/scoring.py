@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU, CHRF
+from torch import Tensor
 
 from attn_course.translation.batches import Batch, Pair, collate
 from attn_course.translation.vocabulary import PAD
@@ -16,7 +17,10 @@ Link = tuple[int, int]
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """BLEU (cased, 13a) and chrF of detokenised text, with the signatures that make them comparable."""
+    """BLEU (cased, 13a) and chrF of detokenised text.
+
+    Returns {"bleu", "chrf", "signature"}; the signature makes them comparable.
+    """
     bleu = BLEU()
     chrf = CHRF()
     return {
@@ -41,15 +45,19 @@ def counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
-    """BLEU of summed counts (..., 10), equal to sacrebleu's for a corpus with every n-gram order matched."""
+    """BLEU of summed counts, equal to sacrebleu's for a corpus with every n-gram order matched.
+
+    counts: (..., 10) as `counts` gives them, added up over sentences. Returns (...).
+    """
     matches = counts[..., :4]
     totals = counts[..., 4:8]
     our_length = counts[..., 8]
     their_length = counts[..., 9]
     with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.where(totals > 0, matches / totals, 0.0)
+        precision = np.where(totals > 0, matches / totals, 0.0)  # (..., 4)
+        mean = np.log(precision).mean(-1)
         brevity = np.minimum(0.0, 1.0 - their_length / our_length)
-        return 100 * np.exp(brevity + np.log(precision).mean(-1))
+        return 100 * np.exp(brevity + mean)
 
 
 def bootstrap(
@@ -57,15 +65,18 @@ def bootstrap(
 ) -> tuple[float, float, float, float]:
     """Paired bootstrap of two systems' counts (n, 10) on the same n sentences: (gain, low, high, p).
 
+    worse, better: what `counts` gives for each system.
     The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
     test sets, the better system did not win (never reported below 1 / num_samples).
     """
     n = len(worse)
-    picks = rng.multinomial(n, np.full(n, 1 / n), num_samples)  # (samples, n)
+    chances = np.full(n, 1 / n)
+    picks = rng.multinomial(n, chances, num_samples)  # (samples, n)
     gains = bleu_of_counts(picks @ better) - bleu_of_counts(picks @ worse)
-    low, high = np.quantile(gains, [0.025, 0.975])
     gain = bleu_of_counts(better.sum(0)) - bleu_of_counts(worse.sum(0))
-    p = max((gains <= 0).mean(), 1 / num_samples)
+    low, high = np.quantile(gains, [0.025, 0.975])
+    losses = (gains <= 0).mean()
+    p = max(losses, 1 / num_samples)
     return gain, low, high, p
 
 
@@ -74,13 +85,16 @@ def alignment_error_rate(found: Sequence[set[Link]], gold: Sequence[set[Link]]) 
 
     found, gold: one set for each sentence; 0 is perfect.
     """
-    common = sum(len(a & b) for a, b in zip(found, gold, strict=True))
-    size = sum(map(len, found)) + sum(map(len, gold))
+    common = 0
+    size = 0
+    for ours, theirs in zip(found, gold, strict=True):
+        common += len(ours & theirs)
+        size += len(ours) + len(theirs)
     return 1 - 2 * common / max(size, 1)
 
 
 @torch.inference_mode()
-def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) -> torch.Tensor:
+def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) -> Tensor:
     """The loss (B, T) of every true target subword of a Batch, padding included.
 
     Each is predicted after the true ones before it; with teacher forcing off, after those that the
@@ -97,19 +111,22 @@ def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) ->
     return losses.view_as(batch.targets)
 
 
-def _own_inputs(model: Any, memory: Any, inputs: torch.Tensor) -> torch.Tensor:
+def _own_inputs(model, memory, inputs):
     """inputs (B, T) -> the same start marks, each followed by the model's own likeliest subwords."""
-    own = inputs.clone()
+    last = inputs[:, :1]  # (B, 1)
+    own = [last]
     state = None
-    for t in range(inputs.shape[1] - 1):
-        logits, _, state = model.decode(own[:, t : t + 1], memory, state)
-        own[:, t + 1] = logits[:, -1].argmax(-1)
-    return own
+    for _ in range(inputs.shape[1] - 1):
+        logits, _, state = model.decode(last, memory, state)
+        last = logits.argmax(-1)
+        own.append(last)
+    return torch.cat(own, 1)
 
 
 def perplexity(model: Any, pairs: Sequence[Pair], *, batch_size: int = 100) -> float:
     """exp of the mean negative log-likelihood per target subword, end mark included, start mark not.
 
+    pairs: ids of source and target, without marks.
     Teacher forcing is on: each subword is predicted after the true ones before it.
     """
     device = next(model.parameters()).device

@@ -40,7 +40,11 @@ class Explanation(NamedTuple):
 
 
 def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explanation:
-    """Translate one sentence and keep what is worth knowing about it."""
+    """Translate one sentence and keep what is worth knowing about it.
+
+    folder: of the run, where its known words are.
+    beam_size: how many hypotheses are kept and listed.
+    """
     hypotheses = run.n_best(sentence, beam_size=beam_size)
     candidates = []
     for hypothesis in hypotheses:
@@ -66,19 +70,22 @@ def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explana
 def draw(found: Explanation) -> str:
     """The map as text: English words down, German words across, darker where more weight lies."""
     margin = max(map(len, found.english), default=0)
-    widths = [len(word) for word in found.german]
-    lines = [" ".join([" " * margin, *found.german])]
-    for word, row in zip(found.english, found.weights, strict=True):
+    head = ["".rjust(margin), *found.german]
+    lines = [" ".join(head)]
+    for word, weights in zip(found.english, found.weights, strict=True):
         cells = [word.rjust(margin)]
-        for weight, width in zip(row, widths, strict=True):
-            cells.append(_shade(weight) * width)
-        lines.append(" ".join(cells).rstrip())
+        for german, weight in zip(found.german, weights, strict=True):
+            shade = _shade(weight)
+            cells.append(shade * len(german))
+        line = " ".join(cells)
+        lines.append(line.rstrip())
     return "\n".join(lines)
 
 
-def _shade(weight: float) -> str:
+def _shade(weight):
     """Steps at 1/8, 3/8, 5/8 and 7/8, so that each shade stands for the nearest quarter."""
-    return SHADES[min(round(4 * float(weight)), 4)]
+    quarters = round(4 * float(weight))
+    return SHADES[min(quarters, 4)]
 
 
 def write_page(found: Explanation, path: Path) -> None:

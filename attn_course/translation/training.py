@@ -3,7 +3,6 @@
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -33,14 +32,20 @@ SEED_BITS = 2**63
 
 
 def rate_at(step: int, fraction: float, config: Config) -> float:
-    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget."""
+    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget.
+
+    step: counted from 1. fraction: of the budget, from 0 to 1.
+    """
     rising = step / config.warmup
     falling = max(1.0 - fraction, 0.0) / config.cooldown
     return config.rate * min(rising, 1.0, falling)
 
 
 def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch.Tensor:
-    """Summed cross-entropy of the real target subwords of a batch, a scalar."""
+    """Summed cross-entropy of the real target subwords of a batch, a scalar.
+
+    smoothing: the share of the target's mass that is spread over all subwords.
+    """
     logits = model(batch).flatten(0, 1).float()  # (B * T, V)
     targets = batch.targets.flatten()
     return F.cross_entropy(
@@ -165,13 +170,13 @@ class Trainer:
             f"{best['epoch']}, is kept."
         )
 
-    def _stopped(self) -> Stopped:
+    def _stopped(self):
         done = f"stopped after {self.at['tokens']:,} of {self.config.tokens:,} subwords"
         if self.temporary:
             return Stopped(f"{done}; without a folder nothing is kept.")
         return Stopped(f"{done}; all of it is kept: the same command goes on from there.")
 
-    def _best(self) -> Run:
+    def _best(self):
         if self.training.world > 1:
             dist.barrier()  # the best model is on disk before any process reads it
         run = Run.load(self.folder, device=self.device, slot=self.slot)
@@ -179,13 +184,13 @@ class Trainer:
             self.temporary.cleanup()
         return run
 
-    def _epoch(self, bar: Bar) -> None:
+    def _epoch(self, bar):
         """Every batch of the epoch that is still to come and that the budget allows; then a judgement."""
         self.training.run(self._plan(), bar, keep=self._keep)
         self._evaluate(bar)
         self._save()
 
-    def _plan(self) -> Iterator[Callable[[], Step]]:
+    def _plan(self):
         config = self.config
         seed = (config.seed << 20) + self.at["epoch"]
         order = torch.Generator().manual_seed(seed % SEED_BITS)
@@ -199,11 +204,11 @@ class Trainer:
             yield partial(self._step, group, number, tokens)
             tokens += self._size(group)
 
-    def _size(self, group: list[int]) -> int:
+    def _size(self, group):
         """Target subwords of the pairs in group, end marks included."""
         return sum(len(self.encoded.train[i][1]) + 1 for i in group)
 
-    def _step(self, group: list[int], number: int, tokens: int) -> Step:
+    def _step(self, group, number, tokens):
         """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
         rank = self.training.rank
         mine = group[rank :: self.training.world]
@@ -217,12 +222,12 @@ class Trainer:
             shared=bool(mine),
         )
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step):
         self.at["position"] += 1
         self.at["tokens"] += step.size
         self._count_time()
 
-    def _evaluate(self, bar: Bar) -> None:
+    def _evaluate(self, bar):
         """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
         scores = [self._validate() if self.rank == 0 else None]
         if self.training.world > 1:
@@ -249,20 +254,23 @@ class Trainer:
             if self.rank == 0:
                 write_tensors(self.folder / "best.pt", self.model.state_dict())
 
-    def _validate(self) -> dict[str, float]:
+    def _validate(self):
         """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
         run = Run(self.model.eval(), self.vocabulary)
         sources = [source for source, _ in self.corpus.val]
         references = [target for _, target in self.corpus.val]
-        bleu = scoring.score(run.translate(sources), references)["bleu"]
-        return {"bleu": bleu, "perplexity": scoring.perplexity(self.model, self.encoded.val)}
+        scores = scoring.score(run.translate(sources), references)
+        return {
+            "bleu": scores["bleu"],
+            "perplexity": scoring.perplexity(self.model, self.encoded.val),
+        }
 
-    def _count_time(self) -> None:
+    def _count_time(self):
         now = time.process_time()
         self.at["cpu_seconds"] += now - self.clock
         self.clock = now
 
-    def _open(self) -> None:
+    def _open(self):
         """Start the folder, or take up the run that was left in it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -276,7 +284,7 @@ class Trainer:
             kind = type(error).__name__
             raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
 
-    def _save(self) -> None:
+    def _save(self):
         self._count_time()
         self.training.save()
         if self.rank == 0:

@@ -183,7 +183,7 @@ class TransformerTranslator(nn.Module):
         self.apply(_keep_variance)
         nn.init.normal_(self.embed.weight, std=width**-0.5)
 
-    def _embedded(self, tokens: Tensor) -> Tensor:
+    def _embedded(self, tokens):
         """tokens (B, T) -> (B, T, D), of variance one."""
         return self.dropout(self.embed(tokens) * self.scale)
 
@@ -215,19 +215,24 @@ class TransformerTranslator(nn.Module):
         """The same with the weights (B, H, T, S) of every head, or None in their place."""
         caches = self._caches(state)
         last = caches[-1]
+        crosses = memory.cross.split(2)  # L times (2, B, H, S, d)
         x = self._embedded(inputs)
-        for i, layer in enumerate(self.decoder):
-            cross = memory.cross[2 * i : 2 * i + 2]
-            wanted = need_weights and caches[i] is last
-            x, weights = layer(x, cross, memory.mask, caches[i], need_weights=wanted)
-        logits = F.linear(self.output_norm(x), self.embed.weight, self.bias)
+        for layer, cross, cache in zip(self.decoder, crosses, caches, strict=True):
+            x, weights = layer(
+                x,
+                cross,
+                memory.mask,
+                cache,
+                need_weights=need_weights and cache is last,
+            )
+        x = self.output_norm(x)
+        logits = F.linear(x, self.embed.weight, self.bias)
         parts = []
         for cache in caches:
-            parts.append(cache.keys)
-            parts.append(cache.values)
+            parts += [cache.keys, cache.values]
         return logits, weights, torch.stack(parts)
 
-    def _caches(self, state: Tensor | None) -> list[Cache]:
+    def _caches(self, state):
         """One cache a layer, holding its part of the state (2L, B, H, t, d)."""
         caches = [Cache(rotate) for _ in self.decoder]
         if state is not None:
@@ -243,7 +248,7 @@ class TransformerTranslator(nn.Module):
         return logits
 
 
-def _keep_variance(module: nn.Module) -> None:
+def _keep_variance(module):
     """Weights under which the variance of a sum stays what it was."""
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)

@@ -68,17 +68,22 @@ class Vocabulary:
     def words(self, text: str) -> list[str]:
         """The words of a text, as `word_numbers` counts them."""
         ids = self.encode(text)
-        words: dict[int, str] = {}
-        for number, piece in zip(self.word_numbers(ids), self.pieces(ids), strict=True):
-            words[number] = words.get(number, "") + piece.removeprefix(SPACE)
-        return list(words.values())
+        numbers = self.word_numbers(ids)
+        pieces = self.pieces(ids)
+        words: list[str] = []
+        for number, piece in zip(numbers, pieces, strict=True):
+            if number == len(words):
+                words.append("")
+            words[number] += piece.removeprefix(SPACE)
+        return words
 
     def word_numbers(self, ids: Iterable[int]) -> list[int]:
         """For each id the number of its word, counted from 0; each punctuation mark is a word."""
         numbers = []
         word = -1
         for piece in self.pieces(ids):
-            mark = not any(map(str.isalnum, piece))
+            letters = filter(str.isalnum, piece)
+            mark = not any(letters)
             if piece.startswith(SPACE) or mark:
                 word += 1
             numbers.append(word)

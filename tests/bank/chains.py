@@ -412,6 +412,13 @@ SHAM = {
             "uses cosh",
         ),
         "the other sign": ((distance(far_2, added, -root_2), error_1), "step 2 of `error_2`"),
+        "very little under the root": (
+            (
+                distance(far_2, beta * sp.sqrt(2 * far**2 + sp.exp(-(10**6) * (1 + beta))), root_2),
+                error_1,
+            ),
+            "differ, if only by very little",
+        ),
         "a rounded root": (
             (distance(far_2, added, 2**0.5 * beta / (E + 2)), error_1),
             "write sp.sqrt(2)",

@@ -6,6 +6,7 @@ import threading
 import time
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +16,12 @@ from attn_course.checking import judge
 from attn_course.grading import find_cells
 from attn_course.grading.borrowing import borrowed
 from attn_course.grading.foreign_text import one_line
-from attn_course.grading.read_submission import MAX_BYTES, Unreadable, parse_submission
+from attn_course.grading.read_submission import (
+    MAX_BYTES,
+    Unreadable,
+    parse_submission,
+    read_submission,
+)
 from attn_course.grading.record import State
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
@@ -24,17 +30,28 @@ from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN = ()  # of the course: a judge needs it all
+HANDED_OUT = Path(__file__).resolve().parents[3] / "notebooks"
 MAX_JOB = MAX_BYTES + (1 << 16)
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
 def prepare(preload):
-    """Once, before any submission: rehearse every judge, so that what it imports is there."""
+    """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
     modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
     for question in (question for module in modules for question in module.QUESTIONS):
         for part in question.parts:
             if part.judge:
                 _rehearse(part)
+    for notebook in {module.QUESTIONS[0].notebook for module in modules if module.QUESTIONS}:
+        _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
+
+
+def _read_ahead(path):
+    """Parse the cells of a notebook that most submissions leave as they are; nobody's data."""
+    with contextlib.suppress(Unreadable):  # where the package is installed alone
+        for cell in read_submission(path).cells:
+            if cell.kind == "code":
+                find_cells.names_of(cell.source)
 
 
 def _rehearse(part):
@@ -142,8 +159,10 @@ def _message(verdict, found):
 
 def _lent(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
-    right = [pair for pair, (status, *_) in zip(asked, verdicts, strict=True) if status == CORRECT]
-    lent = borrowed(cells, [name for _, part in right for name in part.answers]) if right else {}
+    right = [pair for pair, said in zip(asked, verdicts, strict=True) if said[0] == CORRECT]
+    if not right:
+        return
+    lent = borrowed(cells, [name for _, part in right for name in part.answers])
     for question, part in right:
         paths = [path for name in part.answers for path in lent.get(name, ())]
         if paths:
