@@ -141,3 +141,13 @@ def test_nothing_of_a_child_is_left_on_disk(submit, zygote):
         where = Path(session.answers(["where"], 5)[0].value())
     session = submit("import os\ndef here(): return os.listdir()")
     assert ask(session, "here") == [] and not (where / "x").exists()
+
+
+def test_what_only_linux_has_is_not_imported_by_the_command():
+    program = """
+import sys
+for name in ("fcntl", "resource", "pwd", "grp"):
+    sys.modules[name] = None  # as on Windows
+import attn_course.grading.command
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

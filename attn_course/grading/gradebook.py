@@ -105,6 +105,14 @@ class Sheet:
         )
         return sum(chosen)
 
+    def total(self):
+        """Return the points that count towards the 100."""
+        return self.points() - self.bonus()
+
+    def bonus(self):
+        """Return the points of notebooks beyond the course, which count on their own."""
+        return sum(part["points"] for part in self.parts if part["notebook"] in register.BONUS)
+
     def by_notebook(self):
         """Return the points of each notebook, None for one that was not handed in."""
         names = dict.fromkeys(part["notebook"] for part in self.parts)
@@ -127,6 +135,7 @@ class Gradebook:
             given,
         )
         self.questions = [q for name in notebooks for q in register.questions_of(name)]
+        self.has_bonus = not register.BONUS.isdisjoint(notebooks)
         self.keys = {student: [] for student in students}
         for file in files:
             self.keys[file.student].append(file.key)
@@ -169,17 +178,21 @@ def csv_header(book):
     columns = ["student"]
     for name in book.notebooks:
         columns += [question.id for question in register.questions_of(name)] + [name]
-    return [*columns, "total", "awaiting", "problems"]
+    totals = ["total", "bonus"] if book.has_bonus else ["total"]
+    return [*columns, *totals, "awaiting", "problems"]
 
 
 def csv_row(book, sheet):
-    """Return a student's row: points, sub-totals, total, written answers that await a person."""
+    """Return a student's row: points, sub-totals, total, bonus, written answers that await a person."""
     row = [guarded(sheet.student)]
     for name in book.notebooks:
         row += [f"{sheet.points(q.id):g}" for q in register.questions_of(name)]
         row.append(f"{sheet.points(notebook=name):g}")
     problems = guarded(" ".join(sheet.problems))
-    return [*row, f"{sheet.points():g}", str(sheet.num_waiting), problems]
+    row.append(f"{sheet.total():g}")
+    if book.has_bonus:
+        row.append(f"{sheet.bonus():g}")
+    return [*row, str(sheet.num_waiting), problems]
 
 
 def guarded(text):
@@ -198,7 +211,7 @@ def csv_text(rows):
 
 
 def gradescope(sheet):
-    """Return a student's results in the schema of Gradescope's results.json."""
+    """Return a student's results in the schema of Gradescope's results.json; the score has no bonus."""
     tests = [
         {
             "name": f"{part['question']} {part['title']} ({part['kind']})",
@@ -212,7 +225,8 @@ def gradescope(sheet):
         for part in sheet.parts
     ]
     notes = "\n".join(sheet.problems + sheet.remarks)
-    return {"score": sheet.points(), "output": notes, "visibility": "visible", "tests": tests}
+    found = {"score": sheet.total(), "output": notes, "visibility": "visible", "tests": tests}
+    return found | {"extra_data": {"bonus": sheet.bonus()}}
 
 
 def _passed(part):

@@ -3,6 +3,7 @@
 from collections import Counter
 from html import escape
 
+from attn_course import register
 from attn_course.grading.page import block, finder, page, table, tiles
 from attn_course.grading.record import State
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
@@ -14,8 +15,7 @@ SHADES = ((CORRECT, "good"), (NOT_YET, "bad"), (State.WAITING, "wait"), (State.R
 
 def student_page(book, sheet, remark):
     """Return the feedback for one student."""
-    most = sum(part["out_of"] for part in sheet.parts)
-    body = [tiles(points=f"{sheet.points():g} of {most:g}", awaiting_a_person=sheet.num_waiting)]
+    body = [tiles(**_totals(book, sheet), awaiting_a_person=sheet.num_waiting)]
     body += [f'<p class="warn">{escape(text)}</p>' for text in sheet.problems]
     for name in book.notebooks:
         parts = [part for part in sheet.parts if part["notebook"] == name]
@@ -29,6 +29,16 @@ def student_page(book, sheet, remark):
         items = "".join(f"<li>{escape(text)}</li>" for text in sheet.remarks)
         body.append(f"<h2>Remarks on your files</h2><ul>{items}</ul>")
     return page(f"Feedback for {sheet.student}", "\n".join(body), remark)
+
+
+def _totals(book, sheet):
+    """The points of a student out of what there is; the bonus apart."""
+    extra = [part["out_of"] for part in sheet.parts if part["notebook"] in register.BONUS]
+    most = sum(part["out_of"] for part in sheet.parts) - sum(extra)
+    found = {"points": f"{sheet.total():g} of {most:g}"}
+    if book.has_bonus:
+        found["bonus"] = f"{sheet.bonus():g} of {sum(extra):g}"
+    return found
 
 
 def _feedback(part):
@@ -58,7 +68,8 @@ class ClassPage:
     def add(self, sheet, link):
         kinds = ["problem"] * bool(sheet.problems) + ["waiting"] * bool(sheet.num_waiting)
         kinds += ["remark"] * bool(sheet.remarks)
-        cells = "".join(map(_number, [*sheet.by_notebook(), sheet.points(), sheet.num_waiting]))
+        totals = [sheet.total(), sheet.bonus()] if self.book.has_bonus else [sheet.total()]
+        cells = "".join(map(_number, [*sheet.by_notebook(), *totals, sheet.num_waiting]))
         name, notes = escape(sheet.student, quote=True), escape(" ".join(sheet.problems))
         self.rows.append(
             f'<tr data-item="{name}" data-kind="{" ".join(kinds)}"><td><a href="{escape(link)}">{name}'
@@ -70,7 +81,9 @@ class ClassPage:
     def html(self, counts, written, remark):
         """counts: figures for the top. written: [(question, link, how many wait)]."""
         short = [(name[:2], "number", name) for name in self.book.notebooks]
-        columns = [("student", "text"), *short, ("total", "number"), ("awaiting", "number")]
+        totals = ["total", "bonus"] if self.book.has_bonus else ["total"]
+        columns = [("student", "text"), *short]
+        columns += [(name, "number") for name in (*totals, "awaiting")]
         columns.append(("problems", "text"))
         links = [
             f'<li><a href="{escape(link)}">{escape(question.id)} {escape(question.title)}</a>: '
