@@ -3,7 +3,12 @@
 Holds no expected value and knows no question. torch is imported by the drivers that need it alone.
 """
 
+import copy
+import functools
+
 import numpy as np
+
+from attn_utils.kernels import softmax
 
 
 class Asked(BaseException):
@@ -44,6 +49,206 @@ def call_with_links(function, weights, gold):
     return function(list(weights), links)
 
 
+_kept = {}  # what stays on this side between two calls, by name
+
+
+def keep_result(function, name, inputs):
+    """Keep function(*inputs) here under a name, whatever it is; return how many numbers it holds.
+
+    inputs: arrays, which become tensors, or names of what has been kept, of which copies are handed over.
+    """
+    given(function)
+    _kept[name] = function(*map(_kept_or_tensor, inputs))
+    return count_numbers(_kept[name])
+
+
+def call_on_kept(function, name):
+    """function(what is kept under this name)."""
+    given(function)
+    return function(_kept_or_tensor(name))
+
+
+def _kept_or_tensor(value):
+    import torch
+
+    if isinstance(value, str):
+        return copy.deepcopy(_kept[value])
+    return torch.tensor(value)
+
+
+def count_numbers(thing, depth=8):
+    """How many numbers there are in arrays, tensors, containers and objects; text counts by letters."""
+    if thing is None or depth == 0:
+        return 0
+    if hasattr(thing, "numel"):
+        return int(thing.numel())
+    if isinstance(thing, np.ndarray | np.generic):
+        return int(thing.size)
+    if isinstance(thing, str | bytes):
+        return len(thing)
+    if isinstance(thing, dict):
+        thing = thing.values()
+    elif not isinstance(thing, list | tuple | set | frozenset):
+        thing = vars(thing).values() if hasattr(thing, "__dict__") else None
+    if thing is None:
+        return 1
+    return sum(count_numbers(part, depth - 1) for part in thing)
+
+
+def run_tensors(function, arrays, *others):
+    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them."""
+    import torch
+
+    given(function)
+    result = function(*map(torch.tensor, arrays), *others)
+    return _outputs_of(result)
+
+
+def _outputs_of(result):
+    """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
+    import torch
+
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
+        return {"outputs": None, "kinds": " and ".join(kinds)}
+    return {"outputs": [as_array(output) for output in outputs]}
+
+
+def run_watched(function, arrays, *others):
+    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    given(function)
+    tensors = [torch.tensor(values) for values in arrays]
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    sizes = [0]
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, operation, types, args=(), kwargs=None):
+            result = operation(*args, **(kwargs or {}))
+            for made in result if isinstance(result, tuple | list) else [result]:
+                if isinstance(made, torch.Tensor):  # a view holds no numbers of its own
+                    storage = made.untyped_storage()
+                    is_new = storage.data_ptr() not in inputs
+                    sizes.append(is_new * storage.nbytes() // made.element_size())
+            return result
+
+    with Watch():
+        result = function(*tensors, *others)
+    return _outputs_of(result) | {"largest": max(sizes)}
+
+
+def step_caches(cache_class, base, sequences, cuts):
+    """Two new caches, stepped by turns: each is fed one of two sequences, cut into pieces.
+
+    base: of the rotation that the caches are given, None for one that changes nothing.
+    sequences: two of [q, k, v], arrays (B, T, .). cuts: the number of new tokens at each step.
+    Returns what came back, [array or the name of its type for each step] for each cache.
+    """
+    import torch
+
+    from attn_utils.kernels import rotate
+
+    given(cache_class)
+    turn = leave if base is None else functools.partial(rotate, base=base)
+    caches = [cache_class(turn) for _ in sequences]
+    pieces = [[torch.tensor(x).split(list(cuts), 1) for x in sequence] for sequence in sequences]
+    found = [[] for _ in sequences]
+    for step in range(len(cuts)):
+        for cache, sequence, kept in zip(caches, pieces, found, strict=True):
+            result = cache.step(*(x[step].clone() for x in sequence))
+            is_tensor = isinstance(result, torch.Tensor)
+            kept.append(as_array(result) if is_tensor else type(result).__name__)
+    return found
+
+
+def leave(x, positions):
+    """A rotation that changes nothing."""
+    return x
+
+
+def run_with_features(function, arrays, kind, shift):
+    """function(q, k, v, phi), phi being one of the positive maps below, without gradients."""
+    return run_tensors(function, arrays, functools.partial(positive_features, kind, shift))
+
+
+def positive_features(kind, shift, x):
+    """elu(x) + 1, exp(x) or relu(x), plus a shift: features of x that are above 0 if the shift is."""
+    import torch
+
+    maps = {
+        "elu": lambda: torch.nn.functional.elu(x) + 1,
+        "exp": x.exp,
+        "relu": x.relu,
+    }
+    return maps[kind]() + shift
+
+
+def call_with_layer(function, told, x):
+    """function(layer, x), with the layer that `told` describes."""
+    given(function)
+    return function(make_layer(told), x)
+
+
+def make_layer(told):
+    """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
+
+    "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
+    one; a "mixture" (T, T) mixes tokens; "features" (d, d) change each token alone; "order" sorts each
+    feature; a "factor" multiplies all.
+    """
+
+    def layer(x):
+        x = np.asarray(x, float)
+        T = len(x)
+        if "positions" in told:
+            x = x + told["positions"][:T]
+        if "projections" in told:
+            q, k, v = (x @ projection for projection in told["projections"])
+            scores = q @ k.T / q.shape[-1] ** 0.5
+            mask = told.get("mask", np.ones((T, T), bool))[:T, :T]
+            x = softmax(np.where(mask, scores, -np.inf)) @ v
+        if "mixture" in told:
+            x = told["mixture"][:T, :T] @ x
+        if "features" in told:
+            x = np.tanh(x @ told["features"])
+        if "order" in told:
+            x = np.sort(x, axis=0)
+        return x * told.get("factor", 1.0)
+
+    return layer
+
+
+def call_with_rotation(function, r, d, pairs, base):
+    """function(r, rotate, d), with the rotation of these pairs of features."""
+    given(function)
+    return function(r, make_rotation(pairs, base), d)
+
+
+def make_rotation(pairs, base):
+    """rotate(x, position) for a vector x (d,): pair i turns by position * base ** (-2i / d).
+
+    pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
+    """
+    first, second = np.transpose(pairs)
+
+    def rotate(x, position):
+        x = np.asarray(x, float)
+        d = x.shape[-1]
+        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
+        angles = np.asarray(position, float)[..., None] * frequencies
+        cos = np.cos(angles)
+        sin = np.sin(angles)
+        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
+        turned[..., first] = x[..., first] * cos - x[..., second] * sin
+        turned[..., second] = x[..., first] * sin + x[..., second] * cos
+        return turned
+
+    return rotate
+
+
 def run_function(function, arrays, *others):
     """function(*tensors, *others): its outputs, and the gradients of the first of them.
 
@@ -51,20 +256,15 @@ def run_function(function, arrays, *others):
     Returns {"outputs": arrays, "gradients": one array for each of floats, or None where none flow},
     or {"outputs": None, "kinds": what came back instead of tensors}.
     """
-    import torch
-
     given(function)
     tensors = [as_leaf(values) for values in arrays]
     result = function(*tensors, *others)
-    outputs = list(result) if isinstance(result, tuple | list) else [result]
-    if not all(isinstance(output, torch.Tensor) for output in outputs):
-        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
-        return {"outputs": None, "kinds": " and ".join(kinds)}
+    found = _outputs_of(result)
+    if found["outputs"] is None:
+        return found
+    first = result[0] if isinstance(result, tuple | list) else result
     leaves = [tensor for tensor in tensors if tensor.requires_grad]
-    return {
-        "outputs": [as_array(output) for output in outputs],
-        "gradients": gradients_of(outputs[0], leaves),
-    }
+    return found | {"gradients": gradients_of(first, leaves)}
 
 
 def run_layer(layer_class, sizes, parameters, x, *, seed=0, train=False, repeats=1, **options):

@@ -33,12 +33,12 @@ def run_with_wrong_answers(name, change=lambda source: source):
                 plt.close("all")
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) < 8])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) not in (8, 9, 10)])
 def test_a_notebook_full_of_wrong_answers_runs_to_the_end(name):
     run_with_wrong_answers(name)
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) > 8])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) in (9, 10)])
 def test_a_translation_notebook_full_of_wrong_answers_runs_to_the_end(name, monkeypatch):
     """Trained with the tiny preset, as a student may; every check has said that something is wrong."""
     verdicts, presets = [], []

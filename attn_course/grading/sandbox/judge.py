@@ -159,8 +159,10 @@ def _message(verdict, found):
 
 def _lent(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
-    right = [pair for pair, (status, *_) in zip(asked, verdicts, strict=True) if status == CORRECT]
-    lent = borrowed(cells, [name for _, part in right for name in part.answers]) if right else {}
+    right = [pair for pair, said in zip(asked, verdicts, strict=True) if said[0] == CORRECT]
+    if not right:
+        return
+    lent = borrowed(cells, [name for _, part in right for name in part.answers])
     for question, part in right:
         paths = [path for name in part.answers for path in lent.get(name, ())]
         if paths:
