@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
@@ -592,3 +593,22 @@ def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
     page = tmp_path / "diff.html"
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb"), "--html", str(page)]) == 0
     assert '<td class="gone">    return &#39;&lt;b&gt;mine' in page.read_text("utf-8")
+
+
+def test_the_autograder_grades_in_an_empty_folder_and_holds_no_solution(tmp_path):
+    target = tmp_path / "autograder.zip"
+    assert cli.main(["gradescope", "--notebooks", "1", "--out", str(target)]) == 0
+    source = tmp_path / "autograder" / "source"
+    with zipfile.ZipFile(target) as archive:
+        archive.extractall(source)
+        mode = archive.getinfo("run_autograder").external_attr >> 16
+    assert mode == 0o755
+    held = {path.name for path in source.rglob("*")}
+    assert {"setup.sh", "run_autograder", "copying.py"} <= held
+    assert "solutions" not in held and f"{NAME}.ipynb" not in held
+    save(tmp_path / "autograder" / "submission" / f"{NAME}.ipynb", all_right())
+    known = {"AUTOGRADER": str(tmp_path / "autograder"), "PYTHON": sys.executable}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    subprocess.run(["sh", source / "run_autograder"], env={**environment, **known}, check=True)
+    found = json.loads((tmp_path / "autograder" / "results" / "results.json").read_text("utf-8"))
+    assert found["score"] == FULL and len(found["tests"]) == 7

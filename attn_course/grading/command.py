@@ -228,3 +228,16 @@ def release(argv: list[str]) -> int:
     target = parser.parse_args(argv).out
     print(f"{target}: {releasing.pack(ROOT, target)} files.")
     return 0
+
+
+@_sentences
+def gradescope(argv: list[str]) -> int:
+    """Pack an autograder that Gradescope runs: the judges and their set-up, and no solution."""
+    parser = argparse.ArgumentParser(prog="attn gradescope", description=gradescope.__doc__)
+    parser.add_argument("--notebooks", nargs="+", required=True, metavar="NN")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    options = parser.parse_args(argv)
+    notebooks = _notebooks(options.notebooks)
+    num_files = releasing.pack_autograder(ROOT, notebooks, options.out)
+    print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
+    return 0

@@ -8,8 +8,8 @@ from pathlib import Path
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(template: str, title: str, **known: object) -> str:
-    """Return a whole page. What is not made here by `prose` is escaped by the templates.
+def render(template: str, title: str = "", **known: object) -> str:
+    """Return a template filled in. What is not made here by `prose` is escaped.
 
     The policy in the head lets this script run and no other, and nothing be fetched.
     """
