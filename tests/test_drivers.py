@@ -46,11 +46,13 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
         if isinstance(node, ast.ImportFrom):
             names.add("." * node.level + (node.module or ""))
     assert names <= {
+        "collections.abc",
         "copy",
         "functools",
         "numpy",
         "torch",
         "torch.overrides",
+        "typing",
         "attn_utils.kernels",
         "attn_utils.masks",
         "attn_utils.layers",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.building import build as building
+from attn_course.markers import BuildError
 
 
 def build(argv: Sequence[str]) -> int:
@@ -22,7 +23,7 @@ def build(argv: Sequence[str]) -> int:
         for name, is_written in building.build(root, options.numbers, options.force):
             what = "written" if is_written else "unchanged"
             print(f"{name:28} {what}", flush=True)
-    except building.BuildError as error:
+    except BuildError as error:
         print(f"attn build: {error}", file=sys.stderr)
         return 1
     return 0

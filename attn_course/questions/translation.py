@@ -163,6 +163,7 @@ def _judge_gradients(name, found, queries, memory, mask):
 
 
 def _how_much_flows(gradient):
+    """A word for a gradient that is not what it should be."""
     if np.isnan(gradient).any():
         return "nan and no"
     if np.abs(gradient).max() > 1e-8:
@@ -347,18 +348,22 @@ def _last_of_ties(weights):
 
 
 def _all_rows(weights):
+    """Each row with its heaviest key, those without weight too."""
     return set(enumerate(weights.argmax(1).tolist()))
 
 
 def _turned(weights):
+    """As `_heaviest`, (source, target)."""
     return {(s, t) for t, s in _heaviest(weights)}
 
 
 def _down_the_columns(weights):
+    """The heaviest row of each key."""
     return {(t, s) for s, t in _heaviest(weights.T)}
 
 
 def _both_ties(weights):
+    """All that tie for the heaviest."""
     return _heaviest(weights) | _last_of_ties(weights)
 
 
