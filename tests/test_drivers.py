@@ -10,6 +10,7 @@ from course import JUDGED, ROOT, answers_in
 from attn_course import drivers
 from attn_course.answers import Answer, listening
 from attn_course.verdict import NotYet
+from attn_utils import attend, rotate
 
 BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
@@ -45,11 +46,13 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
         if isinstance(node, ast.ImportFrom):
             names.add("." * node.level + (node.module or ""))
     assert names <= {
+        "collections.abc",
         "copy",
         "functools",
         "numpy",
         "torch",
         "torch.overrides",
+        "typing",
         "attn_utils.kernels",
         "attn_utils.masks",
         "attn_utils.layers",
@@ -166,6 +169,25 @@ def test_a_search_that_lies_about_its_steps_still_pays_for_each():
         return result | {"fed": result["fed"][:1]}
 
     assert verdict_on_forged("9.4", fewer)
+
+
+def test_the_rotation_that_is_handed_over_is_that_of_the_kernels():
+    x = np.random.default_rng(0).normal(size=8)
+    pairs = np.arange(8).reshape(-1, 2)
+    found = drivers.make_rotation(pairs, 100.0)(x, 7)
+    assert np.allclose(found, rotate(x[None], [7], 100.0)[0])
+    back = drivers.make_rotation(pairs[:, ::-1], 100.0)(found, 7)  # the other sense
+    assert np.allclose(back, x)
+
+
+def test_a_layer_told_as_arrays_attends_under_its_mask_and_adds_its_positions():
+    rng = np.random.default_rng(0)
+    x, positions = rng.normal(size=(2, 5, 3))
+    projections = rng.normal(size=(3, 3, 3))
+    told = {"projections": projections, "mask": np.tri(5, dtype=bool), "positions": positions}
+    q, k, v = (x + positions) @ projections
+    wanted, _ = attend(q, k, v, causal=True)
+    assert np.allclose(drivers.make_layer(told)(x), wanted)
 
 
 def test_a_state_of_any_kind_stays_beside_the_student_and_only_its_size_comes_back():

@@ -386,7 +386,8 @@ def _streamed(q, k, v, block, *, old=True, total=True, rows=True, ragged=True, s
 
 def _averaged_blocks(q, k, v, block):
     contexts = []
-    for start in range(0, k.shape[-2], block):
+    num_keys = k.shape[-2]
+    for start in range(0, num_keys, block):
         piece = slice(start, start + block)
         contexts.append(attend(q, k[..., piece, :], v[..., piece, :])[0])
     return np.mean(contexts, 0)
