@@ -31,6 +31,8 @@ Row = TypeVar("Row")
 class Caller(Protocol):
     """All that a judge may do with an answer, whichever process it lives in."""
 
+    warned: list[str]  # by the last call
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the answer and get plain data."""
 
@@ -66,7 +68,8 @@ class Answer:
         given, options = copy.deepcopy((args, kwargs))
         before = len(self._caught)
         try:
-            result = plain(driver(self._thing, *given, **options))
+            returned = driver(self._thing, *given, **options)
+            result = plain(returned)
             self._last = driver, args, kwargs, result
             return result
         except (NotYet, NotAttempted, Stopped):
@@ -83,7 +86,8 @@ class Answer:
         if self._last is None:
             return True
         driver, args, kwargs, before = self._last
-        return repr(self.via(driver, *args, **kwargs)) == repr(before)
+        again = self.via(driver, *args, **kwargs)
+        return repr(again) == repr(before)
 
     def value(self) -> Any:
         """The answer itself, for answers that are not functions."""
@@ -168,7 +172,7 @@ def within(seconds: float, work: Callable[[], str]) -> str:
     On a busy machine it waits until the work has had that many seconds of a processor, within PATIENCE.
     Where no thread can start it runs here, for as long as it takes.
     """
-    outcome = {}
+    outcome: dict[str, Any] = {}
     used = time.process_time()
 
     def run():
