@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from attn_course import register
-from attn_course.grading import pages, roster, tables, written
+from attn_course.grading import pages, report, roster, tables, written
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
+from attn_course.grading.similar import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
 from attn_course.grading.submissions import File, Refused
 from attn_course.grading.written import Mark
@@ -353,3 +354,53 @@ def test_no_export_lets_a_name_become_a_formula(classbook):
     classbook.roster.people["Ann"] = person
     for name in tables.EXPORTS:
         assert "'=1+1" in exported(name, classbook)[-3]
+
+
+LONG = """
+def copy_query(keys, j):
+    gram = keys @ keys.T
+    if abs(np.linalg.det(gram)) < 1e-9:
+        raise ValueError("the keys depend on each other")
+    dual = np.linalg.solve(gram, keys)[j]
+    for k in range(3):
+        dual = dual + 0.5 * (k - 1) * (dual - dual)
+    return 40.0 * dual / (keys[j] @ dual) + np.zeros(len(dual))
+"""
+OTHER = """
+def copy_query(keys, j):
+    wanted = np.full(len(keys), -30.0)
+    wanted[j] = 30.0
+    query, *rest = np.linalg.lstsq(keys, wanted, rcond=None)
+    assert np.isfinite(query).all(), "no query does it"
+    while (keys @ query)[j] - np.delete(keys @ query, j).max() < 20:
+        query = 2 * query
+    return query
+"""
+
+
+def alike(codes):
+    similar = SimilarCode()
+    for student, code in codes.items():
+        similar.add("1.4", student, code)
+    return [(found.one, found.other) for found in similar.pairs()]
+
+
+def test_code_with_other_names_and_layout_is_pointed_out():
+    renamed = (
+        LONG.replace("gram", "g").replace("dual", "row").replace("    for", "    # hm\n\n    for")
+    )
+    assert alike({"Ann": LONG, "Bob": OTHER, "Cid": renamed}) == [("Ann", "Cid")]
+
+
+def test_code_that_is_trivial_or_everyones_is_not_pointed_out():
+    short = "def copy_query(keys, j):\n    return 30 * np.linalg.pinv(keys)[:, j]"
+    assert alike({"Ann": short, "Bob": short}) == []
+    assert alike(dict.fromkeys("ABCDEFG", LONG)) == []
+    assert alike({"Ann": "def (:\n '''", "Bob": ""}) == []
+
+
+def test_the_class_page_lists_code_that_is_alike(tmp_path):
+    book = made([handed("Ann", PROPER), handed("Bob", PROPER)], results=Full(LONG))
+    report.write(book, tmp_path, counts={}, tier="")
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "<h2>Alike</h2>" in page and "100%" in page

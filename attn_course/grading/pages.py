@@ -9,7 +9,7 @@ from attn_course.grading.gradebook import Entry, Gradebook, Sheet
 from attn_course.grading.page import render
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
-from attn_course.grading.similar import plain_words, same_answers
+from attn_course.grading.similar import Likeness, plain_words, same_answers
 from attn_course.register import Part, Question
 
 LOOK = {
@@ -116,7 +116,11 @@ class ClassPage:
             row.counts[entry.status] += 1
 
     def html(
-        self, counts: Mapping[str, int], written: list[tuple[Question, str, int]], tier: str
+        self,
+        counts: Mapping[str, int],
+        written: list[tuple[Question, str, int]],
+        tier: str,
+        alike: list[Likeness] | None = None,
     ) -> str:
         """counts: figures for the top. written: [(question, link, how many wait)]."""
         return render(
@@ -127,6 +131,7 @@ class ClassPage:
             has_bonus=self.book.has_bonus,
             rows=self.rows,
             written=written,
+            alike=alike or [],
             questions=self.questions,
             tier=tier,
         )

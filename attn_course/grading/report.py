@@ -12,7 +12,10 @@ from urllib.parse import quote
 from attn_course.grading import tables
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.pages import ClassPage, WrittenPage, student_page
+from attn_course.grading.similar import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
+
+MOST_PAIRS = 200  # of students whose code is alike, on the page
 
 
 def write(
@@ -37,6 +40,7 @@ def write(
         for question in book.questions
         if question.id in book.references
     ]
+    similar = SimilarCode()
     waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
@@ -46,6 +50,9 @@ def write(
         rows.append(tables.csv_row(book, sheet))
         overview.add(sheet, f"students/{quote(name)}.html")
         waiting += sheet.num_waiting
+        for entry in sheet.entries:
+            if entry.kind == "code" and entry.answer:
+                similar.add(entry.question.id, student, entry.answer)
         for page in written:
             page.add(sheet)
     links = []
@@ -53,7 +60,9 @@ def write(
         place = f"questions/{page.question.id}.html"
         save(out / place, page.html(tier, anonymous=codes is not None))
         links.append((page.question, place, page.num_waiting))
-    save(out / "index.html", overview.html({**counts, "awaiting": waiting}, links, tier))
+    shown = {**counts, "awaiting": waiting}
+    alike = similar.pairs()[:MOST_PAIRS]
+    save(out / "index.html", overview.html(shown, links, tier, alike))
     save(out / "gradebook.csv", csv_text(rows))
     for name in exports:
         sheets = (book.sheet(student) for student in book.students)

@@ -1,24 +1,119 @@
-"""Which answers are the same, as a hint to a person. Knows not who copied, and takes no points."""
+"""Which answers are alike, as a hint to a person. Knows not who copied, and takes no points."""
 
+import io
+import keyword
 import re
-from collections import defaultdict
-from collections.abc import Mapping
+import tokenize
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from zlib import crc32
 
 FEWEST_LETTERS = 60  # shorter answers are alike by chance
+GRAM = 10  # tokens in a row
+WINDOW = 4  # of every so many grams in a row at least one is kept
+FEWEST_PRINTS = 16  # answers with fewer prints of their own are trivial
+MOST_HOLDERS = 4  # what more students have written is how one writes it
+LEAST_SHARE = 0.8
+UNREAD = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER)
 
 
 def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
     """Return {name: the others whose words are the same} for those who have any."""
     groups = defaultdict(list)
     for name, text in answers.items():
-        groups[plain_words(text)].append(name)
+        words = plain_words(text)
+        if len(words) >= FEWEST_LETTERS:
+            groups[words].append(name)
     found: dict[str, list[str]] = {}
-    for words, names in groups.items():
-        if len(words) >= FEWEST_LETTERS and len(names) > 1:
-            found |= {name: [other for other in names if other != name] for name in names}
+    for names in groups.values():
+        for name in names:
+            others = [other for other in names if other != name]
+            if others:
+                found[name] = others
     return found
 
 
 def plain_words(text: str) -> str:
     """Return a text without capitals, marks and layout."""
     return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Two students whose code for a question has much in common that others have not."""
+
+    question: str
+    one: str
+    other: str
+    share: float  # of the smaller one's rare prints
+
+
+class SimilarCode:
+    """The prints of all code answers, gathered one at a time."""
+
+    def __init__(self) -> None:
+        self.prints: dict[str, dict[str, frozenset[int]]] = defaultdict(dict)
+
+    def add(self, question: str, student: str, code: str) -> None:
+        """Add an answer."""
+        self.prints[question][student] = fingerprints(code)
+
+    def pairs(self) -> list[Likeness]:
+        """Return those who are alike, the most alike first."""
+        found = [
+            likeness
+            for question, held in self.prints.items()
+            for likeness in _alike(question, held)
+        ]
+        return sorted(found, key=lambda likeness: -likeness.share)
+
+
+def _alike(question: str, held: Mapping[str, frozenset[int]]) -> Iterator[Likeness]:
+    holders = defaultdict(list)
+    for student, prints in held.items():
+        for number in prints:
+            holders[number].append(student)
+    rare: Counter[str] = Counter()
+    shared: Counter[tuple[str, str]] = Counter()
+    for students in holders.values():
+        if len(students) <= MOST_HOLDERS:
+            rare.update(students)
+            shared.update(combinations(students, 2))
+    for (one, other), number in shared.items():
+        fewer = min(rare[one], rare[other])
+        if fewer >= FEWEST_PRINTS and number >= LEAST_SHARE * fewer:
+            yield Likeness(question, one, other, number / fewer)
+
+
+def fingerprints(code: str) -> frozenset[int]:
+    """Return the prints of a code: least hashes of windows of grams, as in winnowing."""
+    tokens = _tokens(code)
+    grams = [" ".join(tokens[k : k + GRAM]) for k in range(len(tokens) - GRAM + 1)]
+    hashes = [crc32(gram.encode("utf-8", "replace")) for gram in grams]
+    windows = range(max(1, len(hashes) - WINDOW + 1)) if hashes else ()
+    return frozenset(min(hashes[k : k + WINDOW]) for k in windows)
+
+
+def _tokens(code):
+    """The tokens of a code as far as it is Python; a name of one's own counts as any other."""
+    found: list[str] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+            if token.type not in UNREAD:
+                found.append(_plain(token, found))
+    except (tokenize.TokenError, SyntaxError):
+        return found
+    return found
+
+
+def _plain(token, before):
+    is_attribute = before[-1:] == ["."]
+    if token.type == tokenize.NAME and not is_attribute and not keyword.iskeyword(token.string):
+        return "name"
+    if token.type in (tokenize.INDENT, tokenize.DEDENT):
+        return "indent"
+    if token.type == tokenize.STRING:
+        return "text"
+    return token.string
