@@ -119,8 +119,8 @@ check("1.1", sum_of_weights, one_weight)
 # equation (1), for scores up to 10,000 in size, without overflow and without a warning. **Form:**
 # `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
-# *Predict:* at which score does `np.exp` give infinity? The last cell but one of this notebook meets a weight that prints as
-# exactly 0: does that contradict your second chain?
+# *Predict:* from which score on does `np.exp` give infinity? And can a computed weight be exactly zero, although your
+# second chain says that none is? The last cell of the common mistakes answers both.
 
 
 # %% answer="1.1 code"
@@ -138,10 +138,6 @@ def attention_weights(query, keys, scale=1.0):
 
 # %% check="1.1 code"
 check("1.1", attention_weights)
-
-# %% [markdown]
-# `np.exp(709)` is finite and `np.exp(710)` is not. Scores of that size are no accident: they are inner products, and grow
-# with the length of query and keys. A common shift of all scores changes no weight, and that is what saves the computation.
 
 # %% [markdown]
 # ### 1.2
@@ -273,12 +269,12 @@ check("1.4", copy_query)
 # %%
 def draw(angle, length):
     """Key 1 turns and stretches; the query stays along key 0."""
-    turned = length * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-    pair = np.array([[1.0, 0.0], turned])
-    shadow = max(turned[0], 0.0) * np.array([1.0, 0.0])
+    turned = length * np.array([np.sin(np.radians(angle)), np.cos(np.radians(angle))])
+    pair = np.array([[0.0, 1.0], turned])
+    shadow = turned * [0.0, 1.0]  # what of key 1 lies along the query
     left, right = plots.panels(2)
-    named = {"key 0": pair[0], "key 1": turned, "query / 2": 4 * pair[0], "shadow of key 1": shadow}
-    plots.arrows(named, limit=4.6, colours={"shadow of key 1": 3}, ax=left)
+    named = {"query / 2": 4 * pair[0], "key 0": pair[0], "key 1": turned, "its shadow": shadow}
+    plots.arrows(named, limit=4.6, colours={"key 0": 0, "key 1": 1, "its shadow": 3}, ax=left)
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 
 
@@ -398,7 +394,9 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of these is often written down as the condition for copying. Each is run here, and the number refutes it.
+# Each of the first four is often written down as the condition for copying; the number refutes it. Nor are such conditions
+# *needed*: in the last three every key agrees with the query, or every key opposes it, or the ratio of the scores is next to
+# one, and the first value is copied all the same.
 
 # %%
 claims = {
@@ -409,12 +407,6 @@ claims = {
 }
 for claim, scores in claims.items():
     print(f"{claim:40} weight {softmax(np.array(scores))[0]:.3f}")
-
-# %% [markdown]
-# Nor are these conditions *needed*: below, every key agrees with the query, or every key opposes it, or the ratio of
-# the scores is next to one, and the first value is copied all the same.
-
-# %%
 for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 990.0]):
     print(f"scores {scores!s:25} weight {softmax(np.array(scores))[0]:.5f}")
 
@@ -431,6 +423,8 @@ longer = softmax(np.array([1.0, 10 * np.cos(np.pi / 3)]))[0]  # a rival at 60°,
 between = max(softmax(q * np.array([1.0, -1.0, 0.0]))[2] for q in np.linspace(-50, 50, 2001))
 print(f"aligned, short: {short:.4f}   aligned, rival longer: {longer:.3f}   between: {between:.4f}")
 print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
+with np.errstate(over="ignore"):
+    print("exp(709) is finite:", np.isfinite(np.exp(709.0)), " exp(710):", np.exp(710.0))
 
 # %% [markdown]
 # ## Summary
@@ -438,8 +432,7 @@ print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
 # 1. Weights are a distribution, each above zero, fixed by score *differences* (1).
 # 2. A lead well above the logarithm of the number of rivals is always enough to take nearly all the weight.
 # 3. The output is then within a known distance of that key's value, wherever the other values are.
-
-# %% [markdown]
+#
 # ## Without notes
 #
 # 1. Why does adding 100 to every score change nothing?

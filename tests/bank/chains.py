@@ -349,7 +349,7 @@ SHAM = {
         "at most one": ((in_all(among / Z, ("<=", 1)), positive), "proves <=, where = is asked"),
         "not strict": ((in_sum, alone((">=", 0))), "proves >=, where > is asked for"),
         "loose": ((in_sum, alone((">", -1))), "not the best"),
-        "too much": ((in_sum, alone((">", 1 / n))), "still contains n"),
+        "too much": ((in_sum, alone((">", 1 / n))), "step 1 of `one_weight` does not follow"),
         "by an absolute value": (
             (in_sum, alone(held(sp.Abs, alone().start), (">", 0))),
             "uses Abs",
