@@ -67,8 +67,9 @@ print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".for
 # On the right $k_b$ is where it was: only $k_a$ is stretched. This is often described as a key that "keeps its direction and
 # changes its length". But a normal length can be negative: in almost 8% of the draws the key points *backwards*.
 #
-# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands on the border of $a$ and $b$, where
-# they tie. *Predict* what happens to the border when the keys are drawn anew; then add noise and press the button.
+# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands where $a$ and $b$ tie if all keys
+# are at their means; the picture shows one noisy draw. *Predict* what happens to the border when the keys are drawn anew;
+# then press the button, and slide the noise down to nothing.
 
 # %%
 # my prediction: ...

@@ -55,8 +55,8 @@ plots.bars(groups, title="weights of two heads, and of their average")
 # %% [markdown]
 # The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
 # if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
-# them. Below, two queries in the map of 03, one for each head. *Predict* what a step to the side does to either; then drag
-# one of them to a border, where 03's single query stood, and add noise to the keys.
+# them. Below, two queries in the map of 03, one for each head, and noisy keys. *Predict* what another draw of the keys
+# does to either; press the button; then drag a query to a border, where 03's single one stood, and press again.
 
 # %%
 # my prediction: ...

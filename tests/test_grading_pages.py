@@ -127,8 +127,8 @@ def test_points_can_be_typed_and_downloaded(browser, out):
     assert browser.run("document.getElementById('left').textContent") == "4 of 4 without points"
     type_in = "(c, p, t) => { const f = fields(c); f[0].value = p; f[1].value = t; "
     type_in += "f.forEach(x => x.dispatchEvent(new Event('input'))) }"
-    browser.run(f"({type_in})(cards[1], '0.5', 'good, \"nearly\"')")
-    browser.run(f"({type_in})(cards[3], '1', '=1')")
+    browser.run(f"({type_in})(cards[1], '0.25', 'good, \"nearly\"')")
+    browser.run(f"({type_in})(cards[3], '0.5', '=1')")
     assert browser.run("document.getElementById('left').textContent") == "2 of 4 without points"
     browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
     assert browser.run("cards.filter(c => c.checkVisibility()).length") == 2
@@ -141,8 +141,8 @@ def test_points_can_be_typed_and_downloaded(browser, out):
         rows = list(csv.reader(file))
     assert rows == [
         ["student", "question", "part", "points", "comment"],
-        ["Bob <b>", "1.7", "written", "0.5", 'good, "nearly"'],
-        ["'=1+1", "1.7", "written", "1", "'=1"],
+        ["Bob <b>", "1.7", "written", "0.25", 'good, "nearly"'],
+        ["'=1+1", "1.7", "written", "0.5", "'=1"],
     ]
 
 
