@@ -78,17 +78,17 @@ names = ["key a", "key b", "key 3"]
 plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
 
 # %% [markdown]
-# On the dashed border between the two sectors the two weigh the same: $q = t(k_a + k_b)$, at every $t$. Near the origin
+# On the dashed border between the two sectors the two weigh the same, near the origin and far from it. Near the origin
 # the third key still has its share; further out along the border it loses it. A step off the border, and the further out
 # you are, the more of the tie is gone.
+#
+# Before we make an average: is anything lost in it? Twice the average of two values is their sum. If the values of $a$
+# and those of $b$ live in different subspaces, can each be had back from the sum?
 
 # %% [markdown]
 # ### 2.1 Take a sum apart
 #
 # *code + written · 1.5 points · 12 min*
-#
-# Before we make an average: is anything lost in it? Twice the average of two values is their sum. If the values of $a$
-# and those of $b$ live in different subspaces, can each be had back from the sum?
 #
 # **Given** $A$ and $B$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and $A^\top B = 0$. **Find** a matrix
 # $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s, and
@@ -130,7 +130,8 @@ if check("2.1", projection):
 # %% [markdown]
 # At a right angle the curve is at zero, as it must be. Elsewhere most answers take the shadow of one vector on the other
 # for a part of it, and the smaller the angle the longer the shadow: at 60° it is half as long as the vector. A flat line?
-# Then your $M$ works for *any* two independent subspaces, which is more than was asked.
+# Then your $M$ works for *any* two independent subspaces, which is more than was asked. And two right answers may differ:
+# what $M$ does to vectors orthogonal to both subspaces is free.
 
 # %% [markdown]
 # ### 2.2 A query that averages
@@ -195,16 +196,16 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # in, then use orthonormality; for the weight, put the scores in, count the sum, in either order. A value is put in when its
 # symbol goes.
 
-# %% answer="2.3"
+# %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
 g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
-products = {
-    name: (value, value) for name, value in (query | orthonormal).items()
-}  # both ends alike
+pinned = query | orthonormal
+products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
 
+# %% answer="2.3"
 score_a = derive(
     (s_a, "definition"),
     # your steps here
@@ -370,7 +371,8 @@ with np.errstate(all="ignore"):
 # 2. A query averages two values when it *ties* their keys and lifts the tie above all others; the leftover is the
 #    whole error (1).
 # 3. The height needed grows like the logarithm of the number of keys, and by the factor $\sqrt d$ under scaling.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Which weights change when the same vector is added to every key?

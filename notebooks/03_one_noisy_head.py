@@ -68,8 +68,9 @@ print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".for
 # On the right $k_b$ is where it was: only $k_a$ is stretched. This is often described as a key that "keeps its direction and
 # changes its length". But a normal length can be negative: in almost 8% of the draws the key points *backwards*.
 #
-# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands on the border of $a$ and $b$, where
-# they tie. *Predict* what happens to the border when the keys are drawn anew; then add noise and press the button.
+# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands where $a$ and $b$ tie if all keys
+# are at their means; the picture shows one noisy draw. *Predict* what happens to the border when the keys are drawn anew;
+# then press the button, and slide the noise down to nothing.
 
 # %%
 # my prediction: ...
@@ -90,7 +91,8 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
 # place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
 # in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
-#
+
+# %% [markdown]
 # So that no length is favoured, the check divides the noise by the length of *your* query: every score then trembles by a
 # thousandth. *Predict:* if the noise did *not* shrink, would a longer query suffer more? The figure below answers.
 
@@ -451,7 +453,8 @@ print(f"    a key turned round: in {np.mean(signs > 0.4):.3f} of them")
 # 1. Keys close to their means keep the average as long as the noise is small; what it is compared with, 3.1 says.
 # 2. When one key has a random length, the whole law of its weight is known exactly, for any number of keys.
 # 3. What the output does then depends on the height of the tie, not on the average of the scores.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Noise $\nu$ is fixed and the query grows: what happens to a tie?

@@ -56,8 +56,8 @@ plots.bars(groups, title="weights of two heads, and of their average")
 # %% [markdown]
 # The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
 # if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
-# them. Below, two queries in the map of 03, one for each head. *Predict* what a step to the side does to either; then drag
-# one of them to a border, where 03's single query stood, and add noise to the keys.
+# them. Below, two queries in the map of 03, one for each head, and noisy keys. *Predict* what another draw of the keys
+# does to either; press the button; then drag a query to a border, where 03's single one stood, and press again.
 
 # %%
 # my prediction: ...
@@ -94,8 +94,8 @@ def two_head_queries(means, a, b):
 check("4.1", two_head_queries)
 
 # %% [markdown]
-# Infinitely many would: one head may give $a$ any share $p$ and $b$ the rest, if the other gives $b$ the share $p$ and $a$
-# the rest. Copying ($p = 1$) and two equal ties ($p = \frac12$) are the two ends. The next question tells them apart.
+# More than two: infinitely many pairs of weights average to one half each. Which ones they are is a question *without
+# notes* at the end. The next question is choosier.
 #
 # ## One key of random length
 #
@@ -222,11 +222,13 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
 # $\frac14$, and scores **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the
 # weight out of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with
-# $\lambda_a, \lambda_b > 0$. A right design that is a little short still passes: it is tried as it is, and once more with
-# both queries ten times as long. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`.
-#
-# The function sees the means, not the lengths. *Predict:* of the two designs that survive 4.2, a copy by each head and
-# pushing all other keys down, which one dies when the *other* keys may change sign?
+# $\lambda_a, \lambda_b > 0$. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function sees the
+# means, not the lengths.
+
+# %% [markdown]
+# A right design that is a little short still passes: it is tried as it is, and once more with both queries ten times as
+# long. *Predict:* the *other* keys may now change sign, too. Which of the designs
+# that survive 4.2 does that kill: those that score the other keys zero, or those that score them far below zero?
 
 
 # %% answer="4.4"
@@ -260,24 +262,26 @@ plots.curves(variances, series, log="x", **label)
 # %% [markdown]
 # All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
 # lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
-# gives the average here too, and that two are another way to get it. The curve says no. Pushing down dies as well: it needs
-# negative scores on all other keys, and a key of negative length turns its score round and takes everything.
+# gives the average here too, and that two are another way to get it. The curve says no. A design that scores the other
+# keys far below zero dies as well: a key of negative length turns its score round and takes everything.
 
 # %% [markdown]
 # ### 4.5 How far the variance falls
 #
 # *derive · 1 point · 8 min*
 #
-# The variance of a vector is the sum of the variances of its coordinates, the *trace* of its covariance: the mean squared
-# distance from its mean. **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head
-# returns $v_a$ or $v_b$, probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
-# pair, one head is constant and the other returns $v_a$ whenever $\ell > 0$, with probability
-# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. That is at
-# squared distance $1 + \frac1{n-1} = \frac n{n-1}$ from $v_a$ (Pythagoras: $v_a$ is orthogonal to the mean, whose squared
-# length is $\frac1{n-1}$). Each head counts half in $c$, so a quarter of its variance remains.
-#
-# **Find** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in
-# which erf occurs once, with at least one line between.
+# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$,
+# probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one head is
+# constant and the other returns $v_a$ whenever $\ell > 0$, with probability
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
+# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in which erf occurs once, with at
+# least one line between.
+
+# %% [markdown]
+# Where the numbers come from: the variance of a vector is the sum of the variances of its coordinates, the *trace* of its
+# covariance, which is its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length
+# $\frac1{n-1}$ and is orthogonal to $v_a$, so by Pythagoras the two are at squared distance
+# $1 + \frac1{n-1} = \frac n{n-1}$. And each head counts half in $c$, so that a quarter of its variance remains.
 
 # %% answer="4.5"
 n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)
@@ -371,7 +375,8 @@ plots.curves(grid, slopes, xlabel="length ℓ of k_a", ylabel="slope of the weig
 # 1. Averaging heads averages their weights (1); many pairs give one half each.
 # 2. A head that needs a *lead* shrugs at noise that breaks a *tie*; averaging itself cancels nothing.
 # 3. What remains falls like $1/t$, except for the draws in which the key has turned round.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Why does averaging two outputs average the weights?

@@ -119,8 +119,8 @@ if check("5.1", limit_of_c2):
     plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
 
 # %% [markdown]
-# Whatever is added comes back, and $u_a$ stays: token 2 looks at itself. Of $u_b$, which was wanted, nothing can be seen;
-# the printed numbers tell whether the little there is grows.
+# Once your answer is right, the bars show what comes back in $c_2$ each time. Of $u_b$, which token 1 knows, nothing can be
+# seen; the printed numbers tell whether the little there is grows. Was that your prediction?
 
 # %% [markdown]
 # ### 5.2 Why not u_b
@@ -156,8 +156,7 @@ for added in (None, "d"):
 
 # %% [markdown]
 # Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
-# the edge tells: it floats beside it. Adding $u_d$ to $x_2$ does not help: the nearest point of the new triangle is further
-# from $u_b$ than before, as the two printed lines say.
+# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two printed lines measure it.
 
 # %% [markdown]
 # ### 5.3 Three matrices
@@ -210,13 +209,15 @@ if check("5.3", projections):
 #
 # **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
-# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. So
-# $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$: it holds $u_b$ (near + far) times where 1 is wanted, and
-# $u_c$ (−far) times where 0 is. Likewise $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ misses $u_b - u_c$ by (far + near − 1)
-# along $u_b$ and (1 − near) along $u_c$; all this times $\beta$.
-#
-# **Find** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
-# form in which $\beta$ stands in two places, with at least one line between.
+# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
+# from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
+# given to a form in which $\beta$ stands in two places, with at least one line between.
+
+# %% [markdown]
+# Where the given lengths come from: $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ holds $u_b$
+# (near + far) times where 1 is wanted, so it misses by (near + far − 1), and it holds $u_c$ (−far) times where 0 is wanted.
+# Likewise $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ misses by (far + near − 1) along $u_b$ and by (1 − near) along
+# $u_c$. The $u$'s are orthogonal and $\beta$ long, so the length is $\beta$ times the root of the sum of squares.
 
 # %% answer="5.4"
 beta = sp.Symbol("beta", positive=True)
@@ -349,7 +350,8 @@ if check("5.3", projections):
 # 2. Three matrices separate *who is asked*, *who answers* and *what is said*; outer products write them down.
 # 3. Where scores differ by $\beta^2$, the error falls like $\beta e^{-\beta^2}$; only unknown contents prove that routing
 #    is needed.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?

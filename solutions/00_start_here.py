@@ -30,7 +30,8 @@ from attn_utils import attend
 # *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**,
 # the inner product of the two; the scores become **weights**, positive numbers that sum to one, the larger score the
 # larger weight; the output, the **context**, is the average of the **values** under those weights.
-#
+
+# %% [markdown]
 # Here are four keys in the plane, each with one number as its value, 1 to 4. Every place of the plane is a query; it is
 # coloured by the keys that such a query attends to. *Predict* where a query must stand for key 3 to get almost all of the
 # weight, and where for all four to get the same. Then drag the query there (where the page can run it).

@@ -142,11 +142,10 @@ check("1.1", attention_weights)
 # %% [markdown]
 # ### 1.2
 #
-# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. Call the sum of
-# the rivals' exponentials $R = \sum_{i\ne j} e^{s_i}$. It is at most $(n-1)\,e^{s-\Delta}$, when all rivals are at the
-# gap, and at least $e^{s-\Delta}$, which it comes close to when all but one are far below.
-#
-# **Find** the best lower and the best upper bound on the weight of key $j$ in terms of $\Delta$ and $n$ alone.
+# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
+# rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
+# $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
+# weight of key $j$ in terms of $\Delta$ and $n$ alone.
 # **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
 # `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
 # $R$, in either order.
@@ -326,8 +325,8 @@ if check("1.5", copy_error_bound):
 
 # %% [markdown]
 # Points and bound fall together, but no point gets there: in a random setting most rivals are lower than they may be,
-# and their values pull in different directions. Tight means that *some* setting gets there: all rivals exactly at the gap,
-# and all their values in one place.
+# and their values pull in different directions. Tight means that *some* setting gets there: which
+# scores, and which values?
 
 # %% [markdown]
 # ### 1.6
@@ -432,7 +431,8 @@ with np.errstate(over="ignore"):
 # 1. Weights are a distribution, each above zero, fixed by score *differences* (1).
 # 2. A lead well above the logarithm of the number of rivals is always enough to take nearly all the weight.
 # 3. The output is then within a known distance of that key's value, wherever the other values are.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Why does adding 100 to every score change nothing?

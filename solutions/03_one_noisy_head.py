@@ -88,7 +88,8 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
 # place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
 # in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
-#
+
+# %% [markdown]
 # So that no length is favoured, the check divides the noise by the length of *your* query: every score then trembles by a
 # thousandth. *Predict:* if the noise did *not* shrink, would a longer query suffer more? The figure below answers.
 
@@ -509,7 +510,8 @@ print(f"    a key turned round: in {np.mean(signs > 0.4):.3f} of them")
 # 1. Keys close to their means keep the average as long as the noise is small; what it is compared with, 3.1 says.
 # 2. When one key has a random length, the whole law of its weight is known exactly, for any number of keys.
 # 3. What the output does then depends on the height of the tie, not on the average of the scores.
-#
+
+# %% [markdown]
 # ## Without notes
 #
 # 1. Noise $\nu$ is fixed and the query grows: what happens to a tie?
