@@ -12,26 +12,50 @@ import ctypes
 import io
 import itertools
 import threading
+import time
 import traceback
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 
 from attn_course.verdict import NotAttempted, NotYet
 
 LONGEST_ITERABLE = 1_000_000
+PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
+Row = TypeVar("Row")
+
+
+class Caller(Protocol):
+    """All that a judge may do with an answer, whichever process it lives in."""
+
+    warned: list[str]  # by the last call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the answer and get plain data."""
+
+    def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Run a driver on the answer and get plain data."""
+
+    def value(self) -> Any:
+        """The answer itself, where it is no function."""
+
+    def steady(self) -> bool:
+        """Whether the last call, repeated, gives the same result."""
 
 
 class Answer:
     """One answer, in this process. `caught` is the list `listening` fills with warnings."""
 
-    def __init__(self, thing, caught=()):
+    def __init__(self, thing: Any, caught: Sequence[warnings.WarningMessage] = ()) -> None:
         self._thing = thing
         self._caught = caught
-        self._last = None
-        self.warned = []
+        self._last: tuple | None = None
+        self.warned: list[str] = []
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the answer with copies of the arguments and return plain data."""
         if self._thing is None or self._thing is ...:
             raise NotAttempted
@@ -39,12 +63,13 @@ class Answer:
             raise NotYet(f"a function is expected here, but this is a {_kind(self._thing)}.")
         return self.via(_call, *args, **kwargs)
 
-    def via(self, driver, *args, **kwargs):
+    def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run `driver(thing, ...)`, a function of the course, and return plain data."""
         given, options = copy.deepcopy((args, kwargs))
         before = len(self._caught)
         try:
-            result = plain(driver(self._thing, *given, **options))
+            returned = driver(self._thing, *given, **options)
+            result = plain(returned)
             self._last = driver, args, kwargs, result
             return result
         except (NotYet, NotAttempted, Stopped):
@@ -56,21 +81,27 @@ class Answer:
         finally:
             self.warned = [str(warning.message) for warning in self._caught[before:]]
 
-    def steady(self):
+    def steady(self) -> bool:
         """Whether the last call, repeated, gives the same result."""
         if self._last is None:
             return True
         driver, args, kwargs, before = self._last
-        return repr(self.via(driver, *args, **kwargs)) == repr(before)
+        again = self.via(driver, *args, **kwargs)
+        return repr(again) == repr(before)
 
-    def value(self):
+    def value(self) -> Any:
         """The answer itself, for answers that are not functions."""
         if self._thing is None or self._thing is ...:
             raise NotAttempted
         return self.via(lambda thing: thing)
 
 
-def asked(rng, answer, settings):
+def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
+    """The rows in a random order."""
+    return [rows[k] for k in rng.permutation(len(rows))]
+
+
+def asked(rng: Generator, answer: Caller, settings: Iterable[tuple]) -> list[tuple[tuple, Any]]:
     """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
     settings = list(settings)
     found = {}
@@ -87,7 +118,7 @@ def _kind(value):
     return type(value).__name__
 
 
-def describe(error):
+def describe(error: BaseException) -> str:
     """One line for an exception, with the line of the student's cell where it left their code."""
     frames = [
         frame
@@ -96,10 +127,11 @@ def describe(error):
     ]
     where = f" (line {frames[-1].lineno} of your cell)" if frames else ""
     text = " ".join(str(error).split())[:200].rstrip(".")
-    return f"your code stopped with {_kind(error)}{': ' if text else ''}{text}{where}."
+    said = f": {text}" if text else ""
+    return f"your code stopped with {_kind(error)}{said}{where}."
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """Arrays, numbers, strings and containers of them; anything else is refused in a sentence."""
     if value is None or isinstance(value, bool | int | float | complex | str):
         return value
@@ -123,7 +155,7 @@ class Stopped(BaseException):
 
 
 @contextlib.contextmanager
-def listening():
+def listening() -> Iterator[list[warnings.WarningMessage]]:
     """Keep what an answer prints off the page, and collect its warnings in the list given."""
     with (
         warnings.catch_warnings(record=True) as caught,
@@ -134,12 +166,14 @@ def listening():
         yield caught
 
 
-def within(seconds, work):
+def within(seconds: float, work: Callable[[], str]) -> str:
     """`work()` in a thread of its own, or NotYet when it has not finished in time.
 
+    On a busy machine it waits until the work has had that many seconds of a processor, within PATIENCE.
     Where no thread can start it runs here, for as long as it takes.
     """
-    outcome = {}
+    outcome: dict[str, Any] = {}
+    used = time.process_time()
 
     def run():
         try:
@@ -151,11 +185,14 @@ def within(seconds, work):
     thread = threading.Thread(target=inside.run, args=(run,), daemon=True)
     try:
         thread.start()
-    except (
-        RuntimeError
-    ):  # Python in a browser has no threads, and no way to stop what runs too long
-        return work()
+    except RuntimeError:
+        return work()  # Python in a browser has no threads, and no way to stop what runs too long
     thread.join(seconds)
+    patience_ends = time.monotonic() + (PATIENCE - 1) * seconds
+    while thread.is_alive() and time.monotonic() < patience_ends:
+        if time.process_time() - used >= seconds:
+            break
+        thread.join(seconds / 20)
     if thread.is_alive():
         _stop(thread)
         raise NotYet(f"it did not finish within {seconds:g} seconds.")

@@ -3,6 +3,7 @@
 import os
 import zlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from attn_course import register
-from attn_course.answers import Answer, listening, within
+from attn_course.answers import Answer, Caller, listening, within
 from attn_course.derivation import Derivation
 from attn_course.register import Part, Question
 from attn_course.verdict import (
@@ -64,12 +65,17 @@ def _part(question, answers):
     return part
 
 
-def judge(question: Question, part: Part, rng: np.random.Generator, callers: list[Any]) -> Verdict:
+def judge(
+    question: Question, part: Part, rng: np.random.Generator, callers: Sequence[Caller]
+) -> Verdict:
     """The verdict of one part's judge on `callers`, whichever process they call into."""
+    measure = part.judge
+    if measure is None:
+        raise ValueError(f"no judge marks the part {part.kind!r} of {question.id}.")
 
     def judged():
         try:
-            return part.judge(rng, *callers)
+            return measure(rng, *callers)
         except NotYet as error:
             raise NotYet(f"{error}{_unsteady(callers)}") from None
 

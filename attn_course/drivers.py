@@ -3,71 +3,301 @@
 Holds no expected value and knows no question. torch is imported by the drivers that need it alone.
 """
 
+import copy
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
 import numpy as np
+
+from attn_utils.kernels import softmax
+
+Function = Callable[..., Any]  # what a student wrote: a function, or a class to be made
 
 
 class Asked(BaseException):
     """Stops a search that wants logits which it has not been given yet."""
 
 
-def given(thing):
+def given(thing: Any) -> Any:
     """`thing`, unless the answer is still empty."""
     if thing is None or thing is ...:
         raise NotImplementedError
     return thing
 
 
-def is_given(thing):
+def is_given(thing: Any) -> bool:
     """Whether there is an answer."""
     return given(thing) is not None
 
 
-def call_each(function, rows):
+def call_each(function: Function, rows: Iterable[Sequence]) -> list:
     """[function(*row) for each row]."""
     given(function)
     return [function(*row) for row in rows]
 
 
-def call_with_seeds(function, rows, seeds, *others):
+def call_with_seeds(
+    function: Function, rows: Iterable[Sequence], seeds: Iterable[int], *others: Any
+) -> list:
     """[function(*row, generator, *others)]: each row with a NumPy generator of its own seed."""
     given(function)
     results = []
     for row, seed in zip(rows, seeds, strict=True):
-        results.append(function(*row, np.random.default_rng(seed), *others))
+        rng = np.random.default_rng(seed)
+        results.append(function(*row, rng, *others))
     return results
 
 
-def call_with_links(function, weights, gold):
+def call_with_links(
+    function: Function, weights: Iterable[np.ndarray], gold: Iterable[Iterable]
+) -> Any:
     """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
     given(function)
     links = [frozenset(map(tuple, pairs)) for pairs in gold]
     return function(list(weights), links)
 
 
-def run_function(function, arrays, *others):
+_kept: dict[str, Any] = {}  # what stays on this side between two calls, by name
+
+
+def keep_result(function: Function, name: str, inputs: Iterable[Any]) -> int:
+    """Keep function(*inputs) here under a name, whatever it is; return how many numbers it holds.
+
+    inputs: arrays, which become tensors, or names of what has been kept, of which copies are handed over.
+    """
+    given(function)
+    _kept[name] = function(*map(_kept_or_tensor, inputs))
+    return count_numbers(_kept[name])
+
+
+def call_on_kept(function: Function, name: str) -> Any:
+    """function(what is kept under this name)."""
+    given(function)
+    return function(_kept_or_tensor(name))
+
+
+def _kept_or_tensor(value):
+    import torch
+
+    if isinstance(value, str):
+        return copy.deepcopy(_kept[value])
+    return torch.tensor(value)
+
+
+def count_numbers(thing: Any, depth: int = 8) -> int:
+    """How many numbers there are in arrays, tensors, containers and objects; text counts by letters."""
+    if thing is None or depth == 0:
+        return 0
+    if hasattr(thing, "numel"):
+        return int(thing.numel())
+    if isinstance(thing, np.ndarray | np.generic):
+        return int(thing.size)
+    if isinstance(thing, str | bytes):
+        return len(thing)
+    if isinstance(thing, dict):
+        thing = thing.values()
+    elif not isinstance(thing, list | tuple | set | frozenset):
+        thing = vars(thing).values() if hasattr(thing, "__dict__") else None
+    if thing is None:
+        return 1
+    return sum(count_numbers(part, depth - 1) for part in thing)
+
+
+def run_tensors(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them."""
+    import torch
+
+    given(function)
+    result = function(*map(torch.tensor, arrays), *others)
+    return _outputs_of(result)
+
+
+def _outputs_of(result):
+    """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
+    import torch
+
+    outputs = list(result) if isinstance(result, tuple | list) else [result]
+    if not all(isinstance(output, torch.Tensor) for output in outputs):
+        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
+        return {"outputs": None, "kinds": " and ".join(kinds)}
+    return {"outputs": [as_array(output) for output in outputs]}
+
+
+def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    given(function)
+    tensors = [torch.tensor(values) for values in arrays]
+    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
+    sizes = [0]
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, operation, types, args=(), kwargs=None):
+            result = operation(*args, **(kwargs or {}))
+            for made in result if isinstance(result, tuple | list) else [result]:
+                if isinstance(made, torch.Tensor):  # a view holds no numbers of its own
+                    storage = made.untyped_storage()
+                    is_new = storage.data_ptr() not in inputs
+                    sizes.append(is_new * storage.nbytes() // made.element_size())
+            return result
+
+    with Watch():
+        result = function(*tensors, *others)
+    return _outputs_of(result) | {"largest": max(sizes)}
+
+
+def step_caches(
+    cache_class: Function,
+    base: float | None,
+    sequences: Sequence[Sequence[np.ndarray]],
+    cuts: Sequence[int],
+) -> list[list]:
+    """Two new caches, stepped by turns: each is fed one of two sequences, cut into pieces.
+
+    base: of the rotation that the caches are given, None for one that changes nothing.
+    sequences: two of [q, k, v], arrays (B, T, .). cuts: the number of new tokens at each step.
+    Returns what came back, [array or the name of its type for each step] for each cache.
+    """
+    import torch
+
+    from attn_utils.kernels import rotate
+
+    given(cache_class)
+    turn = leave if base is None else functools.partial(rotate, base=base)
+    caches = [cache_class(turn) for _ in sequences]
+    found: list[list] = [[] for _ in sequences]
+    start = 0
+    for cut in cuts:
+        for cache, sequence, kept in zip(caches, sequences, found, strict=True):
+            pieces = [torch.tensor(x[:, start : start + cut]) for x in sequence]
+            result = cache.step(*pieces)
+            is_tensor = isinstance(result, torch.Tensor)
+            kept.append(as_array(result) if is_tensor else type(result).__name__)
+        start += cut
+    return found
+
+
+def leave(x: Any, positions: Any) -> Any:
+    """A rotation that changes nothing."""
+    return x
+
+
+def run_with_features(
+    function: Function, arrays: Sequence[np.ndarray], kind: str, shift: float
+) -> dict[str, Any]:
+    """function(q, k, v, phi), phi being one of the positive maps below, without gradients."""
+    phi = functools.partial(positive_features, kind, shift)
+    return run_tensors(function, arrays, phi)
+
+
+def positive_features(kind: str, shift: float, x: Any) -> Any:
+    """elu(x) + 1, exp(x) or relu(x), plus a shift: features of x that are above 0 if the shift is."""
+    import torch
+
+    maps = {
+        "elu": lambda: torch.nn.functional.elu(x) + 1,
+        "exp": x.exp,
+        "relu": x.relu,
+    }
+    return maps[kind]() + shift
+
+
+def call_with_layer(function: Function, told: dict[str, Any], x: np.ndarray) -> Any:
+    """function(layer, x), with the layer that `told` describes."""
+    given(function)
+    return function(make_layer(told), x)
+
+
+def make_layer(told: dict[str, Any]) -> Function:
+    """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
+
+    "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
+    one; a "mixture" (T, T) mixes tokens; "features" (d, d) change each token alone; "order" sorts each
+    feature; a "factor" multiplies all.
+    """
+
+    def layer(x):
+        x = np.asarray(x, float)
+        T = len(x)
+        if "positions" in told:
+            x = x + told["positions"][:T]
+        if "projections" in told:
+            q, k, v = (x @ projection for projection in told["projections"])
+            scores = q @ k.T / q.shape[-1] ** 0.5
+            if "mask" in told:
+                scores = np.where(told["mask"][:T, :T], scores, -np.inf)
+            x = softmax(scores) @ v
+        if "mixture" in told:
+            x = told["mixture"][:T, :T] @ x
+        if "features" in told:
+            x = np.tanh(x @ told["features"])
+        if "order" in told:
+            x = np.sort(x, axis=0)
+        return x * told.get("factor", 1.0)
+
+    return layer
+
+
+def call_with_rotation(function: Function, r: Any, d: int, pairs: np.ndarray, base: float) -> Any:
+    """function(r, rotate, d), with the rotation of these pairs of features."""
+    given(function)
+    return function(r, make_rotation(pairs, base), d)
+
+
+def make_rotation(pairs: np.ndarray, base: float) -> Function:
+    """rotate(x, position) for a vector x (d,): pair i turns by position * base ** (-2i / d).
+
+    pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
+    """
+    first, second = np.transpose(pairs)
+
+    def rotate(x, position):
+        x = np.asarray(x, float)
+        d = x.shape[-1]
+        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
+        angles = np.asarray(position, float)[..., None] * frequencies
+        cos = np.cos(angles)
+        sin = np.sin(angles)
+        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
+        turned[..., first] = x[..., first] * cos - x[..., second] * sin
+        turned[..., second] = x[..., first] * sin + x[..., second] * cos
+        return turned
+
+    return rotate
+
+
+def run_function(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
     """function(*tensors, *others): its outputs, and the gradients of the first of them.
 
     arrays: NumPy arrays; those of floats become tensors that collect gradients.
     Returns {"outputs": arrays, "gradients": one array for each of floats, or None where none flow},
     or {"outputs": None, "kinds": what came back instead of tensors}.
     """
-    import torch
-
     given(function)
     tensors = [as_leaf(values) for values in arrays]
     result = function(*tensors, *others)
-    outputs = list(result) if isinstance(result, tuple | list) else [result]
-    if not all(isinstance(output, torch.Tensor) for output in outputs):
-        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
-        return {"outputs": None, "kinds": " and ".join(kinds)}
+    found = _outputs_of(result)
+    if found["outputs"] is None:
+        return found
+    first = result[0] if isinstance(result, tuple | list) else result
     leaves = [tensor for tensor in tensors if tensor.requires_grad]
-    return {
-        "outputs": [as_array(output) for output in outputs],
-        "gradients": gradients_of(outputs[0], leaves),
-    }
+    return found | {"gradients": gradients_of(first, leaves)}
 
 
-def run_layer(layer_class, sizes, parameters, x, *, seed=0, train=False, repeats=1, **options):
+def run_layer(
+    layer_class: Function,
+    sizes: Sequence[int],
+    parameters: dict[str, np.ndarray],
+    x: np.ndarray,
+    *,
+    seed: int = 0,
+    train: bool = False,
+    repeats: int = 1,
+    **options: Any,
+) -> dict[str, Any]:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
@@ -85,20 +315,25 @@ def run_layer(layer_class, sizes, parameters, x, *, seed=0, train=False, repeats
         layer = layer_class(*sizes, **options)
         if not isinstance(layer, torch.nn.Module):
             return {"kind": type(layer).__name__}
-        own = _parameters_by_name(layer.double().train(train))
+        layer = layer.double().train(train)
+        own = _parameters_by_name(layer)
         shapes = {name: list(tensor.shape) for name, tensor in own.items()}
-        if any(shapes.get(name) != list(values.shape) for name, values in parameters.items()):
-            return {"own": shapes}
         for name, values in parameters.items():
+            if shapes.get(name) != list(values.shape):
+                return {"own": shapes}
             own[name].data.copy_(torch.as_tensor(values))
-        x = as_leaf(x)
-        outputs = [layer(x) for _ in range(repeats)]
-    if not isinstance(outputs[0], torch.Tensor):
-        return {"returned": type(outputs[0]).__name__}
-    leaves = {"x": x} | _leaves(layer, own, parameters)
-    gradients = gradients_of(outputs[0], list(leaves.values()))
-    if gradients is not None:
-        gradients = _unstacked(dict(zip(leaves, gradients, strict=True)))
+        inputs = as_leaf(x)
+        outputs = [layer(inputs) for _ in range(repeats)]
+
+    first = outputs[0]
+    if not isinstance(first, torch.Tensor):
+        return {"returned": type(first).__name__}
+    leaves = {"x": inputs, **_leaves(layer, own, parameters)}
+    gradients = None
+    found = gradients_of(first, list(leaves.values()))
+    if found is not None:
+        by_name = dict(zip(leaves, found, strict=True))
+        gradients = _unstacked(by_name)
     return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
 
 
@@ -119,12 +354,19 @@ def _parameters_by_name(layer):
     fused = _fused(layer)
     if fused is None or "query.weight" in own:
         return own
+
     own = {"out.weight": fused.out_proj.weight, "out.bias": fused.out_proj.bias}
-    for kind, stack in (("weight", fused.in_proj_weight), ("bias", fused.in_proj_bias)):
+    stacks = {"weight": fused.in_proj_weight, "bias": fused.in_proj_bias}
+    for kind, stack in stacks.items():
         if stack is not None:
-            parts = stack.chunk(len(STACKED))
-            own |= {f"{name}.{kind}": part for name, part in zip(STACKED, parts, strict=True)}
+            own |= _by_projection(stack.chunk(len(STACKED)), kind)
     return {name: tensor for name, tensor in own.items() if tensor is not None}
+
+
+def _by_projection(parts, kind):
+    """{"query.weight": part, ...}, for the kind "weight" or "bias"."""
+    names = [f"{projection}.{kind}" for projection in STACKED]
+    return dict(zip(names, parts, strict=True))
 
 
 def _leaves(layer, own, parameters):
@@ -138,27 +380,33 @@ def _leaves(layer, own, parameters):
 
 def _unstacked(gradients):
     """The same gradients, those of the stacks cut into three."""
-    found = {}
+    found: dict[str, np.ndarray] = {}
     for name, gradient in gradients.items():
         whole, _, kind = name.partition(".")
         if whole == "stacked":
-            parts = np.split(gradient, len(STACKED))
-            found |= {f"{part}.{kind}": value for part, value in zip(STACKED, parts, strict=True)}
+            found |= _by_projection(np.split(gradient, len(STACKED)), kind)
         else:
             found[name] = gradient
     return found
 
 
-def run_slot(slot_class, width, queries, memory, mask):
+def run_slot(
+    slot_class: Function, width: int, queries: np.ndarray, memory: np.ndarray, mask: np.ndarray
+) -> dict[str, Any]:
     """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name."""
     given(slot_class)
     slot = slot_class(width).eval()
-    inputs = [np.asarray(values, np.float32) for values in (queries, memory)]
-    result = run_function(slot, [*inputs, mask])
-    return result | {"parameters": [name for name, _ in slot.named_parameters()]}
+    inputs = [
+        np.asarray(queries, np.float32),
+        np.asarray(memory, np.float32),
+        mask,
+    ]
+    result = run_function(slot, inputs)
+    names = [name for name, _ in slot.named_parameters()]
+    return result | {"parameters": names}
 
 
-def run_slot_elsewhere(slot_class, width, shapes):
+def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]) -> dict[str, Any]:
     """Run the slot on tensors without numbers, which are on another device than new tensors are.
 
     shapes: of queries, memory and mask. Returns {"wanted": where the inputs were,
@@ -167,17 +415,21 @@ def run_slot_elsewhere(slot_class, width, shapes):
     import torch
 
     wanted = torch.device("meta")
-    queries, memory, mask = shapes
     slot = slot_class(width).eval().to(wanted)
-    inputs = [torch.zeros(shape, device=wanted) for shape in (queries, memory)]
+    of_queries, of_memory, of_mask = shapes
+    queries = torch.zeros(of_queries, device=wanted)
+    memory = torch.zeros(of_memory, device=wanted)
+    mask = torch.ones(of_mask, dtype=torch.bool, device=wanted)
     try:
-        outputs = slot(*inputs, torch.ones(mask, dtype=torch.bool, device=wanted))
+        outputs = slot(queries, memory, mask)
     except Exception as error:
         return {"wanted": wanted.type, "error": str(error)}
     return {"wanted": wanted.type, "devices": [output.device.type for output in outputs]}
 
 
-def run_search(greedy_search, num_sentences, max_length, logits):
+def run_search(
+    greedy_search: Function, num_sentences: int, max_length: int, logits: Sequence[np.ndarray]
+) -> dict[str, Any]:
     """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
 
     The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,
@@ -186,7 +438,7 @@ def run_search(greedy_search, num_sentences, max_length, logits):
     import torch
 
     given(greedy_search)
-    fed = []
+    fed: list[list] = []
 
     def step(last, state):
         last = torch.as_tensor(last).reshape(num_sentences)
@@ -194,7 +446,8 @@ def run_search(greedy_search, num_sentences, max_length, logits):
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
             raise Asked
-        return torch.as_tensor(logits[len(fed) - 1]), count + 1
+        now = torch.as_tensor(logits[len(fed) - 1])
+        return now, count + 1
 
     try:
         tokens = greedy_search(step, num_sentences, max_length)
@@ -204,23 +457,25 @@ def run_search(greedy_search, num_sentences, max_length, logits):
     return {"fed": fed, "tokens": None if stopped else tokens}
 
 
-def probe(shape):
+def probe(shape: tuple[int, ...]) -> np.ndarray:
     """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
-    return np.cos(np.arange(int(np.prod(shape)))).reshape(shape)
+    count = int(np.prod(shape))
+    return np.cos(np.arange(count)).reshape(shape)
 
 
-def gradients_of(output, leaves):
+def gradients_of(output: Any, leaves: list[Any]) -> list[np.ndarray] | None:
     """Gradients of the probed output as arrays, zeros where a leaf plays no part; None if none flow."""
     import torch
 
     if not output.requires_grad or not output.is_floating_point():
         return None
-    loss = (output * torch.as_tensor(probe(output.shape), dtype=output.dtype)).sum()
+    factors = torch.as_tensor(probe(output.shape), dtype=output.dtype)
+    loss = (output * factors).sum()
     found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
     return [as_array(gradient) for gradient in found]
 
 
-def as_leaf(values):
+def as_leaf(values: np.ndarray) -> Any:
     """A tensor of its own; one of floats collects gradients."""
     import torch
 
@@ -228,7 +483,9 @@ def as_leaf(values):
     return tensor.requires_grad_() if tensor.is_floating_point() else tensor
 
 
-def as_array(tensor):
+def as_array(tensor: Any) -> np.ndarray:
     """The tensor as an array; NumPy has no bfloat16."""
     tensor = tensor.detach().cpu()
-    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    if tensor.is_floating_point():
+        tensor = tensor.double()
+    return tensor.numpy()

@@ -14,7 +14,7 @@ A mistake is named only where it explains every trial made so far, the right one
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -66,27 +66,34 @@ def _agree(found, wanted, near):
     if isinstance(wanted, list | tuple):
         if not isinstance(found, list | tuple) or len(found) != len(wanted):
             return False
-        return all(map(partial(_agree, near=near), found, wanted))
+        pairs = zip(found, wanted, strict=True)
+        return all(_agree(one, two, near) for one, two in pairs)
     if isinstance(wanted, str) or isinstance(found, str | Mapping):
         return type(found) is type(wanted) and found == wanted
     return near(found, wanted)
 
 
 def _near(found, wanted, relative, absolute):
+    """Whether two arrays have one shape and every number is within the limit."""
     if found.shape != wanted.shape:
         return False
     limit = absolute + relative * np.abs(wanted)
     with np.errstate(invalid="ignore"):
-        return bool((np.abs(found - wanted) <= limit).all())
+        is_near = np.abs(found - wanted) <= limit
+    return bool(is_near.all())
 
 
 def round_up(value: float, digits: int = 2) -> str:
     """A positive number in this many digits, never less than it is: advice that is followed must do."""
-    step = Decimal(10) ** (Decimal(value).adjusted() - digits + 1)
-    return f"{float((Decimal(value) / step).to_integral_value(ROUND_CEILING) * step):g}"
+    exact = Decimal(value)
+    step = Decimal(10) ** (exact.adjusted() - digits + 1)
+    num_steps = (exact / step).to_integral_value(ROUND_CEILING)
+    rounded = float(num_steps * step)
+    return f"{rounded:g}"
 
 
 def _array(value):
+    """Floats, out of a number, an array or a tensor."""
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
     return np.asarray(value, dtype=float)
@@ -110,7 +117,9 @@ class Trial:
 
     def told(self) -> str:
         """The clause, made of the inputs where making it costs something."""
-        return self.fact if isinstance(self.fact, str) else self.fact(*self.inputs)
+        if isinstance(self.fact, str):
+            return self.fact
+        return self.fact(*self.inputs)
 
 
 class Trials:
@@ -163,14 +172,16 @@ class Trials:
             return ""
         with np.errstate(all="ignore"):
             tables = [self._mistakes(*trial.inputs) for trial in self._trials]
-        pairs = list(zip(self._trials, tables, strict=True))
-        sentences = dict.fromkeys(sentence for table in tables for sentence in table)
+
+        sentences = dict.fromkeys(chain(*tables))  # each once, in order
         for sentence in sentences:
-            if all(self._fits(trial, table.get(sentence)) for trial, table in pairs):
+            mistakes = [table.get(sentence) for table in tables]
+            if all(map(self._fits, self._trials, mistakes)):
                 return f"{sentence}: "
         return ""
 
     def _fits(self, trial, mistake):
+        """Whether a trial came out as this mistake would have it."""
         if mistake is None:
             return self._holds(trial)
         if isinstance(mistake, Seen):

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
+from attn_course.answers import Caller
 from attn_course.drivers import run_layer
 from attn_course.tensors import (
     TOLERANCE,
@@ -27,10 +29,10 @@ AXES = ("B", "T", "D", "H", "max_length")
 
 
 def judge_layer(
-    rng: np.random.Generator,
-    layer_class: Any,
-    cases: Iterable[tuple],
+    rng: Generator,
+    layer_class: Caller,
     *,
+    cases: Iterable[tuple],
     shapes: Callable,
     compute: Callable,
     known: Callable,
@@ -45,15 +47,19 @@ def judge_layer(
     for case in cases:
         B, T, *sizes = case
         D, H, *_ = sizes
+        axes = ", ".join(AXES[: len(case)])
+        setting = f"({axes}) = {case}"
         x = rng.normal(size=(B, T, D))
         parameters = _draw(rng, shapes(*sizes))
-        setting = f"({', '.join(AXES[: len(case)])}) = {tuple(case)}"
-        result = loaded(layer_class.via(run_layer, sizes, parameters, x), parameters)
+        result = layer_class.via(run_layer, sizes, parameters, x)
+        (found,) = loaded(result, parameters)["outputs"]
+
         leaves = leaves_of({"x": x, **parameters})
         right = compute(leaves, H)
-        (found,) = result["outputs"]
-        trials.judge(found, right, difference(found, right, setting), leaves, H)
+        fact = difference(found, right, setting)
+        trials.judge(found, right, fact, leaves, H)
         judge_gradients(result["gradients"], right, leaves, setting)
+
     judge_dropouts(rng, layer_class, shapes, sizes[2:])
     return f"outputs and gradients agree on {len(trials)} shapes, and both dropouts do their work."
 
@@ -105,7 +111,8 @@ def masked_weights(scores: Any, look: Any) -> dict[str, Any]:
 
 def causal_weights(scores: Any) -> dict[str, Any]:
     """The same under the causal mask, and what else may go wrong with that; scores (B, H, T, T)."""
-    look = causal_mask(scores.shape[-1], like=scores)
+    T = scores.shape[-1]
+    look = causal_mask(T, like=scores)
     return masked_weights(scores, look) | {
         "heads": softmax(scores.where(look, -np.inf), 1),
         "future": softmax(scores.where(look.mT, -np.inf)),
@@ -126,22 +133,27 @@ MASK_SLIPS = {
 
 
 def _flat_cut(x, num_heads):
+    """(B, T, D) -> (B, H, T, d), as the numbers lie in memory."""
     return x.reshape(len(x), num_heads, x.shape[1], -1)
 
 
 def _interleaved_cut(x, num_heads):
+    """(B, T, D) -> (B, H, T, d), every H-th feature together."""
     return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
 
 
 def _flat_glue(x):
+    """(B, H, T, d) -> (B, T, D), as the numbers lie in memory."""
     return x.reshape(len(x), x.shape[2], -1)
 
 
 def _interleaved_glue(x):
+    """(B, H, T, d) -> (B, T, D), the first feature of every head first."""
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
 def _reversed_glue(x):
+    """(B, H, T, d) -> (B, T, D), the last head first."""
     return glue(x.flip(1))
 
 
@@ -166,6 +178,7 @@ def _mistakes(compute, known, leaves, num_heads):
         table[sentence] = run(split=split)
     for sentence, merge in WRONG_GLUES.items():
         table[sentence] = run(merge=merge)
+
     return table | {
         "the heads are cut and glued without moving an axis, so heads mix several tokens": (
             run(split=_flat_cut, merge=_flat_glue)
@@ -192,18 +205,21 @@ FAIR = 0.25  # coins agree half of the time; of 288 pairs, fewer or more do in o
 
 
 def judge_dropouts(
-    rng: np.random.Generator, layer_class: Any, shapes: Callable, others: Iterable[int] = ()
+    rng: Generator, layer_class: Caller, shapes: Callable, others: Iterable[int] = ()
 ) -> None:
     """Off in eval, nothing at rate 0; else each weight, or each feature of the output, on its own.
 
     All scores are made equal and all projections invertible, so that every single weight can be read
     off the output. others: what the layer is made with besides D and H, not below the length.
     """
-    sizes = (NUM_HEADS * LENGTH, NUM_HEADS, *(max(size, LENGTH) for size in others))
+    D = NUM_HEADS * LENGTH
+    long_enough = [max(size, LENGTH) for size in others]
+    sizes = (D, NUM_HEADS, *long_enough)
     parameters = {name: np.zeros(shape) for name, shape in shapes(*sizes).items()}
-    parameters["value.weight"] = _orthogonal(rng, sizes[0])
-    parameters["out.weight"] = _orthogonal(rng, sizes[0])
-    parameters["out.bias"] = rng.normal(size=sizes[0])
+    parameters["value.weight"] = _orthogonal(rng, D)
+    parameters["out.weight"] = _orthogonal(rng, D)
+    parameters["out.bias"] = rng.normal(size=D)
+
     values = _orthogonal(rng, LENGTH)  # a row for each token, the same in every head
     sequence = np.tile(values, NUM_HEADS) @ parameters["value.weight"]
     x = np.tile(sequence, (NUM_SEQUENCES, 1, 1))
@@ -215,7 +231,8 @@ def judge_dropouts(
 
     def weights(output):
         context = (output - parameters["out.bias"]) @ parameters["out.weight"]
-        return context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH) @ values.T  # (B, T, H, S)
+        heads = context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH)  # (B, T, H, d)
+        return heads @ values.T  # (B, T, H, S)
 
     rate = float(rng.uniform(0.4, 0.6))
     (calm,) = outputs()
@@ -224,6 +241,7 @@ def judge_dropouts(
             _judge_eval(output, calm, option)
     if not close(outputs(train=True), [calm]):
         raise NotYet("with both dropouts at 0, training mode should change nothing.")
+
     (output,) = outputs(train=True, attention_dropout=rate)
     _judge_attention_dropout(output, calm, weights, rate)
     (output,) = outputs(train=True, residual_dropout=rate)
@@ -231,10 +249,13 @@ def judge_dropouts(
 
 
 def _orthogonal(rng, size):
-    return np.linalg.qr(rng.normal(size=(size, size)))[0]
+    """A random matrix (size, size) that turns and mirrors."""
+    basis, _ = np.linalg.qr(rng.normal(size=(size, size)))
+    return basis
 
 
 def _judge_eval(output, calm, option):
+    """NotYet where a dropout moves the output though nothing is trained."""
     if output.shape != calm.shape:
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
     far = np.abs(output - calm).max()
@@ -244,12 +265,13 @@ def _judge_eval(output, calm, option):
 
 def _judge_attention_dropout(output, calm, weights, rate):
     """A weight is either dropped or divided by 1 - rate, whatever becomes of the others."""
-    found = weights(output)
-    seen = causal_mask(LENGTH)[:, None]  # (T, 1, S)
-    lost = _lost(found, weights(calm), rate)
+    lost = _lost(weights(output), weights(calm), rate)
     if lost is not None:
-        _judge_coins(lost, rate, ("sequences", "queries", "heads", "keys"), seen)
+        axes = ("sequences", "queries", "heads", "keys")
+        seen = causal_mask(LENGTH)[:, None]  # (T, 1, S)
+        _judge_coins(lost, rate, axes, seen)
         return
+
     if close(output, calm):
         raise NotYet(
             "attention_dropout changes nothing in training: it should drop weights after the softmax."
@@ -277,22 +299,26 @@ def _lost(found, calm, rate):
     if found.shape != calm.shape:
         return None
     lost = np.abs(found) <= TOLERANCE
-    kept = np.abs(found - calm / (1 - rate)) <= TOLERANCE
-    return lost if (lost | kept).all() and not close(found, calm) else None
+    grown = calm / (1 - rate)
+    kept = np.abs(found - grown) <= TOLERANCE
+    is_dropout = (lost | kept).all() and not close(found, calm)
+    return lost if is_dropout else None
 
 
 def _judge_coins(lost, rate, axes, seen=True):
     """NotYet if too few or too many are lost, or if neighbours along one axis are lost together."""
+    name = "residual_dropout" if "features" in axes else "attention_dropout"
     seen = np.broadcast_to(seen, lost.shape)
     share = lost[seen].mean()
-    name = "residual_dropout" if "features" in axes else "attention_dropout"
     if not abs(share - rate) <= 0.15:
         raise NotYet(f"{name} at rate {rate:.2f} drops {share:.0%}.")
+
     for axis, what in enumerate(axes):
-        first = np.moveaxis(lost, axis, 0)
+        fate = np.moveaxis(lost, axis, 0)
         there = np.moveaxis(seen, axis, 0)
-        both = there[1:] & there[:-1]
-        agree = (first[1:] == first[:-1])[both].mean()
+        is_pair = there[1:] & there[:-1]
+        is_shared = fate[1:] == fate[:-1]
+        agree = is_shared[is_pair].mean()
         if not FAIR <= agree <= 1 - FAIR:
             raise NotYet(
                 f"{name} does not draw anew for all {what}: {agree:.0%} of neighbours among them share "

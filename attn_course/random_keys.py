@@ -1,8 +1,10 @@
 """Random keys and the weights a query gives them, for the judges of 01-05. Knows no question."""
 
+from collections.abc import Callable, Iterable, Iterator
 from statistics import NormalDist
 
 import numpy as np
+from numpy.random import Generator
 
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
@@ -11,7 +13,7 @@ ROUNDING = 64 * np.finfo(float).eps
 SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
 
 
-def frame(rng, n, d):
+def frame(rng: Generator, n: int, d: int) -> np.ndarray:
     """n orthonormal vectors of width d, one a row, uniform over all such frames. Returns (n, d)."""
     columns = rng.normal(size=(d, n))
     basis, upper = np.linalg.qr(columns)
@@ -19,7 +21,9 @@ def frame(rng, n, d):
     return (basis * signs).T
 
 
-def frames(rng, sizes=SIZES, repeats=3):
+def frames(
+    rng: Generator, sizes: Iterable[tuple[int, int]] = SIZES, repeats: int = 3
+) -> Iterator[tuple[np.ndarray, int, int]]:
     """Yield (keys, a, b): orthonormal keys (n, d), and two different indices in either order.
 
     Generic sizes come first, so that a mistake is described where it shows best; the edge cases at
@@ -31,7 +35,7 @@ def frames(rng, sizes=SIZES, repeats=3):
             yield frame(rng, n, d), int(a), int(b)
 
 
-def weights_of(keys, query):
+def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
     """Attention weights (..., n) of one query (d,) over keys (..., n, d), at any size of the query.
 
     Scores that differ by no more than rounding can explain count as equal, so that a tie at height
@@ -52,7 +56,7 @@ def weights_of(keys, query):
     return softmax(scaled)
 
 
-def judge_finite_scores(keys, query, name="this query"):
+def judge_finite_scores(keys: np.ndarray, query: np.ndarray, name: str = "this query") -> None:
     """NotYet where a score is beyond what a computer holds: attention would return nan."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = keys @ query
@@ -60,14 +64,14 @@ def judge_finite_scores(keys, query, name="this query"):
         raise NotYet(f"the scores of {name} overflow, and attention would return nan: shorten it.")
 
 
-def leftover(height, n, leaders=1):
+def leftover(height: float, n: int, leaders: int = 1) -> float:
     """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
     scores = np.zeros(n)
     scores[:leaders] = height
     return softmax(scores)[leaders:].sum()
 
 
-def error_of_average(weights, a, b):
+def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
     """L1 distance (...) of weights (..., n) from one half on a and b each.
 
     It is the worst distance of the output from the average over all values of length at most one.
@@ -77,7 +81,9 @@ def error_of_average(weights, a, b):
     return np.abs(weights - target).sum(-1)
 
 
-def factor_needed(error_at, limit, largest=1e6):
+def factor_needed(
+    error_at: Callable[[float], float], limit: float, largest: float = 1e6
+) -> float | None:
     """The smallest factor >= 1 with error_at(factor) <= limit, or None if even `largest` fails.
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
@@ -95,24 +101,30 @@ def factor_needed(error_at, limit, largest=1e6):
     return high
 
 
-def noise_for(*queries):
+def noise_for(*queries: np.ndarray) -> float:
     """A key variance so small that it moves any score of these queries by about 1e-3.
 
     Zero for queries so long (1e9) that such noise would be lost in rounding.
     """
-    longest = max(np.linalg.norm(query) for query in queries)
-    return 0.0 if longest > 1e9 else (1e-3 / max(longest, 1.0)) ** 2
+    longest = max(float(np.linalg.norm(query)) for query in queries)
+    if longest > 1e9:
+        return 0.0
+    deviation = 1e-3 / max(longest, 1.0)
+    return deviation**2
 
 
-def noisy_keys(rng, means, num_samples, noise):
+def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float) -> np.ndarray:
     """Draws of all keys around their means (n, d), variance `noise` in every coordinate.
 
     Returns (num_samples, n, d).
     """
-    return means + np.sqrt(noise) * rng.normal(size=(num_samples, *means.shape))
+    drawn = rng.normal(size=(num_samples, *means.shape))
+    return means + np.sqrt(noise) * drawn
 
 
-def keys_of_lengths(rng, means, lengths, noise):
+def keys_of_lengths(
+    rng: Generator, means: np.ndarray, lengths: np.ndarray, noise: float
+) -> np.ndarray:
     """Draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
 
     noise: the variance that every coordinate has besides.
@@ -121,7 +133,7 @@ def keys_of_lengths(rng, means, lengths, noise):
     return lengths[..., None] * means + lying
 
 
-def spread_lengths(num_draws, num_keys, variance):
+def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray:
     """Lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
 
     Each key has them in an order of its own, the same at every call: how often something happens, and
@@ -133,7 +145,7 @@ def spread_lengths(num_draws, num_keys, variance):
     return np.transpose([shuffle(column) for _ in range(num_keys)])
 
 
-def unseen_settings(rng):
+def unseen_settings(rng: Generator) -> list[tuple[int, int, float]]:
     """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
     settings = []
     for _ in range(3):

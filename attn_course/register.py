@@ -18,9 +18,11 @@ NOTEBOOKS = (
     "08_pretrained_knowledge",
     "09_translation",
     "10_bleu_comparison",
+    "11_position",
+    "12_fast_attention",
 )
 # Notebooks beyond the course: their points stand in a column of their own, never among the 100.
-BONUS: frozenset[str] = frozenset()
+BONUS: frozenset[str] = frozenset({"11_position", "12_fast_attention"})
 
 
 @dataclass(frozen=True)

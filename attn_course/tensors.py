@@ -29,8 +29,9 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
     """The outputs of the driver `run_function`, exactly `count` of them."""
     outputs = result["outputs"]
     if outputs is None:
-        missing = ": is a `return` missing?" if result["kinds"] == "NoneType" else "."
-        raise NotYet(f"{name} returned {result['kinds']}, where a tensor is expected{missing}")
+        kinds = result["kinds"]
+        ending = ": is a `return` missing?" if kinds == "NoneType" else "."
+        raise NotYet(f"{name} returned {kinds}, where a tensor is expected{ending}")
     if len(outputs) != count:
         raise NotYet(f"{name} returned {len(outputs)} tensors, where {count} are expected.")
     return outputs
@@ -43,11 +44,14 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
 
 def difference(found: np.ndarray, right: Any, setting: str) -> str:
     """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
-    if found.shape != tuple(right.shape):
-        return f"the shape is {found.shape}, expected {tuple(right.shape)} ({setting})"
+    wanted = np.asarray(right.detach())
+    if found.shape != wanted.shape:
+        return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
-    far = np.abs(found - np.asarray(right.detach())).max(initial=0)
+
+    distances = np.abs(found - wanted)
+    far = distances.max(initial=0)
     return f"it is off by up to {far:.2g} ({setting})"
 
 
@@ -61,7 +65,8 @@ def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: 
         raise NotYet(f"{DETACHED}.")
     if not isinstance(found, Mapping):
         found = dict(zip(leaves, found, strict=False))
-    wanted = gradients_of(right, list(leaves.values()))
+
+    wanted = gradients_of(right, list(leaves.values())) or []
     for name, gradient in zip(leaves, wanted, strict=True):
         if name not in found:
             raise NotYet(f"{DETACHED} before it reaches {name}.")
@@ -70,11 +75,13 @@ def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: 
 
 
 def _gradient_is_off(found, wanted, name, setting):
+    """A sentence on how one gradient differs: in shape, by nan, or by how much."""
     what = f"the output is right, but the gradient of {name}"
     if found.shape != wanted.shape:
         return f"{what} has shape {found.shape}, expected {wanted.shape} ({setting})."
     if np.isnan(found).any():
         return f"{what} contains nan ({setting})."
+
     far = np.abs(found - wanted).max()
     return f"{what} is off by {far:.2g} ({setting})."
 
@@ -94,13 +101,23 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
 
 def _why_not_loaded(own, parameters):
     """Which parameter is missing or misshapen, and how all of them are to be named."""
-    wanted = {name: tuple(values.shape) for name, values in parameters.items()}
-    rule = ", ".join(f"{name} {shape}" for name, shape in wanted.items())
-    missing = [name for name in wanted if name not in own]
+    rules = [f"{name} {values.shape}" for name, values in parameters.items()]
+    what = _first_misfit(own, parameters)
+    return (
+        f"{what}; so that weights can be copied in, the parameters are named and shaped "
+        f"{', '.join(rules)}."
+    )
+
+
+def _first_misfit(own, parameters):
+    """A clause on a parameter that is not there, or else on one of another shape."""
+    missing = [name for name in parameters if name not in own]
     if missing:
-        others = ", ".join(name for name in own if name not in wanted) or "nothing else"
-        what = f"there is no parameter `{missing[0]}` (there is {others})"
-    else:
-        name = next(name for name in wanted if tuple(own[name]) != wanted[name])
-        what = f"`{name}` has shape {tuple(own[name])}, not {wanted[name]}"
-    return f"{what}; so that weights can be copied in, the parameters are named and shaped {rule}."
+        others = [name for name in own if name not in parameters]
+        there = ", ".join(others) or "nothing else"
+        return f"there is no parameter `{missing[0]}` (there is {there})"
+    for name, values in parameters.items():
+        shape = tuple(own[name])
+        if shape != values.shape:
+            return f"`{name}` has shape {shape}, not {values.shape}"
+    raise ValueError("every parameter fits")

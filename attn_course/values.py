@@ -19,10 +19,11 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
         raise NotYet(f"{name} is None: is a `return` missing?")
     try:
         found = np.asarray(value)
-        if found.dtype.kind in "biuf" or _holds_numbers(found):
+        if _holds_numbers(found):
             found = found.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise NotYet(f"{name} is not an array of numbers.") from None
+
     if found.dtype.kind != "f":
         kind = _KINDS.get(found.dtype.kind, str(found.dtype))
         raise NotYet(f"{name} is {kind}, where real numbers are expected.")
@@ -34,15 +35,19 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
 
 
 def _holds_numbers(found):
-    """Whether an array of objects holds no text, which `float` would read as numbers."""
-    return found.dtype.kind == "O" and not any(isinstance(x, str | bytes) for x in found.flat)
+    """Whether nothing in an array is text, which `float` would read as a number, or complex."""
+    kind = found.dtype.kind
+    if kind != "O":
+        return kind in "biuf"
+    return not any(isinstance(entry, str | bytes) for entry in found.flat)
 
 
 def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
     """`value` as a vector (size,); a single row or column counts as a vector."""
     found = array(value, name)
     long_axes = [axis for axis in found.shape if axis > 1]
-    if found.size != size or found.ndim == 0 or len(long_axes) > 1:
+    is_vector = found.ndim > 0 and len(long_axes) <= 1
+    if not is_vector or found.size != size:
         raise NotYet(f"{name} has shape {found.shape}, expected {(size,)}.")
     return found.reshape(size)
 
@@ -50,8 +55,9 @@ def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
 def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.ndarray:
     """`value` as an array of exactly this shape."""
     found = array(value, name)
-    if found.shape != tuple(shape):
-        raise NotYet(f"{name} has shape {found.shape}, expected {tuple(shape)}.")
+    shape = tuple(shape)
+    if found.shape != shape:
+        raise NotYet(f"{name} has shape {found.shape}, expected {shape}.")
     return found
 
 
@@ -65,9 +71,12 @@ def number(value: Any, name: str = "the answer") -> float:
 
 def truth(value: Any, name: str = "the answer") -> bool:
     """`value` as True or False; 0 and 1 count."""
+    expected = "where True or False is expected"
     if isinstance(value, str):
-        raise NotYet(f"{name} is the text {value[:20]!r}, where True or False is expected.")
+        beginning = value[:20]
+        raise NotYet(f"{name} is the text {beginning!r}, {expected}.")
+
     found = number(value, name)
     if found not in (0.0, 1.0):
-        raise NotYet(f"{name} is {found:g}, where True or False is expected.")
+        raise NotYet(f"{name} is {found:g}, {expected}.")
     return bool(found)

@@ -9,7 +9,8 @@ import time
 import numpy as np
 import pytest
 
-from attn_course import Verdict, check, hint, register
+from attn_course import Verdict, answers, check, hint, register
+from attn_course.verdict import NotYet
 
 
 def mutates(keys, j):
@@ -191,3 +192,18 @@ def test_a_verdict_shows_itself_as_text_and_as_escaped_html():
     verdict = Verdict("1.1", "not yet", "a <b> & c", 0, 1)
     assert "not yet" in repr(verdict) and not verdict
     assert "a &lt;b&gt; &amp; c" in verdict._repr_html_()
+
+
+def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
+    """Half of the processor goes to others: the work takes twice its time, and is done."""
+    monkeypatch.setattr(answers.time, "process_time", lambda: time.monotonic() / 2)
+
+    def busy(seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            pass
+        return "done"
+
+    assert answers.within(1.0, lambda: busy(1.5)) == "done"
+    with pytest.raises(NotYet, match=r"within 0\.1 seconds"):
+        answers.within(0.1, lambda: busy(5))

@@ -3,11 +3,18 @@
 import time
 
 import pytest
+from classroom import cell, notebook, save
 from course import ROOT, WRITTEN
+from sessions import needs_sandbox
 
 from attn_course import register
 from attn_course.grading.borrowing import borrowed
+from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.read_submission import Cell, read_submission
+from attn_course.grading.record import State
+from attn_course.grading.sandbox import tiers
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.submissions import File
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
 LENT = {
@@ -152,3 +159,22 @@ def test_no_reference_is_the_courses_own_code(name):
         for a in part.answers
     ]
     assert borrowed(read_submission(ROOT / "solutions" / f"{name}.py").cells, answers) == {}
+
+
+@needs_sandbox
+def test_a_grader_is_told_of_an_answer_that_a_library_gave(tmp_path):
+    found = notebook("10_bleu_comparison")
+    source = """
+def bleu(hypotheses, references):
+    scorer = BLEU(tokenize="none", smooth_method="none", force=True)
+    texts = [[" ".join(words) for words in side] for side in (hypotheses, references)]
+    return scorer.corpus_score(texts[0], [texts[1]]).score
+"""
+    cell(found, "q10-1-code")["source"] = source
+    path = tmp_path / "10_bleu_comparison.ipynb"
+    save(path, found)
+    settings = Settings(None, Limits(), (path.stem,), tiers.best_tier())
+    with settings.bench() as bench:
+        record = grade_one(File("ann", path.stem, path, path.name), bench, settings)
+    assert record.parts[0].status == State.CORRECT
+    assert "10.1: the answer hands over sacrebleu.BLEU." in record.remarks

@@ -71,8 +71,8 @@ WITH_FUNCTIONS = [
     for question, part in JUDGED
     if part.kind == "code"
     and part.answers[0].islower()
-    and question.id not in ("3.4", "6.1", "9.4")
-]  # the three are asked for a letter, for shapes, and for a search that is handed a function
+    and question.id not in ("3.4", "6.1", "9.4", "11.1", "11.2", "11.6")
+]  # three are asked for a letter, for shapes, for pairs; the others are handed a function
 
 
 @pytest.mark.parametrize(("question", "part"), WITH_FUNCTIONS)
@@ -148,6 +148,10 @@ def test_every_notebook_has_the_points_planned_for_it():
     worth = {name: register.points_of(name) for name in WRITTEN if not register.is_bonus(name)}
     assert worth == PLANNED
     assert sum(worth.values()) == 100
+
+
+def test_each_bonus_notebook_is_worth_10_besides():
+    assert {register.points_of(name) for name in register.BONUS} == {10}
 
 
 def test_a_notebook_takes_at_least_the_minutes_of_its_questions():

@@ -22,7 +22,8 @@ WRONG = ("return 0.0", "return None", "return [[1.0], 'x']", "return 1 / 0")
 
 def run_with_wrong_answers(name, change=lambda source: source):
     """Execute every cell of a student notebook in one name space; an error in any of them is raised."""
-    space, wrong = {"__name__": "__main__"}, itertools.cycle(WRONG)
+    space = {"__name__": "__main__", "display": lambda *things: None}
+    wrong = itertools.cycle(WRONG)
     path = ROOT / "notebooks" / f"{name}.py"
     with contextlib.redirect_stdout(io.StringIO()):
         for cell in jupytext.read(path, fmt="py:percent").cells:
@@ -33,12 +34,12 @@ def run_with_wrong_answers(name, change=lambda source: source):
                 plt.close("all")
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) < 8])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) not in (8, 9, 10)])
 def test_a_notebook_full_of_wrong_answers_runs_to_the_end(name):
     run_with_wrong_answers(name)
 
 
-@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) > 8])
+@pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) in (9, 10)])
 def test_a_translation_notebook_full_of_wrong_answers_runs_to_the_end(name, monkeypatch):
     """Trained with the tiny preset, as a student may; every check has said that something is wrong."""
     verdicts, presets = [], []

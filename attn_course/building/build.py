@@ -4,6 +4,7 @@ Made are the executed solutions/NN_name.ipynb, the student pair notebooks/NN_nam
 table of notebooks. Knows no question's content.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from attn_course import register
 from attn_course.building import cards
 from attn_course.building.cells import (
+    id_stem,
     read_source,
     rendered,
     solution_notebook,
@@ -37,9 +39,10 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     if not numbers:
         return found
     wanted = {number.zfill(2) for number in numbers}
-    unknown = wanted - {path.name[:2] for path in found}
+    known = {path.name[:2] for path in found}
+    unknown = sorted(wanted - known)
     if unknown:
-        raise BuildError(f"there is no notebook {', '.join(sorted(unknown))} in solutions/.")
+        raise BuildError(f"there is no notebook {', '.join(unknown)} in solutions/.")
     return [path for path in found if path.name[:2] in wanted]
 
 
@@ -50,24 +53,30 @@ def build(
     for source in sources(root, numbers):
         target = _solution_file(source, root)
         notebook = solution_notebook(source)
-        outputs = None if force else stored_outputs(notebook, target)
+        outputs = None
+        if not force:
+            outputs = stored_outputs(notebook, target)
         if outputs is None:
             outputs = execute(solution_notebook(source), target.parent)
-        yield source.stem, _write(_files(attach(notebook, outputs), source, root))
+        solution = attach(notebook, outputs)
+        files = _files(solution, source, root)
+        yield source.stem, _write(files)
     yield "README.md", _write(_readme(root))
 
 
 def _solution_file(source: Path, root: Path) -> Path:
+    """The executed notebook for instructors."""
     return root / "solutions" / f"{source.stem}.ipynb"
 
 
 def _files(solution: Any, source: Path, root: Path) -> dict[Path, str]:
     """Every file made from one source, path -> text."""
     student = student_notebook(solution)
+    notebooks = root / "notebooks"
     return {
         _solution_file(source, root): rendered(solution, "ipynb"),
-        root / "notebooks" / f"{source.stem}.ipynb": rendered(student, "ipynb"),
-        root / "notebooks" / f"{source.stem}.py": rendered(student, "py"),
+        notebooks / f"{source.stem}.ipynb": rendered(student, "ipynb"),
+        notebooks / f"{source.stem}.py": rendered(student, "py"),
     }
 
 
@@ -78,13 +87,15 @@ def _readme(root: Path) -> dict[Path, str]:
         return {}
     rows = []
     for source in sources(root):
-        first = read_source(source).cells[0].source
-        rows.append(cards.row_of(source.stem, first))
+        first = read_source(source).cells[0]
+        rows.append(cards.row_of(source.stem, first.source))
     table = cards.notebook_table(rows)
-    return {path: cards.fill_region(path.read_text("utf-8"), "notebooks", table)}
+    text = path.read_text("utf-8")
+    return {path: cards.fill_region(text, "notebooks", table)}
 
 
 def _differs(path: Path, text: str) -> bool:
+    """Whether the file is missing or holds something else."""
     return not path.exists() or path.read_text("utf-8") != text
 
 
@@ -105,6 +116,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
             found += [f"{source.stem}: {problem}" for problem in _problems(source, root)]
         except BuildError as error:
             found.append(f"{source.stem}: {error}")
+
     found += _strays(root)
     for path, text in _readme(root).items():
         if _differs(path, text):
@@ -113,6 +125,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
 
 
 def _strays(root: Path) -> list[str]:
+    """A sentence for every notebook that no source makes."""
     known = {path.stem for path in sources(root)}
     found = []
     for folder in ("notebooks", "solutions"):
@@ -123,12 +136,14 @@ def _strays(root: Path) -> list[str]:
 
 
 def _problems(source: Path, root: Path) -> Iterator[str]:
+    """What is wrong with the files made from one source, and with what they hold."""
     target = _solution_file(source, root)
     notebook = solution_notebook(source)
     outputs = stored_outputs(notebook, target)
     if outputs is None:
         yield f"{target.name} is missing, or its outputs are not those of the source; run attn build."
         return
+
     solution = attach(notebook, outputs)
     for path, text in _files(solution, source, root).items():
         if _differs(path, text):
@@ -138,46 +153,52 @@ def _problems(source: Path, root: Path) -> Iterator[str]:
 
 def content_problems(solution: Any, name: str) -> Iterator[str]:
     """What is wrong with the notebook itself: ids, leaks, stubs, missing cells."""
-    yield from _doubled_ids(solution)
     student = student_notebook(solution)
+    yield from _doubled_ids(solution)
     yield from _leaks(solution, student)
     yield from _broken_stubs(student)
     yield from _missing_cells(solution, name)
 
 
 def _doubled_ids(solution: Any) -> Iterator[str]:
-    ids = [cell.id for cell in solution.cells]
-    for name in sorted(set(ids)):
-        if ids.count(name) > 1:
+    counts = Counter(cell.id for cell in solution.cells)
+    for name, count in sorted(counts.items()):
+        if count > 1:
             yield f"the id {name} occurs twice."
 
 
 def _leaks(solution: Any, student: Any) -> Iterator[str]:
-    shown = "\n".join(cell.source for cell in student.cells)
+    """Lines of solution regions that stand somewhere in the student's notebook."""
     secret: set[str] = set()
     for cell in solution.cells:
         secret |= solution_lines(cell.source)
+
+    shown = "\n".join(cell.source for cell in student.cells)
     for line in sorted(secret):
         if line in shown:
             yield f"the solution line `{line}` is shown to students."
 
 
 def _broken_stubs(student: Any) -> Iterator[str]:
+    """Cells that cannot be run once their solution is cut."""
     for cell in student.cells:
-        if cell.cell_type == "code":
-            try:
-                compile(cell.source, cell.id, "exec")
-            except SyntaxError as error:
-                yield f"the student's cell {cell.id} does not compile (line {error.lineno})."
+        if cell.cell_type != "code":
+            continue
+        try:
+            compile(cell.source, cell.id, "exec")
+        except SyntaxError as error:
+            yield f"the student's cell {cell.id} does not compile (line {error.lineno})."
 
 
 def _missing_cells(solution: Any, name: str) -> Iterator[str]:
+    """Questions of the register that the notebook does not ask, or has no cell to answer in."""
     ids = {cell.id for cell in solution.cells}
-    text = "\n".join(cell.source for cell in solution.cells if cell.cell_type == "markdown")
+    prose = [cell.source for cell in solution.cells if cell.cell_type == "markdown"]
+    text = "\n".join(prose)
     for question in register.questions_of(name):
-        stem = f"q{question.id.replace('.', '-')}"
         for part in question.parts:
-            if f"{stem}-{part.kind}" not in ids:
-                yield f"there is no answer cell {stem}-{part.kind}."
+            wanted = f"{id_stem(question.id)}-{part.kind}"
+            if wanted not in ids:
+                yield f"there is no answer cell {wanted}."
         if cards.heading(question) not in text:
             yield f'question {question.id} has no heading, "### {question.id}".'

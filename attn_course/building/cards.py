@@ -20,8 +20,9 @@ QUOTE = re.compile(r"^> (?P<asks>.+)$", re.M)
 
 def heading(question: Question) -> str:
     """The heading of a question and its card: kind, points, minutes."""
-    parts = (question.kind, points_in_words(question.points, question.is_bonus))
-    return f"### {question.id} {question.title}\n\n*{' · '.join(parts)} · {question.minutes} min*"
+    points = points_in_words(question.points, question.is_bonus)
+    card = f"*{question.kind} · {points} · {question.minutes} min*"
+    return f"### {question.id} {question.title}\n\n{card}"
 
 
 def points_in_words(points: float, is_bonus: bool = False) -> str:
@@ -33,7 +34,12 @@ def points_in_words(points: float, is_bonus: bool = False) -> str:
 
 def write_headings(text: str) -> str:
     """`text` with every heading of a question written out."""
-    return HEADING.sub(lambda found: heading(register.find(found["id"])), text)
+
+    def written(found):
+        question = register.find(found["id"])
+        return heading(question)
+
+    return HEADING.sub(written, text)
 
 
 def write_head(text: str, notebook: str) -> str:
@@ -41,11 +47,18 @@ def write_head(text: str, notebook: str) -> str:
     found = HEAD.search(text)
     if found is None:
         raise BuildError('the first cell lacks its head line, "*45 min, needs 03*".')
-    questions = register.questions_of(notebook)
-    points = points_in_words(register.points_of(notebook), register.is_bonus(notebook))
-    counted = "1 question" if len(questions) == 1 else f"{len(questions)} questions"
-    head = f"*{found['minutes']} min, {counted}, {points}, needs {found['needs']}*"
-    return text[: found.start()] + head + text[found.end() :]
+
+    minutes = found["minutes"]
+    needs = found["needs"]
+    count = len(register.questions_of(notebook))
+    questions = "1 question" if count == 1 else f"{count} questions"
+    is_bonus = register.is_bonus(notebook)
+    points = points_in_words(register.points_of(notebook), is_bonus)
+    head = f"*{minutes} min, {questions}, {points}, needs {needs}*"
+
+    before = text[: found.start()]
+    after = text[found.end() :]
+    return before + head + after
 
 
 @dataclass(frozen=True)
@@ -57,11 +70,13 @@ class Row:
     minutes: int
 
     def markdown(self) -> str:
+        """The row of the table."""
+        count = len(register.questions_of(self.name))
         points = f"{register.points_of(self.name):g}"
         if register.is_bonus(self.name):
             points += " bonus"
-        count = len(register.questions_of(self.name))
-        return f"| `{self.name}` | {self.asks} | {count} | {points} | {self.minutes} |"
+        columns = [f"`{self.name}`", self.asks, str(count), points, str(self.minutes)]
+        return f"| {' | '.join(columns)} |"
 
 
 def row_of(name: str, first_cell: str) -> Row:
@@ -75,23 +90,35 @@ def row_of(name: str, first_cell: str) -> Row:
 
 def notebook_table(rows: list[Row]) -> str:
     """README's table of notebooks, with the sum of the points below it."""
-    names = [row.name for row in rows]
-    total = sum(register.points_of(name) for name in names if not register.is_bonus(name))
-    bonus = sum(register.points_of(name) for name in names if register.is_bonus(name))
-    lines = ["| notebook | asks | questions | points | minutes |", "|---|---|---|---|---|"]
-    lines += [row.markdown() for row in rows]
+    total = 0.0
+    bonus = 0.0
+    lines = [
+        "| notebook | asks | questions | points | minutes |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(row.markdown())
+        points = register.points_of(row.name)
+        if register.is_bonus(row.name):
+            bonus += points
+        else:
+            total += points
+
     said = f"{points_in_words(total)} in all"
     if bonus:
-        said += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
-    return "\n".join([*lines, "", f"{said}."])
+        in_words = points_in_words(bonus, is_bonus=True)
+        said += f", and {in_words} in a column of their own"
+    lines += ["", f"{said}."]
+    return "\n".join(lines)
 
 
 def fill_region(text: str, name: str, body: str) -> str:
     """`text` with what stands between <!-- name --> and <!-- end of name --> replaced by `body`."""
     opening = f"<!-- {name}: written by attn build -->"
     closing = f"<!-- end of {name} -->"
-    before, found, rest = text.partition(opening)
-    _, also_found, after = rest.partition(closing)
-    if not found or not also_found:
+
+    before, is_open, rest = text.partition(opening)
+    _, is_closed, after = rest.partition(closing)
+    if not is_open or not is_closed:
         raise BuildError(f'README.md lacks the lines "{opening}" and "{closing}".')
     return f"{before}{opening}\n{body}\n{closing}{after}"

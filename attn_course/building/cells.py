@@ -8,6 +8,7 @@ A cell says what it is in its marker: `answer="1.4"` (solution regions are cut f
 import hashlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from attn_course.markers import EMPTY, BuildError, cut_solutions
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ROLES = ("answer", "check", "written", "rubric", "only")
+HIDDEN = {"rubric", "only"}  # from students
 BANNER = '<!-- Made by "attn build" from solutions/{}.py. Instructors edit that file. -->\n'
 PAIRED = {
     "cell_metadata_filter": f"{','.join(ROLES)},tags,-all",
@@ -56,9 +58,7 @@ def solution_notebook(source: Path) -> Any:
 def student_notebook(solution: Any) -> Any:
     """The same notebook for students: answers cut, rubrics dropped, nothing executed, not paired."""
     notebook = copy_of(solution)
-    notebook.cells = [
-        cell for cell in notebook.cells if not {"rubric", "only"} & set(cell.metadata)
-    ]
+    notebook.cells = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata)]
     for cell in notebook.cells:
         if "written" in cell.metadata:
             cell.source = EMPTY.format(cell.metadata["written"])
@@ -91,15 +91,17 @@ def rendered(notebook: Any, kind: str) -> str:
 
 def _finish(notebook: Any) -> Any:
     """Deterministic ids, nbgrader's metadata, a fixed kernel, no trace of versions."""
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     for cell in notebook.cells:
         role = next((role for role in ROLES if role in cell.metadata), None)
         name = cell.metadata[role] if role else ""
-        wanted = _cell_id(cell, role, name)
-        taken[wanted] = taken.get(wanted, 0) + 1
-        cell.id = wanted if taken[wanted] == 1 else f"{wanted}-{taken[wanted]}"
+        cell.id = _cell_id(cell, role, name)
+        taken[cell.id] += 1
+        if taken[cell.id] > 1:
+            cell.id = f"{cell.id}-{taken[cell.id]}"
         if role:
             cell.metadata["nbgrader"] = _nbgrader(cell, role, name)
+
     notebook.nbformat = 4
     notebook.nbformat_minor = 5
     notebook.metadata = {
@@ -110,23 +112,36 @@ def _finish(notebook: Any) -> Any:
     return notebook
 
 
+def id_stem(question: str) -> str:
+    """How the ids of all cells of one question begin."""
+    return f"q{question.replace('.', '-')}"
+
+
 def _cell_id(cell: Any, role: str | None, name: str) -> str:
-    if role in ("answer", "check", "written", "rubric"):
-        question, _, kind = name.partition(" ")
-        stem = f"q{question.replace('.', '-')}"
-        if role == "answer":
-            return f"{stem}-{kind or _only_part(question)}"
-        if role == "check" and kind:
-            return f"{stem}-{kind}-check"
-        return f"{stem}-{role}"
+    """An id that says what the cell is: its question, else its heading, else a digest."""
+    if role is not None and role != "only":
+        return _id_in_question(role, name)
     heading = re.search(r"^#+ +(.+)", cell.source, re.M)
     if heading and cell.cell_type == "markdown":
-        return re.sub(r"[^a-z0-9]+", "-", heading[1].lower()).strip("-")[:40] or "heading"
+        words = re.sub(r"[^a-z0-9]+", "-", heading[1].lower())
+        return words.strip("-")[:40] or "heading"
     digest = hashlib.sha256(cell.source.encode()).hexdigest()
     return f"{cell.cell_type}-{digest[:8]}"
 
 
+def _id_in_question(role: str, name: str) -> str:
+    """name: a question, or a question and one of its parts."""
+    question, _, kind = name.partition(" ")
+    stem = id_stem(question)
+    if role == "answer":
+        return f"{stem}-{kind or _only_part(question)}"
+    if role == "check" and kind:
+        return f"{stem}-{kind}-check"
+    return f"{stem}-{role}"
+
+
 def _only_part(question: str) -> str:
+    """The kind of the one part that a judge marks."""
     return next(part.kind for part in register.find(question).parts if part.judge)
 
 
@@ -149,6 +164,7 @@ def _nbgrader(cell: Any, role: str, name: str) -> dict[str, Any]:
 
 
 def _points(role: str, name: str) -> float:
+    """What the part of the question that this cell marks is worth."""
     question, _, kind = name.partition(" ")
     if not kind:
         kind = "written" if role == "written" else _only_part(question)

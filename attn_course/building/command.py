@@ -2,11 +2,14 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from attn_course.building import build as building
+from attn_course.markers import BuildError
 
 
-def build(argv):
+def build(argv: Sequence[str]) -> int:
     """Make the notebooks, or with --check say what is not as it should be."""
     parser = argparse.ArgumentParser(prog="attn build", description=build.__doc__)
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebooks to build; all if none")
@@ -17,18 +20,22 @@ def build(argv):
         root = building.root_of_project()
         if options.check:
             return _check(root, options.numbers)
-        for name, written in building.build(root, options.numbers, options.force):
-            print(f"{name:28} {'written' if written else 'unchanged'}", flush=True)
-    except building.BuildError as error:
+        for name, is_written in building.build(root, options.numbers, options.force):
+            what = "written" if is_written else "unchanged"
+            print(f"{name:28} {what}", flush=True)
+    except BuildError as error:
         print(f"attn build: {error}", file=sys.stderr)
         return 1
     return 0
 
 
-def _check(root, numbers):
+def _check(root: Path, numbers: Sequence[str]) -> int:
+    """Print every problem, or that there is none; 0 where there is none."""
     found = building.problems(root, numbers)
     for problem in found:
         print(f"attn build --check: {problem}", file=sys.stderr)
-    if not found:
-        print(f"attn build --check: {len(building.sources(root, numbers))} notebooks are as built.")
-    return 1 if found else 0
+    if found:
+        return 1
+    count = len(building.sources(root, numbers))
+    print(f"attn build --check: {count} notebooks are as built.")
+    return 0

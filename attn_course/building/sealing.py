@@ -13,6 +13,7 @@ SECONDS = 600  # that one cell may take
 
 
 def _digest(value: Any) -> str:
+    """Sixteen hexadecimal digits of what can be written as JSON."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -23,11 +24,10 @@ def _code_cells(notebook: Any) -> list[Any]:
 
 def seal_of(notebook: Any) -> dict[str, str]:
     """What ties outputs to code: prose may change without a new run, code may not."""
-    code = _code_cells(notebook)
-    return {
-        "code": _digest(["".join(cell["source"]) for cell in code]),
-        "outputs": _digest([cell["outputs"] for cell in code]),
-    }
+    cells = _code_cells(notebook)
+    texts = ["".join(cell["source"]) for cell in cells]
+    outputs = [cell["outputs"] for cell in cells]
+    return {"code": _digest(texts), "outputs": _digest(outputs)}
 
 
 def stored_outputs(notebook: Any, path: Path) -> list[Any] | None:
@@ -46,9 +46,10 @@ def attach(notebook: Any, outputs: list[Any]) -> Any:
     """Put `outputs` into the notebook and seal it against later changes."""
     import nbformat
 
-    for count, (cell, given) in enumerate(zip(_code_cells(notebook), outputs, strict=True), 1):
-        cell.outputs = [nbformat.from_dict(output) for output in given]
+    pairs = zip(_code_cells(notebook), outputs, strict=True)
+    for count, (cell, given) in enumerate(pairs, 1):
         cell.execution_count = count
+        cell.outputs = [nbformat.from_dict(output) for output in given]
         for output in cell.outputs:
             if "execution_count" in output:
                 output["execution_count"] = count

@@ -210,17 +210,20 @@ def matrix(
     title: str = "",
     numbers: bool | None = None,
     top: float | None = None,
+    signed: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """A matrix as a heat map: purple positive, orange negative, white at zero.
 
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
-    size; give panels that are compared the same. Whole numbers are written without a point.
+    size; signed: whether it has a negative half, by default if there are such numbers. Give panels that
+    are compared the same. Whole numbers are written without a point.
     """
     ax = new_axes(ax)
     values = np.asarray(values, float)
     size = top or max(np.abs(values).max(), 1e-12)
-    signed = values.min() < 0
+    if signed is None:
+        signed = bool(values.min() < 0)
     low = -size if signed else 0
     _draw_cells(ax, values, low, size, "", cmap="PuOr" if signed else "Purples")
     if numbers or (numbers is None and values.size <= 36):

@@ -22,13 +22,19 @@ COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run wher
 
 def cells_of(cells, question, part):
     """Return the cells that say they answer this part, and those that define what it asks for."""
-    wanted = f"q{question.id.replace('.', '-')}-{part.kind}"
-    role = "written" if part.kind == "written" else "answer"
-    marks = (question.id, f"{question.id} {part.kind}")
-    named = {c.number for c in cells if c.id == wanted or c.marks.get(role) in marks}
+    named = {cell.number for cell in cells if _claims(cell, question, part)}
     if part.kind == "written":
         return _written(cells, question, named)
-    return [c for c in cells if c.number in named or _defines(c, part.answers)]
+    return [cell for cell in cells if cell.number in named or _defines(cell, part.answers)]
+
+
+def _claims(cell, question, part):
+    """Whether a cell says, by its id or its marks, that it answers this part."""
+    dashed = question.id.replace(".", "-")
+    if cell.id == f"q{dashed}-{part.kind}":
+        return True
+    role = "written" if part.kind == "written" else "answer"
+    return cell.marks.get(role) in (question.id, f"{question.id} {part.kind}")
 
 
 def _defines(cell, answers):
@@ -53,9 +59,12 @@ def _written(cells, question, named):
 def _section(cells, question, end):
     """Return the text below the heading of a question, up to the next heading of the kind `end`."""
     heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
-    below = list(itertools.dropwhile(lambda cell: not heading.search(cell.source), cells))[1:]
+    places = [place for place, cell in enumerate(cells) if heading.search(cell.source)]
+    if not places:
+        return []
+    below = cells[places[0] + 1 :]
     section = itertools.takewhile(lambda cell: not end.match(cell.source), below)
-    return [c for c in section if c.kind != "code" and not HEADING.match(c.source)]
+    return [cell for cell in section if cell.kind != "code" and not HEADING.match(cell.source)]
 
 
 def _is_students(cell):

@@ -21,6 +21,7 @@ OPTION = re.compile(rf"(?<!\w)({'|'.join(MARKS)}|nbgrader)=")
 MAX_MARKER = 1_000  # letters of a marker that are looked at
 MAX_OPTIONS = 10
 MAX_REMARKS = 20
+MAX_NAME = 100  # letters of an id or a mark
 
 
 class Unreadable(Exception):
@@ -149,24 +150,33 @@ def _raw_cells(notebook):
 
 
 def _cell(number, raw):
-    named = raw.get("cell_type") if isinstance(raw, dict) else None
-    kind = KINDS.get(named) if isinstance(named, str) else None
-    source = raw.get("source", raw.get("input")) if kind else None
+    raw = _dictionary(raw)
+    kind = KINDS.get(_string(raw.get("cell_type")))
+    source = raw.get("source", raw.get("input"))
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
-    if not isinstance(source, str):
+    if kind is None or not isinstance(source, str):
         raise Unreadable(f"its cell {number} has no readable text or type.")
-    metadata = raw.get("metadata") if isinstance(raw.get("metadata"), dict) else {}
-    return _make(number, kind, source, metadata, raw.get("id"))
+    return _make(number, kind, source, _dictionary(raw.get("metadata")), raw.get("id"))
 
 
 def _make(number, kind, source, metadata, cell_id=None):
-    nbgrader = metadata.get("nbgrader")
-    grade_id = nbgrader.get("grade_id") if isinstance(nbgrader, dict) else None
-    names = [name for name in (grade_id, cell_id) if isinstance(name, str) and name]
-    marks = {key: metadata[key] for key in MARKS if isinstance(metadata.get(key), str)}
-    marks = {key: _sound(value)[:100] for key, value in marks.items()}
-    return Cell(number, kind, _sound(source), _sound(names[0])[:100] if names else "", marks)
+    nbgrader = _dictionary(metadata.get("nbgrader"))
+    grade_id = _string(nbgrader.get("grade_id"))
+    name = grade_id or _string(cell_id)
+    marks = {}
+    for key in MARKS:
+        if isinstance(metadata.get(key), str):
+            marks[key] = _sound(metadata[key][:MAX_NAME])
+    return Cell(number, kind, _sound(source), _sound(name[:MAX_NAME]), marks)
+
+
+def _dictionary(value):
+    return value if isinstance(value, dict) else {}
+
+
+def _string(value):
+    return value if isinstance(value, str) else ""
 
 
 def _sound(text):
@@ -175,10 +185,10 @@ def _sound(text):
 
 
 def _kernel_remarks(notebook):
-    metadata = notebook.get("metadata")
-    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
-    language = kernel.get("language", "python") if isinstance(kernel, dict) else "python"
-    if not isinstance(language, str) or language[:6].lower() == "python":
+    metadata = _dictionary(notebook.get("metadata"))
+    kernel = _dictionary(metadata.get("kernelspec"))
+    language = _string(kernel.get("language"))
+    if not language or language[:6].lower() == "python":
         return []
     return [f"its kernel is for {_sound(language[:40])!r}; it was run as Python."]
 

@@ -1,10 +1,12 @@
 """Questions 2.1-2.5, when attention averages two values. Judges measure, they hold no answer."""
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.judge_derivation import Claim, judge_derivation
@@ -26,7 +28,7 @@ from attn_utils.kernels import softmax
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
 
 
-def projection_separates(rng, projection):
+def projection_separates(rng: Generator, projection: Caller) -> str:
     """2.1: M A = A and M B = 0, where the two subspaces fill the space and where they do not."""
     settings = []
     for d, m, p in (
@@ -36,7 +38,9 @@ def projection_separates(rng, projection):
         (8, 3, 2),
     ):
         columns = frame(rng, m + p, d).T
-        settings.append((columns[:, :m], columns[:, m:]))
+        A = columns[:, :m]
+        B = columns[:, m:]
+        settings.append((A, B))
 
     trials = Trials(_projection_mistakes, absolute=1e-6)
     for (A, B), answer in asked(rng, projection, settings):
@@ -59,6 +63,7 @@ def _read_projection(answer, A):
         "product more is needed",
         (d, m): f"it takes {m} coordinates to a vector, but it is given a vector of length {d}",
     }
+
     found = array(answer, "the matrix")
     if found.shape in known:
         raise NotYet(f"{known[found.shape]} (shape {found.shape}, expected {(d, d)}).")
@@ -72,7 +77,8 @@ def _projection_mistakes(A, B, onto_a, onto_b):
         """Up to the tolerance of this question."""
         return same(found, wanted, absolute=1e-6)
 
-    first = np.outer(A[:, 0], A[:, 0])
+    column = A[:, 0]
+    first = np.outer(column, column)
     factor = np.vdot(A, onto_a) / np.vdot(A, A)
     return {
         "v_a comes back, but so does v_b: M B equals B where it must be zero": (A, B),
@@ -97,7 +103,7 @@ def _projection_fact(A, B, onto_a, onto_b):
     )
 
 
-def query_averages(rng, average_query):
+def query_averages(rng: Generator, average_query: Caller) -> str:
     """2.2: decided on the weights, which is the worst case over all values of length one."""
     judged = judge_averages(rng, average_query, frames(rng))
     worst = max(error for _, _, error in judged)
@@ -105,7 +111,9 @@ def query_averages(rng, average_query):
     return f"over {len(judged)} sets of keys, at most {left:.2%} of the weight was left elsewhere."
 
 
-def judge_averages(rng, query_of, settings):
+def judge_averages(
+    rng: Generator, query_of: Caller, settings: Iterable[tuple]
+) -> list[tuple[tuple, np.ndarray, float]]:
     """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
     trials = Trials(_average_mistakes)
     judged = []
@@ -113,7 +121,9 @@ def judge_averages(rng, query_of, settings):
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
         judge_finite_scores(keys, query)
-        error = error_of_average(weights_of(keys, query), a, b)
+
+        weights = weights_of(keys, query)
+        error = error_of_average(weights, a, b)
         trials.judge(error <= LIMIT, True, _average_fact, keys, a, b, query)
         judged.append(((keys, a, b), query, error))
     return judged
@@ -123,7 +133,8 @@ def _factor(keys, a, b, query):
     """How many times as long the query must be, or None if it is not a matter of length."""
 
     def error_at(factor):
-        return error_of_average(weights_of(keys, factor * query), a, b)
+        weights = weights_of(keys, factor * query)
+        return error_of_average(weights, a, b)
 
     return factor_needed(error_at, LIMIT)
 
@@ -139,6 +150,7 @@ def _average_mistakes(keys, a, b, query):
     others = np.delete(scores, [a, b])
     high = others.max(initial=-np.inf)
     low = others.min(initial=np.inf)
+
     ignored = others.size > 0 and abs(bottom - np.median(others)) < 1e-6
     below_all = top < low + 1e-9
     return {
@@ -163,6 +175,7 @@ def _average_fact(keys, a, b, query):
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
     fact = f"leftover {left:.0%} at n = {len(keys)}"
+
     factor = _factor(keys, a, b, query)
     if factor:
         fact += f", multiply the query by at least {round_up(factor)}"
@@ -173,6 +186,7 @@ def _average_fact(keys, a, b, query):
         f"; the scores of a and b are {scores[a]:.3g} and {scores[b]:.3g}, a gap of {gap:.3g}, "
         f"their weights {weights[a]:.3g} and {weights[b]:.3g}"
     )
+
     others = np.delete(scores, [a, b])
     if len(others):
         fact += f", the highest other score is {others.max():.3g}"
@@ -213,6 +227,7 @@ def _tie():
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
+
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
     return Claim(
         name="`two_tied`",
@@ -226,7 +241,13 @@ def _tie():
     )
 
 
-def tied_weight(rng, score_a, score_b, score_i, two_tied):
+def tied_weight(
+    rng: Generator,
+    score_a: Caller,
+    score_b: Caller,
+    score_i: Caller,
+    two_tied: Caller,
+) -> str:
     """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
     chains = (score_a, score_b, score_i, two_tied)
     for chain, claim in zip(chains, (*_products(), _tie()), strict=True):
@@ -234,7 +255,7 @@ def tied_weight(rng, score_a, score_b, score_i, two_tied):
     return "the scores follow from the query, and the weight from the scores."
 
 
-def weight_is_closed_form(rng, average_weight):
+def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
     """2.4: equal to the measured weight, also where exp(t) has no finite value."""
     ordinary = [
         (1.0, 10),
@@ -314,7 +335,7 @@ def _weight_mistakes(t, n):
     }
 
 
-def sharpness_is_smallest(rng, average_sharpness):
+def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
     """2.5: at the height returned exactly epsilon is left elsewhere, scaled or not."""
     sizes = [
         (10, 64, 0.01),

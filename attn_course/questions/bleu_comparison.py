@@ -4,7 +4,9 @@ from collections import Counter
 from itertools import chain
 
 import numpy as np
+from numpy.random import Generator
 
+from attn_course.answers import Caller, shuffled
 from attn_course.drivers import call_with_seeds
 from attn_course.explaining import Trials, same
 from attn_course.register import Part, Question
@@ -23,16 +25,19 @@ WITHOUT_FOUR = {
 }
 
 
-def bleu_agrees(rng, bleu):
+def bleu_agrees(rng: Generator, bleu: Caller) -> str:
     """10.1: equal to sacrebleu without its smoothing on several corpora; zero where no 4-gram matches."""
     trials = Trials(_wrong_scores, absolute=CLOSE)
     corpora = _corpora(rng)
-    for kind in rng.permutation(list(corpora)):
-        found = _asked(bleu, kind, *corpora[kind])
-        right, _ = _sacrebleu(*corpora[kind])
-        trials.add(found, right, f"{found:.4f}, not {right:.4f} ({kind})", *corpora[kind])
+    for kind in shuffled(rng, list(corpora)):
+        corpus = corpora[kind]
+        found = _asked(bleu, kind, *corpus)
+        right, _ = _sacrebleu(*corpus)
+        fact = f"{found:.4f}, not {right:.4f} ({kind})"
+        trials.add(found, right, fact, *corpus)
     trials.settle()
-    for kind in rng.permutation(list(WITHOUT_FOUR)):
+
+    for kind in shuffled(rng, list(WITHOUT_FOUR)):
         found = _asked(bleu, kind, *WITHOUT_FOUR[kind])
         if not abs(found) <= 1e-9:
             raise NotYet(
@@ -73,12 +78,14 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
     hypotheses = []
     for size in rng.integers(5, 16, size=num_sentences):
         reference = _words(rng, size)
-        kept = reference[: max(1, round(size * (1 - drop)))]
+        num_kept = max(1, round(size * (1 - drop)))
+        kept = reference[:num_kept]
         other = _words(rng, len(kept))
         same_word = rng.random(len(kept)) < keep
         chosen = np.where(same_word, kept, other).tolist()
+        chosen += _words(rng, round(size * extra))
         references.append(reference)
-        hypotheses.append(chosen + _words(rng, round(size * extra)))
+        hypotheses.append(chosen)
     return hypotheses, references
 
 
@@ -94,14 +101,17 @@ def _sacrebleu(hypotheses, references):
     mine = [" ".join(tokens) for tokens in hypotheses]
     theirs = [" ".join(tokens) for tokens in references]
     result = metric.corpus_score(mine, [theirs])
-    return result.score, np.array([*result.counts, *result.totals, result.sys_len, result.ref_len])
+    lengths = [result.sys_len, result.ref_len]
+    return result.score, np.array([*result.counts, *result.totals, *lengths])
 
 
 def _geometric(shares):
+    """The geometric mean."""
     return np.prod(shares) ** (1 / len(shares))
 
 
 def _brevity(c, r):
+    """The penalty of equation (1) for c words where the references have r."""
     return np.exp(min(0.0, 1 - r / max(c, 1)))
 
 
@@ -112,19 +122,24 @@ def _wrong_scores(hypotheses, references):
     totals = stats[4:8]
     c, r = stats[8:]
     shares = matches / np.maximum(totals, 1)
+
     wrong = {}
     for sentence, penalty in _wrong_penalties(c, r, hypotheses, references).items():
         wrong[sentence] = 100 * _geometric(shares) * penalty
     for sentence, mean in _wrong_means(shares).items():
         wrong[sentence] = 100 * mean * _brevity(c, r)
-    for sentence, counts in _wrong_counts(matches, totals, hypotheses, references).items():
-        miscounted = counts[0] / np.maximum(counts[1], 1)
+    miscounts = _wrong_counts(matches, totals, hypotheses, references)
+    for sentence, (numerators, denominators) in miscounts.items():
+        miscounted = numerators / np.maximum(denominators, 1)
         wrong[sentence] = 100 * _geometric(miscounted) * _brevity(c, r)
     return wrong | _misunderstood(hypotheses, references)
 
 
 def _wrong_penalties(c, r, hypotheses, references):
-    longer = sum(map(max, map(len, hypotheses), map(len, references)))
+    """{sentence: factor}."""
+    longer = 0
+    for mine, theirs in zip(hypotheses, references, strict=True):
+        longer += max(len(mine), len(theirs))
     return {
         "there is no brevity penalty": 1.0,
         "the brevity penalty is the wrong way round, it punishes length": _brevity(r, c),
@@ -136,6 +151,7 @@ def _wrong_penalties(c, r, hypotheses, references):
 
 
 def _wrong_means(shares):
+    """{sentence: mean of the precisions (4,)}."""
     return {
         "this is a share; BLEU is written from 0 to 100": _geometric(shares) / 100,
         "this is the arithmetic mean of the precisions; the geometric one is asked for": (
@@ -178,26 +194,33 @@ def _misunderstood(hypotheses, references):
     """The same for scores of something else."""
     pairs = zip(hypotheses, references, strict=True)
     alone = [_sacrebleu([mine], [theirs])[0] for mine, theirs in pairs]
-    joined = _sacrebleu([[*chain(*hypotheses)]], [[*chain(*references)]])
+    all_mine = [*chain(*hypotheses)]
+    all_theirs = [*chain(*references)]
+    joined, _ = _sacrebleu([all_mine], [all_theirs])
+    swapped, _ = _sacrebleu(references, hypotheses)
     return {
         "this is the mean of the sentences' BLEU scores; add up the counts of all sentences first": (
             np.mean(alone)
         ),
-        "n-grams run from one sentence into the next": joined[0],
-        "hypotheses and references have changed places": _sacrebleu(references, hypotheses)[0],
+        "n-grams run from one sentence into the next": joined,
+        "hypotheses and references have changed places": swapped,
     }
 
 
 def _grams(tokens, n):
     """A Counter of the n-grams."""
-    return Counter(zip(*(tokens[k:] for k in range(n)), strict=False))
+    starts = [tokens[k:] for k in range(n)]
+    return Counter(zip(*starts, strict=False))
 
 
 def _summed(count, pairs):
     """count(n-grams of the hypothesis, of the reference), summed over all pairs, for each order (4,)."""
     sums = []
     for n in ORDERS:
-        sums.append(sum(count(_grams(mine, n), _grams(theirs, n)) for mine, theirs in pairs))
+        total = 0
+        for mine, theirs in pairs:
+            total += count(_grams(mine, n), _grams(theirs, n))
+        sums.append(total)
     return np.array(sums)
 
 
@@ -218,6 +241,7 @@ def _in_reference(mine, theirs):
 
 
 def _pooled(hypotheses, references):
+    """Matches (4,) where a hypothesis may find its n-grams in any reference."""
     matches = []
     for n in ORDERS:
         mine = sum((_grams(tokens, n) for tokens in hypotheses), Counter())
@@ -226,7 +250,7 @@ def _pooled(hypotheses, references):
     return np.array(matches)
 
 
-def bootstraps_in_pairs(rng, paired_bootstrap):
+def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
     """10.2: the gain to the digit, interval and p within what the samples of both sides allow.
 
     Interval and p are means over two seeds of 1,000 samples and are compared with 10,000 of our own:
@@ -240,6 +264,7 @@ def bootstraps_in_pairs(rng, paired_bootstrap):
         rows = [_resampled_by(paired_bootstrap, one, other, seed) for seed in seeds]
         if low < 1:
             _judge_chance(paired_bootstrap, one, other, seeds[0], rows[0])
+
         gains = _gains(rng, one, other)
         _, *ends, p = np.mean(rows, 0)
         for row in rows:
@@ -248,6 +273,7 @@ def bootstraps_in_pairs(rng, paired_bootstrap):
         _judge_p(p, gains)
         if np.array_equal(rows[0], rows[1]):
             raise NotYet("two generators with different seeds gave one result: nothing was drawn.")
+
     _judge_last(paired_bootstrap, one, int(rng.integers(2**31)))
     return (
         "the gain is that of the whole set; interval and p agree with 10,000 samples of our own, on a "
@@ -256,11 +282,13 @@ def bootstraps_in_pairs(rng, paired_bootstrap):
 
 
 def _resampled_by(paired_bootstrap, one, other, seed):
+    """(gain, low, high, p) of 1,000 samples drawn with this seed."""
     (result,) = paired_bootstrap.via(call_with_seeds, [(one, other)], [seed], 1000)
     return vector(result, 4, "(gain, low, high, p)")
 
 
 def _judge_chance(paired_bootstrap, one, other, seed, before):
+    """NotYet where a second run with the same seed gives another result."""
     again = _resampled_by(paired_bootstrap, one, other, seed)
     if not np.array_equal(before, again):
         raise NotYet("the same generator in the same state gave two results: use `rng` alone.")
@@ -272,7 +300,8 @@ def _pair(rng, n, low, high):
     while True:
         one, other = _systems(rng, n, gap)
         gains = _gains(rng, one, other, num_samples=400)
-        if low < gains.mean() / gains.std() < high:
+        clearness = gains.mean() / gains.std()
+        if low < clearness < high:
             return one, other
 
 
@@ -282,10 +311,12 @@ def _systems(rng, n, gap):
     totals = length - np.arange(4)
     skill = rng.beta(1.2, 1.2, size=(n, 1)) ** np.arange(1, 5)
     common = rng.binomial(totals, skill)
+
     systems = []
     for luck in (0.15, 0.15 + gap):
-        moved = rng.binomial(2, luck, totals.shape) - rng.binomial(2, 0.15, totals.shape)
-        matches = np.clip(common + moved, 0, totals)
+        more = rng.binomial(2, luck, totals.shape)
+        fewer = rng.binomial(2, 0.15, totals.shape)
+        matches = np.clip(common + more - fewer, 0, totals)
         systems.append(np.hstack([matches, totals, length, length]))
     return systems
 
@@ -299,26 +330,33 @@ def _gains(rng, one, other, *, paired=True, num_samples=10_000):
 
 def _picks(rng, n, num_samples):
     """How often each of n sentences is in each sample, (num_samples, n)."""
-    drawn = rng.integers(n, size=(num_samples, n)) + n * np.arange(num_samples)[:, None]
+    drawn = rng.integers(n, size=(num_samples, n))
+    drawn += n * np.arange(num_samples)[:, None]  # a range of numbers for each sample
     counts = np.bincount(drawn.ravel(), minlength=n * num_samples)
     return counts.reshape(num_samples, n).astype(float)
 
 
 def _bleu(counts):
     """BLEU of summed counts (..., 10)."""
+    matches = counts[..., :4]
+    totals = counts[..., 4:8]
+    c = counts[..., 8]
+    r = counts[..., 9]
     with np.errstate(divide="ignore"):
-        logs = np.log(counts[..., :4] / np.maximum(counts[..., 4:8], 1)).mean(-1)
-    brevity = np.minimum(0, 1 - counts[..., 9] / np.maximum(counts[..., 8], 1))
-    return 100 * np.exp(logs + brevity)
+        logs = np.log(matches / np.maximum(totals, 1))
+    brevity = np.minimum(0, 1 - r / np.maximum(c, 1))
+    return 100 * np.exp(logs.mean(-1) + brevity)
 
 
 def _judge_gain(gain, one, other, gains):
+    """The gain is that of the whole test set, to the digit."""
     right = _bleu(other.sum(0)) - _bleu(one.sum(0))
     if same(gain, right, absolute=CLOSE):
         return
+    by_sentence = _bleu(other) - _bleu(one)
     noise = gains.std() / 1000**0.5  # of a mean over the answer's samples
     known = {
-        "it is the mean over sentences": ((_bleu(other) - _bleu(one)).mean(), CLOSE),
+        "it is the mean over sentences": (by_sentence.mean(), CLOSE),
         "it should be that of `other` over `one`": (-right, CLOSE),
         "BLEU is written from 0 to 100": (right / 100, CLOSE),
         "it looks like the mean of the resampled gains; the gain is known without drawing": (
@@ -334,17 +372,21 @@ def _judge_gain(gain, one, other, gains):
 
 
 def _judge_interval(ends, one, other, gains, rng):
+    """The ends are near those of our own samples, and hold 95% of them."""
     low, high = ends
-    spread = gains.std()
-    right = np.quantile(gains, [0.025, 0.975])
     if not low <= high:
         raise NotYet(f"low {low:.2f} is above high {high:.2f}.")
-    holds = ((low <= gains) & (gains <= high)).mean()
-    if abs(holds - 0.95) <= 0.025 and np.abs(ends - right).max() <= 0.5 * spread:
+    right = np.quantile(gains, [0.025, 0.975])
+    is_near = np.abs(ends - right).max() <= 0.5 * gains.std()
+    is_inside = (low <= gains) & (gains <= high)
+    holds = is_inside.mean()
+    if abs(holds - 0.95) <= 0.025 and is_near:
         return
+
     width = high - low
-    wanted = right[1] - right[0]
-    apart = np.ptp(np.quantile(_gains(rng, one, other, paired=False), [0.025, 0.975]))
+    wanted = np.ptp(right)
+    unpaired = _gains(rng, one, other, paired=False)
+    apart = np.ptp(np.quantile(unpaired, [0.025, 0.975]))
     if width <= 0.02 * wanted:
         raise NotYet(
             f"the interval has width {width:.2g}: drawn without replacement, or divided by the number "
@@ -361,6 +403,7 @@ def _judge_interval(ends, one, other, gains, rng):
 
 
 def _judge_p(p, gains):
+    """p is the share of samples in which `other` does not win."""
     right = (gains <= 0).mean()
     if abs(p - right) <= 0.06 and 0 <= p <= 1:
         return
@@ -381,6 +424,7 @@ def _judge_last(paired_bootstrap, one, seed):
     none[-1, :4] = 0
     all_of_it = one.copy()
     all_of_it[-1, :4] = one[-1, 4:8]
+
     *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
     right = (1 - 1 / len(one)) ** len(one)
     measured = f"p = {p:.2f} where `other` wins by the last sentence alone, which {right:.0%} of samples lack"

@@ -3,8 +3,9 @@
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, SUMS, Task, gone, in_places
 from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.judge_derivation import Claim, judge_derivation
@@ -19,7 +20,7 @@ SMALL = 1e-300
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
 
 
-def weights_are_softmax(rng, attention_weights):
+def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
     """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
     settings = []
     for n, d, size in (
@@ -163,7 +164,11 @@ def _is_outside(line):
     return not inner or "Z" in symbols(line)
 
 
-def weights_are_distribution(rng, sum_of_weights, one_weight):
+def weights_are_distribution(
+    rng: Generator,
+    sum_of_weights: Caller,
+    one_weight: Caller,
+) -> str:
     """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
     for chain, claim in zip((sum_of_weights, one_weight), _distribution(), strict=True):
         judge_derivation(chain, claim)
@@ -194,14 +199,14 @@ def _bounds():
     )
 
 
-def weight_between(rng, at_least, at_most):
+def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
     """1.2: two chains from the definition, one to each end of what the gap allows."""
     for chain, claim in zip((at_least, at_most), _bounds(), strict=True):
         judge_derivation(chain, claim)
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
 
 
-def tells_copying(rng, copies):
+def tells_copying(rng: Generator, copies: Caller) -> str:
     """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
     said = []
     for case, answer in asked(rng, copies, _copy_cases(rng)):
@@ -308,7 +313,7 @@ def _copy_mistakes(scores, j, margin):
     }
 
 
-def query_copies(rng, copy_query):
+def query_copies(rng: Generator, copy_query: Caller) -> str:
     """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
     trials = Trials(_query_mistakes)
     lowest = 1.0
@@ -397,7 +402,7 @@ def _query_fact(keys, j, query):
     )
 
 
-def bound_is_tight(rng, copy_error_bound):
+def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
     """1.5: never below a distance that attention really reaches, never above the largest one."""
     settings = [
         (1.0, 2, 1.0),
@@ -439,7 +444,7 @@ def _bound_mistakes(gap, n, diameter):
     }
 
 
-def sharpness_is_smallest(rng, copy_sharpness):
+def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
     """1.6: the multiple t leaves epsilon elsewhere, and a slightly smaller one leaves more."""
     settings = [
         (10, 64, 0.01),

@@ -3,8 +3,9 @@
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import in_places
 from attn_course.explaining import Seen, Trials
 from attn_course.judge_derivation import Claim, judge_derivation
@@ -51,6 +52,7 @@ def _in_words(u, vector):
         sign = "-" if share < 0 else "+"
         if not abs(share) < 0.005:
             words.append(f"{sign} {abs(share):.2f} {name}")
+
     text = " ".join(words)
     return text.removeprefix("+ ") or "zero"
 
@@ -61,7 +63,7 @@ def _row(weights):
     return f"({', '.join(numbers)})"
 
 
-def limit_is_reached(rng, limit_of_c2):
+def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
     settings = []
     for size, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
@@ -74,6 +76,7 @@ def limit_is_reached(rng, limit_of_c2):
         u_a = u[0]
         size = np.linalg.norm(u_a)
         said = vector(answer, len(u_a), "c_2")
+
         tokens = _tokens(*u, added)
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
         c_2 = context[1]
@@ -91,6 +94,7 @@ def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     u = np.array([u_a, u_b, u_c, u_d]) / np.linalg.norm(u_a)
     tokens = _tokens(*u, added)
     first, second, third = tokens
+
     mixed = (first + second) / 2
     return {
         "u_b is at least 0.63 lengths away from every mixture of the inputs": u[1],
@@ -118,6 +122,7 @@ def _read_triple(answer, d):
     several = isinstance(answer, list | tuple | np.ndarray)
     if not several or len(answer) != 3:
         raise NotYet("three matrices are expected: return K, Q, V.")
+
     triple = []
     for name, part in zip(MATRICES, answer, strict=True):
         part = array(part, name)
@@ -135,7 +140,7 @@ def _judge_finite(context):
         raise NotYet("the scores are too large for a computer: give the matrices a smaller scale.")
 
 
-def triple_is_right(rng, projections):
+def triple_is_right(rng: Generator, projections: Caller) -> str:
     """5.3: c_2 is u_b and c_1 is u_b - u_c, to 1%; how the triple does it is not looked at."""
     settings = []
     for size in (10, 20):
@@ -148,6 +153,7 @@ def triple_is_right(rng, projections):
         triple = _read_triple(answer, u.shape[1])
         context, _ = _contexts(_tokens(*u), *triple)
         _judge_finite(context)
+
         error = _miss(u, triple)
         trials.judge(error <= CLOSE, True, _triple_fact, u, triple)
         worst = max(worst, error)
@@ -166,6 +172,7 @@ def _miss(u, triple):
     c_1, c_2, _ = context
     off_1 = np.linalg.norm(c_1 - u_b + u_c)
     off_2 = np.linalg.norm(c_2 - u_b)
+
     size = np.linalg.norm(u_b)
     return max(off_1, off_2) / size
 
@@ -229,8 +236,11 @@ def _repairs(triple, size, works):
             (K, 400 * Q, V / size**2)
         ),
     }
+
     table = {}
-    readings = _orders_that_work(triple, works)[:1] + _transposes_that_work(triple, works)[:1]
+    orders = _orders_that_work(triple, works)
+    transposes = _transposes_that_work(triple, works)
+    readings = orders[:1] + transposes[:1]
     if readings:
         table[f"it works {' or '.join(readings)}"] = Seen(True)
     for sentence, repaired in repairs.items():
@@ -243,7 +253,8 @@ def _orders_that_work(triple, works):
     clauses = []
     for names in ("QKV", "KVQ", "VQK", "QVK", "VKQ"):
         given = dict(zip(names, triple, strict=True))
-        if works([given[name] for name in MATRICES]):
+        repaired = [given[name] for name in MATRICES]
+        if works(repaired):
             order = ", ".join(names)
             clauses.append(f"if read as ({order}), where (K, Q, V) is asked for")
     return clauses
@@ -253,8 +264,10 @@ def _transposes_that_work(triple, works):
     """Which of the three matrices would be right if transposed, as clauses."""
     clauses = []
     for turned in ("K", "Q", "V", "KQ", "KV", "QV", "KQV"):
-        given = zip(MATRICES, triple, strict=True)
-        if works([part.T if name in turned else part for name, part in given]):
+        repaired = []
+        for name, part in zip(MATRICES, triple, strict=True):
+            repaired.append(part.T if name in turned else part)
+        if works(repaired):
             names = " and ".join(turned)
             clauses.append(f"after transposing {names} (k = Kx, so a matrix meets a column x)")
     return clauses
@@ -269,10 +282,12 @@ def _errors():
     E = sp.exp(beta**2)
     near = E / (E + 2)
     far = 1 / (E + 2)
+
     starts = {
         "`error_2`": beta * sp.sqrt((near + far - 1) ** 2 + far**2),
         "`error_1`": beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
+
     short = in_places("beta in two places", 2, "beta")
     return [
         Claim(name=name, start=start, goal=start, to_do=(short,), symbols=(beta,))
@@ -280,14 +295,14 @@ def _errors():
     ]
 
 
-def errors_are_exact(rng, error_2, error_1):
+def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
     """5.4: two chains from the length of the difference to a form that can be read off."""
     for chain, claim in zip((error_2, error_1), _errors(), strict=True):
         judge_derivation(chain, claim)
     return "both chains hold, from the length of the difference to its closed form."
 
 
-def routing_works(rng, routing_projections):
+def routing_works(rng: Generator, routing_projections: Caller) -> str:
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
     for size, d, m in (
@@ -305,6 +320,7 @@ def routing_works(rng, routing_projections):
         d, m = content.shape
         triple = _read_triple(answer, d)
         size = np.linalg.norm(addresses[0])
+
         for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
             coefficients = rng.normal(size=(2, m))
             carried = scale * coefficients @ content.T
@@ -343,6 +359,7 @@ def _routing_fact(addresses, carried, triple):
     """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
     _, weights = _contexts(_carriers(addresses, carried), *triple)
     off_1, off_2 = _distances(addresses, carried, triple)
+
     size = np.linalg.norm(addresses[0])
     longest = np.linalg.norm(carried, axis=1).max()
     return (

@@ -5,8 +5,9 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import (
     HYPERBOLIC,
     LOGS,
@@ -40,13 +41,14 @@ ROBUST = 0.04  # L1 error of the weights that noise may leave in 95% of the draw
 LETTERS = tuple("ABCDEF")
 
 
-def query_is_robust(rng, robust_query):
+def query_is_robust(rng: Generator, robust_query: Caller) -> str:
     """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
     worst = 0.0
     judged = judge_averages(rng, robust_query, frames(rng))
     for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
-        errors = error_of_average(weights_of(keys, query), a, b)
+        weights = weights_of(keys, query)
+        errors = error_of_average(weights, a, b)
         error = np.quantile(errors, 0.95)
         if not error <= ROBUST:
             raise NotYet(
@@ -70,12 +72,14 @@ def _given_length():
     n, i = sp.symbols("n i", integer=True, positive=True)
     others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
     weight = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
+
     rivals = sp.exp(t) + n - 2
     common = {
         "symbols": (t, n, ell, q_a, q_b, q_i, w),
         "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
         "only": (t, n, ell),
     }
+
     in_the_weight = Claim(
         name="`weight_of_a`",
         start=weight,
@@ -84,6 +88,7 @@ def _given_length():
         heads=PLAIN | SUMS | HYPERBOLIC,
         **common,
     )
+
     in_the_odds = Claim(
         name="`log_odds`",
         start=sp.log(w / (1 - w)),
@@ -95,14 +100,14 @@ def _given_length():
     return in_the_weight, in_the_odds
 
 
-def weight_given_length(rng, weight_of_a, log_odds):
+def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
     for chain, claim in zip((weight_of_a, log_odds), _given_length(), strict=True):
         judge_derivation(chain, claim)
     return "both chains hold, and the log-odds are a straight line in the length of the key."
 
 
-def cdf_is_exact(rng, weight_cdf):
+def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
     """3.3: within 0.005 of the chance found by following the weight as the key grows."""
     settings = [
         (0.1, 5.0, 2),
@@ -126,6 +131,7 @@ def cdf_is_exact(rng, weight_cdf):
         found = number(answer, call)
         right = _chance(w, t, n)
         fact = f"{call} is {found:.4g}, the measured chance {right:.4g}"
+
         if not 0 <= found <= 1:
             raise NotYet(f"a probability lies between 0 and 1, but {fact}.")
         trials.add(found, right, fact, w, t, n)
@@ -164,7 +170,7 @@ def _chance_mistakes(w, t, n):
     }
 
 
-def behaviour_is_seen(rng, behaviour, robust_query):
+def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -> str:
     """3.4: the letter that describes draws made with the student's own query of 3.1."""
     chosen = behaviour.value()
     if isinstance(chosen, str):
@@ -254,6 +260,7 @@ def _scores():
 
 
 def _score(key):
+    """The claim on the score of one key, "a" or "b"."""
     import sympy as sp
 
     c, d = sp.symbols("c d", positive=True)
@@ -273,14 +280,18 @@ def _score(key):
     )
 
 
-def two_scores(rng, score_a, score_b):
+def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     """3.5: both scores, for keys that are random multiples of their means."""
     for chain, claim in zip((score_a, score_b), _scores(), strict=True):
         judge_derivation(chain, claim)
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 
-def spread_of_output(rng, noisy_gap_variance, share_decided):
+def spread_of_output(
+    rng: Generator,
+    noisy_gap_variance: Caller,
+    share_decided: Caller,
+) -> str:
     """3.5: the variance of the gap, and how often one of the two values takes the output over."""
     measured = _judge_variance(rng, noisy_gap_variance)
     decided = _judge_share(rng, share_decided)

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+from numpy.random import Generator
 
+from attn_course.answers import Caller, shuffled
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.explaining import Trials
 from attn_course.register import Part, Question
@@ -17,6 +19,7 @@ LETTERS = [chr(code) for code in (*range(0x21, 0x7F), *range(0xC0, 0x100))]  # a
 NUM_DRAWS = 800  # for each law that is judged
 NUM_CELLS = 11
 UNEVEN = 75.0
+SIZES_IN_BLOCK = {64: (100, 150), 32: (30, 40), 16: (1, 2, 3, 5, 6, 12)}  # of documents
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,11 @@ class Draw:
 
     @property
     def kept(self) -> int:
+        """How many characters of the document are left."""
         return len(self.prefix) + len(self.span) + len(self.suffix)
 
 
-def corrupts_spans(rng, corrupt_span):
+def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
     """8.1: every character accounted for, and the laws of cut, length and place, over many draws.
 
     Cuts and places are counted in at most 11 cells and compared with even ones by Pearson's statistic,
@@ -40,16 +44,20 @@ def corrupts_spans(rng, corrupt_span):
     such as a U shape or three cells left out, stayed above 100 in all of 1e5 simulated ones.
     """
     _judge_chance(rng, corrupt_span)
-    for block, sizes in {64: (100, 150), 32: (30, 40), 16: (1, 2, 3, 5, 6, 12)}.items():
+    for block, sizes in SIZES_IN_BLOCK.items():
         for size in sizes:
-            _judge_lengths(_draws(rng, corrupt_span, size, block, 60), size, block)
+            draws = _draws(rng, corrupt_span, size, block, 60)
+            _judge_lengths(draws, size, block)
+
     short = _draws(rng, corrupt_span, 4, 16)
     middle = _draws(rng, corrupt_span, 40, 16)
     long = _draws(rng, corrupt_span, 150, 128)
     _judge_lengths(short, 4, 16)
-    for draws, size, block in ((long, 150, 128), (middle, 40, 16)):
-        _judge_lengths(draws, size, block)
-        _judge_cut(draws, block)
+    _judge_lengths(long, 150, 128)
+    _judge_cut(long, 128)
+    _judge_lengths(middle, 40, 16)
+    _judge_cut(middle, 16)
+
     _judge_span(long)
     _judge_place(long, rng)
     _judge_ends(short)
@@ -59,11 +67,13 @@ def corrupts_spans(rng, corrupt_span):
 
 
 def _judge_chance(rng, corrupt_span):
-    rows = [(_document(rng, 60),)] * 40
+    """NotYet where one seed gives two strings, or 40 seeds give one."""
+    document = _document(rng, 60)
+    rows = [(document,)] * 40
     seeds = rng.integers(2**31, size=40).tolist()
     strings = corrupt_span.via(call_with_seeds, rows, seeds, 64)
     again = corrupt_span.via(call_with_seeds, rows, seeds, 64)
-    _pieces(strings[0], rows[0][0], 64)
+    _pieces(strings[0], document, 64)
     if strings != again:
         raise NotYet(
             "the same generator in the same state gave two different strings:"
@@ -77,12 +87,18 @@ def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
     """`count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
     documents = [few[k] for k in rng.integers(len(few), size=count)]
+    rows = [(document,) for document in documents]
     seeds = rng.integers(2**31, size=count).tolist()
-    strings = corrupt_span.via(call_with_seeds, [(text,) for text in documents], seeds, block)
-    return [_pieces(*pair, block) for pair in zip(strings, documents, strict=True)]
+    strings = corrupt_span.via(call_with_seeds, rows, seeds, block)
+
+    draws = []
+    for string, document in zip(strings, documents, strict=True):
+        draws.append(_pieces(string, document, block))
+    return draws
 
 
 def _document(rng, size):
+    """Random text in which no character comes twice."""
     return "".join(rng.permutation(LETTERS)[:size])
 
 
@@ -94,6 +110,7 @@ def _pieces(found, document, block):
     if not isinstance(found, str):
         kind = type(found).__name__
         raise NotYet(f"a {kind} came back; return the one string, x and y are cut later.")
+
     if len(found) != block:
         raise NotYet(f"the string has {len(found)} characters ({shown}); pad or cut to block_size.")
     body = found.rstrip(PAD)
@@ -102,6 +119,7 @@ def _pieces(found, document, block):
     count = body.count(MASK)
     if count != 2:
         raise NotYet(f"there are {count} MASKs ({shown}); one marks the gap, one opens the span.")
+
     prefix, suffix, span = body.split(MASK)
     if not document.startswith(prefix + span + suffix):
         raise NotYet(f"{_what_is_lost(prefix, suffix, span, document)} ({shown}).")
@@ -109,15 +127,16 @@ def _pieces(found, document, block):
 
 
 def _what_is_lost(prefix, suffix, span, document):
+    """A clause on pieces that do not make the beginning of the document."""
     kept = prefix + span + suffix
     if span and suffix and document.startswith(prefix + suffix + span):
         return "the span stands in its old place and the suffix after the second MASK"
     if span and suffix.startswith(span):
         return "the span can still be read in the suffix: there is nothing left to predict"
     if kept in document:
-        return (
-            f"the cut keeps characters from place {document.index(kept[0])} on, not the first ones"
-        )
+        start = document.index(kept[0])
+        return f"the cut keeps characters from place {start} on, not the first ones"
+
     places = [document.find(letter) for letter in kept]
     if places == sorted(places) and places[0] == 0:
         lost = max(places) + 1 - len(places)
@@ -126,12 +145,15 @@ def _what_is_lost(prefix, suffix, span, document):
 
 
 def _judge_lengths(draws, size, block):
+    """NotYet for an empty span, and for more or fewer characters than may be kept."""
     empty = sum(not draw.span for draw in draws)
     if empty:
+        characters = "character" if size == 1 else "characters"
         raise NotYet(
             f"the span was empty in {empty} of {len(draws)} draws from a document of {size}"
-            f" character{'s' * (size > 1)}: a quarter of little rounds to nothing."
+            f" {characters}: a quarter of little rounds to nothing."
         )
+
     kept = [draw.kept for draw in draws]
     longest = 7 * block // 8
     if max(kept) > longest:
@@ -152,8 +174,10 @@ def _judge_cut(draws, block):
         raise NotYet(
             f"every long document was cut to the same {kept[0]} characters; draw the length."
         )
-    share = (kept - 4 + 0.5) / (longest - 3)
-    every = (np.arange(longest - 3) + 0.5) / (longest - 3)
+
+    num_lengths = longest - 3
+    share = (kept - 4 + 0.5) / num_lengths
+    every = (np.arange(num_lengths) + 0.5) / num_lengths
     if not _unevenness(share, every) <= UNEVEN:
         raise NotYet(
             f"with block_size {block} long documents were cut to {kept.min()} .. {kept.max()} characters,"
@@ -164,47 +188,65 @@ def _judge_cut(draws, block):
 
 def _missing(kept, longest):
     """A clause on lengths that never came, where there are few enough for each to come often."""
-    never = sorted(set(range(4, longest + 1)) - set(kept.tolist()))
-    return f", never to {never[0]}" if never and longest < 20 else ""
+    possible = set(range(4, longest + 1))
+    never = possible - set(kept.tolist())
+    if not never or longest >= 20:
+        return ""
+    return f", never to {min(never)}"
 
 
 def _unevenness(found, every):
     """Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
     counts = np.bincount((found * NUM_CELLS).astype(int), minlength=NUM_CELLS)
     expected = np.bincount((every * NUM_CELLS).astype(int), minlength=NUM_CELLS)
+
     expected = expected * len(found) / len(every)
     return ((counts - expected) ** 2 / expected).sum()
 
 
 def _judge_span(draws):
+    """The span is a quarter on average, of short cuts and of long ones, but not always."""
     kept = np.array([draw.kept for draw in draws])
     size = np.array([len(draw.span) for draw in draws])
     share = size / kept
-    for name, part in {"shorter": (kept >= 16) & (kept < 60), "longer": kept >= 60}.items():
+    cuts = {
+        "shorter": (kept >= 16) & (kept < 60),
+        "longer": kept >= 60,
+    }
+    for name, part in cuts.items():
         mean = share[part].mean()
         if not abs(mean - 0.25) <= 0.06:
             raise NotYet(
                 f"the span is {mean:.0%} of the text on average over {name} cuts"
                 f" ({share.mean():.0%} over all cuts); a quarter of what was kept is asked for."
             )
+
     if np.abs(size - kept / 4).max() <= 1:
         raise NotYet("the span is always a quarter, to the character: its length should be drawn.")
 
 
 def _judge_ends(draws):
-    for side, name in (("suffix", "last"), ("prefix", "first")):
-        if all(getattr(draw, side) for draw in draws):
-            raise NotYet(
-                f"in {len(draws)} draws from documents of 4 the {name} character was never masked;"
-                " if a city stands there, it is never asked for."
-            )
+    """The first and the last character are masked now and then."""
+    never = []
+    if all(draw.suffix for draw in draws):
+        never.append("last")
+    if all(draw.prefix for draw in draws):
+        never.append("first")
+    if never:
+        raise NotYet(
+            f"in {len(draws)} draws from documents of 4 the {never[0]} character was never masked;"
+            " if a city stands there, it is never asked for."
+        )
 
 
 def _judge_place(draws, rng):
     """Every place where the span fits as often: start and room, blurred into one even number."""
     start = np.array([len(draw.prefix) for draw in draws])
-    room = np.array([len(draw.prefix) + len(draw.suffix) for draw in draws])
-    place = (start + rng.random(len(draws))) / (room + 1)
+    after = np.array([len(draw.suffix) for draw in draws])
+    room = start + after
+    blurred = start + rng.random(len(draws))
+    place = blurred / (room + 1)
+
     even = (np.arange(NUM_CELLS) + 0.5) / NUM_CELLS
     if not _unevenness(place, even) <= UNEVEN:
         raise NotYet(
@@ -214,17 +256,19 @@ def _judge_place(draws, rng):
         )
 
 
-def prepares_and_scores(rng, finetuning_pair, score):
+def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) -> str:
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
     shortest = int(rng.integers(16, 22))
-    for k, block in enumerate(rng.permutation((32, 48, 64)).tolist()):
+    for size, block in enumerate(shuffled(rng, [32, 48, 64]), shortest):
         letters = _document(rng, len(LETTERS))
-        asked = shortest + k
-        question = letters[:asked]
-        answer = letters[asked : asked + block // 8]
-        _judge_pair(finetuning_pair(question, answer, block), question, answer, block)
+        question = letters[:size]
+        answer = letters[size : size + block // 8]
+        pair = finetuning_pair(question, answer, block)
+        _judge_pair(pair, question, answer, block)
+
     trials = Trials(_wrong_shares)
-    for n in rng.permutation((20, int(rng.integers(40, 60)))).tolist():
+    many = int(rng.integers(40, 60))
+    for n in shuffled(rng, [20, many]):
         rows = _all_counts(rng, score, n)
         share = rows[:, 0]
         truth = np.arange(n + 1) / n
@@ -236,9 +280,11 @@ def prepares_and_scores(rng, finetuning_pair, score):
 
 
 def _judge_pair(pair, question, answer, block):
-    two = isinstance(pair, list | tuple) and len(pair) == 2
-    if not two or not all(isinstance(text, str) for text in pair):
+    """x reads question, MASK, answer, MASK; y is judged by `_judge_targets`."""
+    is_two = isinstance(pair, list | tuple) and len(pair) == 2
+    if not is_two or not all(isinstance(text, str) for text in pair):
         raise NotYet("finetuning_pair should return two strings, x and y.")
+
     x, y = pair
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block, PAD)
     read = x.rstrip(PAD)
@@ -252,7 +298,8 @@ def _judge_pair(pair, question, answer, block):
         raise NotYet(
             "x has no MASK between question and answer, which is what asks for the answer."
         )
-    if read not in (whole.rstrip(PAD), whole.rstrip(PAD)[:-1]):
+    text = whole.rstrip(PAD)
+    if read not in (text, text[:-1]):
         raise NotYet("x should read question, MASK, answer, MASK, and PAD to the end.")
     _judge_targets(x, y, whole, len(question), len(answer))
 
@@ -267,6 +314,7 @@ def _judge_targets(x, y, whole, first, size):
         raise NotYet("y repeats x at the same places; y[t] is the symbol that comes after x[t].")
     if any(y[t] != whole[t + 1] for t in taken):
         raise NotYet("y[t] is not always the symbol that comes after x[t].")
+
     if taken[0] < first - 1:
         extra = first - 1 - taken[0]
         raise NotYet(
@@ -290,13 +338,17 @@ def _all_counts(rng, score, n):
     truths = [str(city) for city in rng.choice(list(OTHER), n)]
     rows = []
     for count in range(n + 1):
-        right = set(rng.permutation(n)[:count].tolist())
-        answers = [city if k in right else OTHER[city] for k, city in enumerate(truths)]
+        answers = list(truths)
+        for k in rng.permutation(n)[count:]:
+            answers[k] = OTHER[truths[k]]
         rows.append((answers, truths))
-    return matrix(score.via(call_each, rows), (n + 1, 3), "score(...)")
+
+    results = score.via(call_each, rows)
+    return matrix(results, (n + 1, 3), "score(...)")
 
 
 def _wrong_shares(truth, n):
+    """{sentence: shares (n + 1,)}."""
     return {
         "the first number is a percentage; return shares between 0 and 1": 100 * truth,
         "the first number counts the right answers; divide by how many there are": n * truth,
@@ -304,18 +356,22 @@ def _wrong_shares(truth, n):
 
 
 def _judge_interval(rows, n):
+    """Intervals around their shares, within 0..1, never without width, and right in 95%."""
     share, low, high = rows.T
-    if not (low <= share + 1e-9).all() or not (share - 1e-9 <= high).all():
+    is_ordered = (low <= share + 1e-9) & (share - 1e-9 <= high)
+    if not is_ordered.all():
         raise NotYet("low <= share <= high does not hold everywhere.")
-    if not min(high[0] - low[0], high[n] - low[n]) >= 1e-6:
+    width = high - low
+    if not min(width[0], width[n]) >= 1e-6:
         raise NotYet(
             f"{n} right of {n} got an interval of width zero: certainty, from {n} people."
             " Share plus or minus two standard errors fails at both ends."
         )
-    if not -1e-9 <= low.min() <= high.max() <= 1 + 1e-9:
-        raise NotYet(
-            f"the interval reaches from {low.min():.3f} to {high.max():.3f}: beyond a share."
-        )
+    lowest = low.min()
+    highest = high.max()
+    if not -1e-9 <= lowest <= highest <= 1 + 1e-9:
+        raise NotYet(f"the interval reaches from {lowest:.3f} to {highest:.3f}: beyond a share.")
+
     holds = _coverage(low, high, n)
     if not 0.93 <= holds <= 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
         raise NotYet(
@@ -329,8 +385,10 @@ def _coverage(low, high, n):
     counts = np.arange(n + 1)
     ways = np.array([float(comb(n, k)) for k in counts])
     law = ways * chances**counts * (1 - chances) ** (n - counts)  # (197, n + 1)
+
     inside = (low <= chances) & (chances <= high)
-    return (law * inside).sum(1).mean()
+    holds = (law * inside).sum(1)
+    return holds.mean()
 
 
 QUESTIONS = (

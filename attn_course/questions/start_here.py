@@ -3,8 +3,9 @@
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import Task, both, has_common_denominator, in_places
 from attn_course.explaining import Trials
 from attn_course.judge_derivation import Claim, judge_derivation
@@ -20,7 +21,7 @@ def _mean_mistakes(values):
     }
 
 
-def mean_of(rng, mean):
+def mean_of(rng: Generator, mean: Caller) -> str:
     """0.1: any function that returns the mean of a list of numbers."""
     settings = []
     for size in (5, 40, 2, 1):
@@ -57,7 +58,7 @@ def _one_fraction():
     )
 
 
-def sum_of_two(rng, chain):
+def sum_of_two(rng: Generator, chain: Caller) -> str:
     """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
     judge_derivation(chain, _one_fraction())
     return "the chain starts at the sum, every step holds, and it ends in one fraction."

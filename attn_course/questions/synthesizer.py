@@ -1,7 +1,9 @@
 """Questions 7.1 and 7.2, attention without comparisons. Judges measure, they hold no answer."""
 
 import numpy as np
+from numpy.random import Generator
 
+from attn_course.answers import Caller, shuffled
 from attn_course.drivers import call_each, is_given
 from attn_course.layer_mistakes import cut, finish, judge_layer, linear
 from attn_course.register import Part, Question
@@ -13,17 +15,26 @@ NUM_LAYERS = 20
 VISIBLE = 1e-6  # a weight that moves by less may have moved by rounding
 
 
-def layer_is_synthesizer(rng, layer_class):
+def layer_is_synthesizer(rng: Generator, layer_class: Caller) -> str:
     """7.1: equal to the formula with given weights, for T up to max_length; dropouts as in 6.6."""
     T = int(rng.integers(5, 8))
-    others = [(1, 1, 4, 2, 3), (3, 7, 8, 1, 7), (2, 8, 8, 8, 9)]
-    cases = [(2, T, 12, 3, T + 2), *(others[k] for k in rng.permutation(3))]
+    others = [
+        (1, 1, 4, 2, 3),
+        (3, 7, 8, 1, 7),
+        (2, 8, 8, 8, 9),
+    ]
     return judge_layer(
-        rng, layer_class, cases, shapes=_layer_shapes, compute=_synthesize, known=_layer_known
+        rng,
+        layer_class,
+        cases=[(2, T, 12, 3, T + 2), *shuffled(rng, others)],
+        shapes=_layer_shapes,
+        compute=_synthesize,
+        known=_layer_known,
     )
 
 
 def _layer_shapes(D, H, max_length):
+    """{parameter: shape}."""
     return {
         "A.weight": (D, D),
         "A.bias": (D,),
@@ -41,12 +52,16 @@ def _synthesize(leaves, num_heads, *, scores=None, split=cut, **steps):
     x = leaves["x"]
     T = x.shape[1]
     if scores is None:
-        hidden = split(linear(leaves, x, "A").relu(), num_heads)
-        scores = hidden @ leaves["B"][..., :T] + leaves["b2"][:T]
-    return finish(leaves, scores, split(linear(leaves, x, "value"), num_heads), **steps)
+        hidden = linear(leaves, x, "A").relu()
+        B = leaves["B"][..., :T]  # (H, d, T)
+        b2 = leaves["b2"][:T]
+        scores = split(hidden, num_heads) @ B + b2
+    values = linear(leaves, x, "value")
+    return finish(leaves, scores, split(values, num_heads), **steps)
 
 
 def _layer_known(leaves, num_heads):
+    """{sentence: output (B, T, D)}: mistakes of a layer that makes its scores of one token."""
     known = {}
     for sentence, scores in _wrong_scores(leaves, num_heads).items():
         known[sentence] = _synthesize(leaves, num_heads, scores=scores)
@@ -57,27 +72,31 @@ def _wrong_scores(leaves, num_heads):
     """Scores that known mistakes make of the same parameters."""
     x = leaves["x"]
     T = x.shape[1]
-    B = leaves["B"]
+    A = leaves["A.weight"]
+    b1 = leaves["A.bias"]
+    B = leaves["B"]  # (H, d, max_length)
     b2 = leaves["b2"]
-    without_bias = x @ leaves["A.weight"].mT
-    before = without_bias + leaves["A.bias"]
-    transposed = x @ leaves["A.weight"] + leaves["A.bias"]
+    root = B.shape[1] ** 0.5
 
     def scores(hidden, B=B[..., :T], b2=b2[:T]):
         return cut(hidden, num_heads) @ B + b2
 
+    without_bias = x @ A.mT
+    before = without_bias + b1
+    transposed = x @ A + b1
+    hidden = before.relu()
     return {
         "the ReLU is missing": scores(before),
         "the ReLU comes after B, on the scores": scores(before).relu(),
         "b1, the bias of A, is missing": scores(without_bias.relu()),
-        "b2 is missing": scores(before.relu(), b2=0),
-        "all heads use the B of the first head": scores(before.relu(), B[:1, :, :T]),
+        "b2 is missing": scores(hidden, b2=0),
+        "all heads use the B of the first head": scores(hidden, B[:1, :, :T]),
         "the last T columns of B and b2 are used; position 0 owns the first": (
-            scores(before.relu(), B[..., -T:], b2[-T:])
+            scores(hidden, B[..., -T:], b2[-T:])
         ),
-        "the columns of b2 are taken from the end": scores(before.relu(), b2=b2[-T:]),
+        "the columns of b2 are taken from the end": scores(hidden, b2=b2[-T:]),
         "the scores are divided by sqrt(d); no dot product of two tokens calls for it here": (
-            scores(before.relu()) / B.shape[1] ** 0.5
+            scores(hidden) / root
         ),
         "A is used as it is stored; nn.Linear multiplies by its transpose": (
             scores(transposed.relu())
@@ -85,11 +104,12 @@ def _wrong_scores(leaves, num_heads):
     }
 
 
-def inputs_tell_apart(rng, two_inputs):
+def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
     """7.2: equal at t, yet row t of most key-query layers differs; that of a synthesizer cannot."""
     settings = _input_settings(rng)
     pairs = two_inputs.via(call_each, settings)
     two_inputs.via(is_given)  # inputs may be drawn: nothing is left that a second call must repeat
+
     compared = []
     synthesized = []
     for (T, D, t), pair in zip(settings, pairs, strict=True):
@@ -98,27 +118,39 @@ def inputs_tell_apart(rng, two_inputs):
         if not np.array_equal(x[t], other[t]):
             far = np.abs(x[t] - other[t]).max()
             raise NotYet(f"the inputs differ at position t itself, by {far:.2g} ({setting}).")
+
         moved = _moved(_row_of_comparison, x, other, t, rng)
         if not np.isfinite(moved).all():
             raise NotYet(f"numbers of this size overflow in a layer ({setting}).")
-        compared.append(np.median(moved))
-        synthesized.append(np.max(_moved(_row_of_synthesizer, x, other, t, rng)))
-        if not compared[-1] >= VISIBLE:
-            raise NotYet(_why_not_apart(x, other, t, compared[-1], setting))
+        median = np.median(moved)
+        compared.append(median)
+        moved = _moved(_row_of_synthesizer, x, other, t, rng)
+        synthesized.append(np.max(moved))
+        if not median >= VISIBLE:
+            raise NotYet(_why_not_apart(x, other, t, median, setting))
+
+    least = min(compared)
+    most = max(synthesized)
     return (
-        f"in {NUM_LAYERS} random key-query layers row t moved, by {min(compared):.2g} or more in the "
-        f"median; in {NUM_LAYERS} random synthesizers it moved by {max(synthesized):g}."
+        f"in {NUM_LAYERS} random key-query layers row t moved, by {least:.2g} or more in the "
+        f"median; in {NUM_LAYERS} random synthesizers it moved by {most:g}."
     )
 
 
 def _input_settings(rng):
     """Rows of (T, D, t): one with a token after t, then others in any order."""
     T, D = map(int, rng.integers(3, 9, 2))
-    others = [(7, 5, 6), (2, 4, 1), (9, 8, 4), (T, D, T - 1)]
-    return [(4, 3, 2), *(others[k] for k in rng.permutation(4))]
+    others = [
+        (7, 5, 6),
+        (2, 4, 1),
+        (9, 8, 4),
+        (T, D, T - 1),
+    ]
+    return [(4, 3, 2), *shuffled(rng, others)]
 
 
 def _two_matrices(pair, T, D):
+    """The two inputs, (T, D) each."""
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise NotYet("two_inputs should return two arrays.")
     return [matrix(value, (T, D), "an input") for value in pair]
@@ -138,19 +170,32 @@ def _moved(row, x, other, t, rng):
 def _row_of_comparison(x, t, rng):
     """Row t of the weights of a random key-query layer, from scores that are neither flat nor sharp."""
     D = x.shape[1]
-    q = x[t] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D)
-    k = x[: t + 1] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D)
-    return softmax(k @ q / D**0.5)
+    q = _projected(x[t], rng)
+    k = _projected(x[: t + 1], rng)
+    scores = k @ q / D**0.5
+    return softmax(scores)
 
 
 def _row_of_synthesizer(x, t, rng):
+    """The same of a random synthesizer."""
     T, D = x.shape
-    hidden = np.maximum(x[t] @ rng.normal(size=(D, D)) / D**0.5 + rng.normal(size=D), 0)
-    scores = hidden @ rng.normal(size=(D, T)) + rng.normal(size=T)
+    hidden = np.maximum(_projected(x[t], rng), 0)
+    B = rng.normal(size=(D, T))
+    b2 = rng.normal(size=T)
+    scores = hidden @ B + b2
     return softmax(scores[: t + 1])
 
 
+def _projected(x, rng):
+    """(..., D) -> (..., D) by a random projection that keeps sizes, and a bias."""
+    D = x.shape[-1]
+    W = rng.normal(size=(D, D)) / D**0.5
+    bias = rng.normal(size=D)
+    return x @ W + bias
+
+
 def _why_not_apart(x, other, t, moved, setting):
+    """A sentence for two inputs that a key-query layer cannot tell apart in row t."""
     if np.array_equal(x, other):
         return f"the two inputs are the same ({setting})."
     if np.array_equal(x[:t], other[:t]):

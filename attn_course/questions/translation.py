@@ -1,7 +1,9 @@
 """Questions 9.1-9.4, translation with a slot for attention. Judges measure, they hold no answer."""
 
 import numpy as np
+from numpy.random import Generator
 
+from attn_course.answers import Caller, shuffled
 from attn_course.drivers import (
     call_with_links,
     gradients_of,
@@ -22,75 +24,101 @@ EOS = 2
 CLOSE = 1e-4  # the slots run in float32, as they do in the model
 
 
-def slots_fit(rng, no_attention, mean_attention, dot_attention):
+def slots_fit(
+    rng: Generator, no_attention: Caller, mean_attention: Caller, dot_attention: Caller
+) -> str:
     """9.1: three slots, equal to their definition whatever stands in the padding, on any device."""
     slots = {
-        "NoAttention": (no_attention, _wrong_none),
-        "MeanAttention": (mean_attention, _wrong_mean),
-        "DotAttention": (dot_attention, _wrong_dot),
+        "NoAttention": no_attention,
+        "MeanAttention": mean_attention,
+        "DotAttention": dot_attention,
     }
-    trials = {name: Trials(wrong, absolute=CLOSE) for name, (_, wrong) in slots.items()}
+    trials = {
+        "NoAttention": Trials(_wrong_none, absolute=CLOSE),
+        "MeanAttention": Trials(_wrong_mean, absolute=CLOSE),
+        "DotAttention": Trials(_wrong_dot, absolute=CLOSE),
+    }
     sizes = _slot_sizes(rng)
     for size in sizes:
         inputs = _sentences(rng, *size)
-        for name, (answer, _) in slots.items():
-            setting = f"{name}, (B, T, S, D) = {size}"
+        for name, answer in slots.items():
             result = _run(name, answer, *inputs)
             found = result["outputs"]
+            parameters = result["parameters"]
+
             right = _right(name, *inputs)
+            setting = f"{name}, (B, T, S, D) = {size}"
             fact = _how_far(found, right, setting)
-            trials[name].judge(found, right, fact, *inputs, found, result["parameters"])
+            trials[name].judge(found, right, fact, *inputs, found, parameters)
             _judge_company(name, answer, found, *inputs)
             _judge_gradients(name, result["gradients"], *inputs)
-    for name, (answer, _) in slots.items():
+
+    for name, answer in slots.items():
         _judge_device(name, answer, *inputs)
     return f"all three hold on {len(sizes)} shapes; neither padding nor company changes a sentence."
 
 
 def _slot_sizes(rng):
     """(B, T, S, D): all axes different first, then a single step and few places, in any order."""
-    others = [(4, 1, 5, 4), (2, 3, 2, 12)]
     S = int(rng.integers(5, 8))
-    return [(3, 4, S, 8), *(others[k] for k in rng.permutation(2))]
+    others = [
+        (4, 1, 5, 4),
+        (2, 3, 2, 12),
+    ]
+    return [(3, 4, S, 8), *shuffled(rng, others)]
 
 
 def _sentences(rng, B, T, S, D):
     """Queries, memory with junk in the padding, mask; the first sentence fills its row."""
-    lengths = np.array([S, *rng.integers(1, S, size=B - 1)])
+    shorter = rng.integers(1, S, size=B - 1)
+    lengths = np.array([S, *shorter])
     mask = np.arange(S) < lengths[:, None]
-    memory = rng.normal(size=(B, S, D)) + 7 * ~mask[..., None]
+
+    junk = 7 * ~mask[..., None]
+    memory = rng.normal(size=(B, S, D)) + junk
     queries = rng.normal(size=(B, T, D))
     return queries, memory, mask
 
 
 def _run(name, answer, queries, memory, mask):
     """The slot's outcome, its outputs (context, weights) numbers of the right shapes."""
-    result = answer.via(run_slot, queries.shape[-1], queries, memory, mask)
+    B, T, D = queries.shape
+    S = memory.shape[1]
+    result = answer.via(run_slot, D, queries, memory, mask)
     outputs = result["outputs"]
     if outputs is None or len(outputs) != 2:
         raise NotYet(f"{name} should return two tensors, (context, weights).")
-    shapes = [queries.shape, (*queries.shape[:2], memory.shape[1])]
-    shown = [output.shape for output in outputs]
+
+    context, weights = outputs
+    shapes = [(B, T, D), (B, T, S)]
+    shown = [context.shape, weights.shape]
     if shown == shapes[::-1] and shown != shapes:
         raise NotYet(f"{name} returns (weights, context); the context comes first.")
-    blind = np.isnan(outputs[1]).reshape(len(mask), -1).all(1)
-    if blind.any() and np.array_equal(blind, mask.all(1)):
+
+    is_blind = np.isnan(weights).reshape(B, -1).all(1)
+    is_full = mask.all(1)
+    if is_blind.any() and np.array_equal(is_blind, is_full):
         raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
-    context = matrix(outputs[0], shapes[0], f"the context of {name}")
-    weights = matrix(outputs[1], shapes[1], f"the weights of {name}")
+
+    context = matrix(context, (B, T, D), f"the context of {name}")
+    weights = matrix(weights, (B, T, S), f"the weights of {name}")
     return result | {"outputs": [context, weights]}
 
 
 def _right(name, queries, memory, mask):
     """[context, weights] of arrays or tensors."""
     if name == "NoAttention":
-        return [0 * queries, 0 * (queries @ memory.mT)]
+        scores = queries @ memory.mT
+        return [0 * queries, 0 * scores]
     scale = 0.0 if name == "MeanAttention" else None  # equal scores give equal weights
-    return list(attend(queries, memory, memory, mask=mask[:, None], scale=scale))
+    context, weights = attend(queries, memory, memory, mask=mask[:, None], scale=scale)
+    return [context, weights]
 
 
 def _how_far(found, right, setting):
-    context, weights = (np.abs(have - want).max() for have, want in zip(found, right, strict=True))
+    """A clause on how far [context, weights] are from what is right."""
+    context = np.abs(found[0] - right[0]).max()
+    weights = np.abs(found[1] - right[1]).max()
     if weights <= CLOSE:
         return f"the weights are right, but the context is off by {context:.2g} ({setting})"
     return (
@@ -100,12 +128,18 @@ def _how_far(found, right, setting):
 
 def _judge_company(name, answer, found, queries, memory, mask):
     """More padding at the end, or other sentences beside it, must not change a sentence's context."""
-    more = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
-    longer = _run(name, answer, queries, more, np.pad(mask, ((0, 0), (0, 2))))["outputs"]
-    alone = _run(name, answer, queries[-1:], memory[-1:], mask[-1:])["outputs"]
-    changes = {"two more places of padding": longer[0][-1:], "being alone": alone[0]}
-    for what, context in changes.items():
-        far = np.abs(context - found[0][-1:]).max()
+    before, _ = found
+    longer_memory = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
+    longer_mask = np.pad(mask, ((0, 0), (0, 2)))
+    padded = _run(name, answer, queries, longer_memory, longer_mask)
+    alone = _run(name, answer, queries[-1:], memory[-1:], mask[-1:])
+
+    contexts = {
+        "two more places of padding": padded["outputs"][0],
+        "being alone": alone["outputs"][0],
+    }
+    for what, context in contexts.items():
+        far = np.abs(context[-1] - before[-1]).max()
         if not far <= CLOSE:
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
@@ -117,25 +151,35 @@ def _judge_gradients(name, found, queries, memory, mask):
     leaves = leaves_of({"queries": queries, "memory": memory})
     context, _ = _right(name, *leaves.values(), mask)
     wanted = gradients_of(context, list(leaves.values()))
-    found = found or [0 * gradient for gradient in wanted]
+    if not found:
+        found = [0 * gradient for gradient in wanted]
     for what, have, want in zip(leaves, found, wanted, strict=True):
         if same(have, want, 1e-3, 1e-3):
             continue
         if have.shape != want.shape:
             raise NotYet(f"{name}: the gradient of the {what} has shape {have.shape}.")
-        how = "only part of the" if np.abs(have).max() > 1e-8 else "no"
-        if np.isnan(have).any():
-            how = "nan and no"
+        how = _how_much_flows(have)
         raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
+
+
+def _how_much_flows(gradient):
+    """A word for a gradient that is not what it should be."""
+    if np.isnan(gradient).any():
+        return "nan and no"
+    if np.abs(gradient).max() > 1e-8:
+        return "only part of the"
+    return "no"
 
 
 def _judge_device(name, answer, queries, memory, mask):
     """Where its inputs are on another device than new tensors are, the outputs are there as well."""
-    shapes = [x.shape for x in (queries, memory, mask)]
-    result = answer.via(run_slot_elsewhere, queries.shape[-1], shapes)
-    wanted = result["wanted"]
+    width = queries.shape[-1]
+    shapes = [queries.shape, memory.shape, mask.shape]
+    result = answer.via(run_slot_elsewhere, width, shapes)
+
     error = result.get("error", "")
-    if any(device != wanted for device in result.get("devices", ())) or "device" in error:
+    others = set(result.get("devices", ())) - {result["wanted"]}
+    if others or "device" in error:
         raise NotYet(
             f"{name} makes a tensor on the CPU, wherever its inputs are: on a GPU this stops. "
             "Make it from those given (`queries.new_zeros`), or with their `device`."
@@ -147,11 +191,12 @@ POLARITY = "the mask is the wrong way round, True means may look"
 
 def _wrong_none(queries, memory, mask, found, parameters):
     """{sentence: [context, weights]}."""
+    B, T, _ = queries.shape
     S = mask.shape[1]
-    nothing = np.zeros((*queries.shape[:2], S))
+    nothing = np.zeros((B, T, S))
     places = {
         "the context is memory[:, -1], which is padding in every shorter sentence; "
-        "and an empty slot hands over nothing": np.full(len(mask), S - 1),
+        "and an empty slot hands over nothing": np.full(B, S - 1),
         "the context is the last real state; the decoder has it already, "
         "and an empty slot hands over nothing": mask.sum(1) - 1,
     }
@@ -159,9 +204,11 @@ def _wrong_none(queries, memory, mask, found, parameters):
         "the context repeats the queries; an empty slot hands over nothing": [queries, nothing],
     }
     for sentence, place in places.items():
-        one_hot = np.eye(S)[place][:, None] + nothing
-        wrong[sentence] = [one_hot @ memory, one_hot]
-        wrong[f"{sentence}, while the weights say zero"] = [one_hot @ memory, nothing]
+        one_hot = np.eye(S)[place]  # (B, S)
+        weights = _for_each_query(one_hot, queries)
+        context = weights @ memory
+        wrong[sentence] = [context, weights]
+        wrong[f"{sentence}, while the weights say zero"] = [context, nothing]
     return wrong
 
 
@@ -169,26 +216,35 @@ def _wrong_mean(queries, memory, mask, found, parameters):
     """The same for the average; weights of a sentence are those of each of its queries."""
     S = mask.shape[1]
     even = np.full(mask.shape, 1 / S)
-    padding = ~mask / np.maximum((~mask).sum(1, keepdims=True), 1)
+    is_padding = ~mask
+    num_padding = is_padding.sum(1, keepdims=True)
+    in_batch = mask.sum(0)
     wrong = {
         "padding is averaged in, every place counts the same": even,
         "padding is left out of the sum but still counted; divide by the number of real places": (
             mask / S
         ),
-        "the mask is the wrong way round, only padding is averaged": padding,
+        "the mask is the wrong way round, only padding is averaged": (
+            is_padding / np.maximum(num_padding, 1)
+        ),
         "the sum is not divided by anything": mask.astype(float),
         "the average runs over the batch, not over the places of a sentence": (
-            mask / np.maximum(mask.sum(0), 1)
+            mask / np.maximum(in_batch, 1)
         ),
     }
-    spread = {sentence: _for_each_query(w, queries) for sentence, w in wrong.items()}
-    table = {sentence: [w @ memory, w] for sentence, w in spread.items()}
-    right = _right("MeanAttention", queries, memory, mask)
+
+    table = {}
+    for sentence, of_a_sentence in wrong.items():
+        weights = _for_each_query(of_a_sentence, queries)
+        table[sentence] = [weights @ memory, weights]
+    context, _ = _right("MeanAttention", queries, memory, mask)
     untrue = "the context leaves padding out, but the weights shown do not"
-    return table | {untrue: [right[0], _for_each_query(even, queries)]}
+    table[untrue] = [context, _for_each_query(even, queries)]
+    return table
 
 
 def _for_each_query(weights, queries):
+    """(B, S) -> (B, T, S), the same row for every query."""
     return np.repeat(weights[:, None], queries.shape[1], 1)
 
 
@@ -198,6 +254,7 @@ def _wrong_dot(queries, memory, mask, found, parameters):
     scores = queries @ memory.mT / root
     look = np.broadcast_to(mask[:, None], scores.shape)
     hidden = np.where(look, scores, -np.inf)
+
     wrong = {
         "padding is not masked": softmax(scores),
         "the softmax runs over the batch, so sentences share their weight": softmax(hidden, 0),
@@ -209,26 +266,31 @@ def _wrong_dot(queries, memory, mask, found, parameters):
         "padding is zeroed after the softmax, so rows no longer sum to one": softmax(scores) * look,
         "no softmax is taken": np.where(look, scores, 0),
     }
-    table = {sentence: [w @ memory, w] for sentence, w in wrong.items()}
+    table = {sentence: [weights @ memory, weights] for sentence, weights in wrong.items()}
+
     names = ", ".join(sorted(parameters))
-    return table | {
-        f"*dot* has no projections, it compares queries and memory as they are; yours has {names}": (
-            Seen(parameters and same(found[1].sum(-1), np.ones(queries.shape[:2]), CLOSE, CLOSE))
-        )
-    }
+    row_sums = found[1].sum(-1)
+    sums_to_one = same(row_sums, np.ones(row_sums.shape), CLOSE, CLOSE)
+    projected = (
+        f"*dot* has no projections, it compares queries and memory as they are; yours has {names}"
+    )
+    table[projected] = Seen(parameters and sums_to_one)
+    return table
 
 
-def counts_alignment_errors(rng, alignment_error_rate):
+def counts_alignment_errors(rng: Generator, alignment_error_rate: Caller) -> str:
     """9.2: on weights that hit a known share of known links; an empty slot finds none."""
     trials = Trials(_wrong_rates, absolute=1e-6)
-    few = [(1, 1), (12, 4)]
-    many = [(5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)]
-    corpora = [_corpus(rng, shapes) for shapes in (many, few, [(3, 3)])]
-    for k in rng.permutation(3):
-        _add_corpus(trials, alignment_error_rate, *corpora[k])
+    many = _corpus(rng, [(5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)])
+    few = _corpus(rng, [(1, 1), (12, 4)])
+    one = _corpus(rng, [(3, 3)])
+    for weights, gold in shuffled(rng, [many, few, one]):
+        _add_corpus(trials, alignment_error_rate, weights, gold)
     trials.settle()
-    weights, gold = corpora[0]
-    _add_corpus(trials, alignment_error_rate, [0 * w for w in weights], gold)
+
+    weights, gold = many
+    silent = [0 * of_a_sentence for of_a_sentence in weights]
+    _add_corpus(trials, alignment_error_rate, silent, gold)
     trials.settle()
     return (
         "the error rate is that of the links, over all sentences at once, and silence makes none."
@@ -237,14 +299,22 @@ def counts_alignment_errors(rng, alignment_error_rate):
 
 def _corpus(rng, shapes):
     """(weights, gold): one array (T, S) and one list of links a sentence."""
-    sentences = [_aligned(rng, T, S) for T, S in shapes]
-    return [weights for weights, _ in sentences], [gold for _, gold in sentences]
+    weights = []
+    gold = []
+    for T, S in shapes:
+        in_sentence, links = _aligned(rng, T, S)
+        weights.append(in_sentence)
+        gold.append(links)
+    return weights, gold
 
 
 def _add_corpus(trials, answer, weights, gold):
-    said = number(answer.via(call_with_links, weights, gold), "alignment_error_rate(...)")
+    """Ask for the rate of this corpus, and keep the trial."""
+    result = answer.via(call_with_links, weights, gold)
+    said = number(result, "alignment_error_rate(...)")
     links = [set(pairs) for pairs in gold]
-    right = _rates([_heaviest(w) for w in weights], links)[""]
+    heaviest = [_heaviest(in_sentence) for in_sentence in weights]
+    right = _rates(heaviest, links)[""]
     fact = f"you: {said:.3f}, expected {right:.3f}, over all sentences"
     trials.add(said, right, fact, weights, links)
 
@@ -252,9 +322,13 @@ def _add_corpus(trials, answer, weights, gold):
 def _aligned(rng, T, S):
     """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
-    gold = {(t, int(s)) for t, s in enumerate(weights.argmax(1)) if rng.random() < 0.6}
+    heaviest = weights.argmax(1).tolist()
+    gold = {(t, s) for t, s in enumerate(heaviest) if rng.random() < 0.6}
     for _ in range(1 + T // 2):
-        gold.add((int(rng.integers(T)), int(rng.integers(S))))
+        t = int(rng.integers(T))
+        s = int(rng.integers(S))
+        gold.add((t, s))
+
     if T > 1:
         weights[0] = 0
         weights[1:3, [0, -1]] = 1  # as heavy as a word can be, twice
@@ -268,23 +342,28 @@ def _heaviest(weights):
 
 
 def _last_of_ties(weights):
+    """The same with the last of several."""
     last = weights.shape[1] - 1
     return {(t, last - s) for t, s in _heaviest(weights[:, ::-1])}
 
 
 def _all_rows(weights):
+    """Each row with its heaviest key, those without weight too."""
     return set(enumerate(weights.argmax(1).tolist()))
 
 
 def _turned(weights):
+    """As `_heaviest`, (source, target)."""
     return {(s, t) for t, s in _heaviest(weights)}
 
 
 def _down_the_columns(weights):
+    """The heaviest row of each key."""
     return {(t, s) for s, t in _heaviest(weights.T)}
 
 
 def _both_ties(weights):
+    """All that tie for the heaviest."""
     return _heaviest(weights) | _last_of_ties(weights)
 
 
@@ -299,27 +378,32 @@ WRONG_LINKS = {
 
 def _wrong_rates(weights, gold):
     """{sentence: rate}: of the links that are asked for, and of links that are mistaken for them."""
-    wrong = _rates([_heaviest(w) for w in weights], gold)
+    heaviest = [_heaviest(in_sentence) for in_sentence in weights]
+    wrong = _rates(heaviest, gold)
     wrong.pop("")
     for sentence, links_of in WRONG_LINKS.items():
-        wrong[sentence] = _rates([links_of(w) for w in weights], gold)[""]
+        links = [links_of(in_sentence) for in_sentence in weights]
+        wrong[sentence] = _rates(links, gold)[""]
     return wrong
 
 
 def _rates(found, gold):
     """The error rate under "", and numbers that are mistaken for it under their sentences."""
-    hits = np.array([len(a & b) for a, b in zip(found, gold, strict=True)])
-    sizes = np.array([len(a) + len(b) for a, b in zip(found, gold, strict=True)])
-    both = hits.sum()
-    have = max(sum(map(len, found)), 1e-9)
-    want = sum(map(len, gold))
+    in_both = np.array([len(a & b) for a, b in zip(found, gold, strict=True)])  # a sentence each
+    num_found = np.array([len(links) for links in found])
+    num_gold = np.array([len(links) for links in gold])
+    by_sentence = 1 - 2 * in_both / (num_found + num_gold)
+
+    both = in_both.sum()
+    have = max(num_found.sum(), 1e-9)
+    want = num_gold.sum()
     right = 1 - 2 * both / (have + want)
     return {
         "": right,
         "this is the share of right links; the error rate is one minus it": 1 - right,
         "this is a percentage; the rate goes from 0 to 1": 100 * right,
         "this is the mean over sentences; count the links of all sentences first": (
-            np.mean(1 - 2 * hits / sizes)
+            by_sentence.mean()
         ),
         "this is one minus precision; gold links that were never found cost nothing": (
             1 - both / have
@@ -330,21 +414,25 @@ def _rates(found, gold):
     }
 
 
-def searches_greedily(rng, greedy_search):
+def searches_greedily(rng: Generator, greedy_search: Caller) -> str:
     """9.4: the likeliest token at every step, each row until its own end mark, also in a batch of one."""
-    others = [(3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)]
-    cases = [(4, 9, 8, 20), *(others[k] for k in rng.permutation(3))]
-    for B, V, longest, max_length in cases:
+    others = [
+        (3, 7, 30, 6),
+        (1, 5, 3, 9),
+        (5, 8, 1, 4),
+    ]
+    for B, V, longest, max_length in [(4, 9, 8, 20), *shuffled(rng, others)]:
         table, right = _table(rng, B, V, longest, max_length)
         asked, tokens = _searched(greedy_search, table, max_length)
         tokens = array(tokens, "the result").astype(int)
+
         _judge_feeding(asked)
         _judge_size(tokens, right, max_length)
         _judge_tokens(tokens, right)
-        if len(asked) > right.shape[1]:
+        steps = right.shape[1]
+        if len(asked) > steps:
             raise NotYet(
-                f"`step` was called {len(asked)} times, where all sentences had ended "
-                f"after {right.shape[1]}."
+                f"`step` was called {len(asked)} times, where all sentences had ended after {steps}."
             )
     return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
 
@@ -356,7 +444,10 @@ def _table(rng, B, V, longest, max_length):
     """
     table = rng.normal(size=(B, max_length + 2, V, V))
     table[..., [PAD, BOS]] = -1e9
-    lengths = 1 + rng.permutation(longest)[:B] if longest >= B else np.ones(B, int)
+    lengths = np.ones(B, int)
+    if longest >= B:
+        lengths += rng.permutation(longest)[:B]
+
     right = np.full((B, max_length), PAD)
     for b, length in enumerate(lengths):
         table[b, : length - 1, :, EOS] = -1e9
@@ -365,6 +456,7 @@ def _table(rng, B, V, longest, max_length):
         for t in range(min(length, max_length)):
             last = int(table[b, t, last].argmax())
             right[b, t] = last
+
     steps = min(int(lengths.max()), max_length)
     return table, right[:, :steps]
 
@@ -376,12 +468,14 @@ def _searched(greedy_search, table, max_length):
     the search is run again from its start with one step more, until it ends by itself.
     """
     B, num_steps, V, _ = table.shape
+
     logits = []
     asked = []
     while True:
         result = greedy_search.via(run_search, B, max_length, logits)
         if len(result["fed"]) <= len(logits):
             return asked, result["tokens"]
+
         state, last = result["fed"][-1]
         if not 0 <= state < num_steps or len(asked) > 3 * num_steps:
             raise NotYet(
@@ -389,6 +483,7 @@ def _searched(greedy_search, table, max_length):
             )
         if not 0 <= min(last) <= max(last) < V:
             raise NotYet(f"{last} was fed in, where a token is a number from 0 to {V - 1}.")
+
         asked.append((state, last))
         logits.append(table[np.arange(B), state, last].astype(np.float32))
 
@@ -402,6 +497,7 @@ def _judge_feeding(asked):
     if fed[0] != {BOS}:
         first = asked[0][1]
         raise NotYet(f"the first tokens fed in are {first}; every sentence starts with BOS.")
+
     if len(states) > 1 and not any(states):
         raise NotYet("the state that `step` returned was not handed to the next step.")
     if states != list(range(len(states))):
@@ -411,6 +507,7 @@ def _judge_feeding(asked):
 
 
 def _judge_size(tokens, right, max_length):
+    """NotYet unless there are as many tokens (B, T) as there are steps to be made."""
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
         wanted = f"with B = {B} it should be (B, T), T <= max_length"
@@ -425,6 +522,7 @@ def _judge_size(tokens, right, max_length):
 
 
 def _too_short(num_tokens, right, max_length):
+    """A sentence for a search that gave up before its time."""
     steps = right.shape[1]
     ends = [row.index(EOS) + 1 for row in right.tolist() if EOS in row]
     if num_tokens == min(ends, default=steps) < steps:
@@ -433,6 +531,7 @@ def _too_short(num_tokens, right, max_length):
 
 
 def _judge_tokens(tokens, right):
+    """NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
     steps = right.shape[1]
     wrong = np.argwhere(tokens[:, :steps] != right)
     if len(wrong):
@@ -442,8 +541,10 @@ def _judge_tokens(tokens, right):
 
 
 def _why_not_token(tokens, right, b, t):
+    """A sentence on the first wrong token of sentence b, at step t."""
     found = tokens[b, t]
-    if right[b, t] == EOS and found == PAD:
+    wanted = right[b, t]
+    if wanted == EOS and found == PAD:
         return "the end mark itself is missing: it is the last token of a sentence."
     if EOS in right[b, :t]:
         end = right[b].tolist().index(EOS)
@@ -453,7 +554,7 @@ def _why_not_token(tokens, right, b, t):
         )
     return (
         f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
-        f"{right[b, t]}."
+        f"{wanted}."
     )
 
 

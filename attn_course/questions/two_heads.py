@@ -4,8 +4,9 @@ import math
 from functools import cache
 
 import numpy as np
+from numpy.random import Generator
 
-from attn_course.answers import asked
+from attn_course.answers import Caller, asked
 from attn_course.chain_rules import ERRORS, PLAIN, at_most
 from attn_course.explaining import Seen, Trials, round_up
 from attn_course.judge_derivation import Claim, judge_derivation
@@ -29,7 +30,7 @@ ENOUGH = 0.85  # share of draws that must be near: failures only fall like 1/t
 DRAWS = 4000
 
 
-def heads_average(rng, two_head_queries):
+def heads_average(rng: Generator, two_head_queries: Caller) -> str:
     """4.1: on the means themselves the averaged weights are one half on a and b each."""
     worst = _judge_on_means(rng, two_head_queries)
     left = worst / 2
@@ -49,6 +50,7 @@ def _judge_on_means(rng, queries_of, scaled=False):
     for means, a, b, pair in judged:
         if scaled:
             pair = pair / np.sqrt(means.shape[1])
+
         error = _error(means, pair, a, b)
         trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
         worst = max(worst, error)
@@ -71,6 +73,7 @@ def _pair(answer, means):
     several = isinstance(answer, list | tuple | np.ndarray)
     if not several or len(answer) != 2:
         raise NotYet("two queries are expected, one for each head: return q1, q2.")
+
     pair = []
     d = means.shape[1]
     for name, query in zip(("q1", "q2"), answer, strict=True):
@@ -104,6 +107,7 @@ def _mean_mistakes(means, a, b, pair, constant):
     """constant: whether the queries are as long in every space, though scores are divided by sqrt(d)."""
     factor = _factor(means, a, b, pair)
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
+
     ties = np.abs(on - 0.5).max(1) < 0.05
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
@@ -130,6 +134,7 @@ def _mean_fact(means, a, b, pair, constant):
     """What both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
     n, d = means.shape
     first, second = _heads(means, pair)
+
     factor = _factor(means, a, b, pair)
     if factor:
         total = first[a] + first[b] + second[a] + second[b]
@@ -144,7 +149,7 @@ def _mean_fact(means, a, b, pair, constant):
     )
 
 
-def heads_survive(rng, two_head_queries):
+def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
     """4.2: near the average in most draws in which only the length of k_a varies (and is positive)."""
     _judge_on_means(rng, two_head_queries)
     settings = frames(rng, sizes=((10, 14), (4, 6)), repeats=1)
@@ -153,6 +158,7 @@ def heads_survive(rng, two_head_queries):
         pair = _pair(answer, means)
         lengths = np.ones((DRAWS, len(means)))
         lengths[:, a] = spread_lengths(DRAWS, 1, variance=0.5)[:, 0]
+
         keys = keys_of_lengths(rng, means, lengths, noise_for(*pair))
         positive = keys[:, a] @ means[a] > 0
         keys = keys[positive]
@@ -161,6 +167,7 @@ def heads_survive(rng, two_head_queries):
         if not share >= ENOUGH:
             raise NotYet(_why_not_robust(keys, pair, a, b))
         shares.append(share)
+
     many, few = shares
     return (
         f"the output was near the average in {few:.1%} of the draws with 4 keys "
@@ -184,6 +191,7 @@ def _why_not_robust(keys, pair, a, b):
             f"right idea, but {setting} only {share:.0%} were near the average. Failures fall like "
             f"one over the length of the queries: ten times as long gives {larger:.0%}."
         )
+
     on_a = _heads(keys, pair)[:, :, a]  # (head, draws)
     if _parallel(*pair):
         averaged = on_a.mean(0)
@@ -193,6 +201,7 @@ def _why_not_robust(keys, pair, a, b):
             f"both heads got the same query, so both follow the same noise: {setting} the weight on "
             f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
         )
+
     spread = on_a.std(1)
     return (
         f"right on the means, but {setting} only {share:.0%} were near the average. Head "
@@ -208,7 +217,7 @@ def _parallel(first, second):
     return first @ second > 1 - 1e-9
 
 
-def scaled_heads_survive(rng, scaled_two_head_queries):
+def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str:
     """4.4: scores divided by sqrt(d), and every key has a random length of variance one quarter.
 
     The size of the queries is judged on the means alone. Whether the directions survive the noise is
@@ -223,6 +232,7 @@ def scaled_heads_survive(rng, scaled_two_head_queries):
         lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
         positive = lengths[:, [a, b]].min(1) > 0
         lengths = lengths[positive]
+
         keys = keys_of_lengths(rng, means, lengths, noise=0)
 
         own = _share_near(keys, pair, a, b)
@@ -245,9 +255,11 @@ def _why_not_routed(keys, lengths, pair, a, b):
     weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
     elsewhere = np.delete(weights, [a, b], axis=1)
     strayed = elsewhere.sum(1) > NEAR
+
     other_lengths = np.delete(lengths, [a, b], axis=1)
     flipped = other_lengths.min(1) < 0
     both = np.mean(strayed & flipped)
+
     if both > 0.9 * strayed.mean() > 0:
         return (
             f"{fact}: in {both:.0%} a key other than a and b had changed its sign, "
@@ -255,6 +267,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
         )
     if _parallel(*pair):
         return f"both heads got the same query, a tie that two random lengths break: {fact}."
+
     deviation = weights[:, a].std()
     return f"{fact}: the weight on v_a had standard deviation {deviation:.2f}."
 
@@ -266,6 +279,7 @@ def _ratio():
 
     n = sp.Symbol("n", integer=True, positive=True)
     beta = sp.Symbol("beta", positive=True)
+
     P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
     one_head = sp.Rational(1, 4) * 2
     two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1)
@@ -279,7 +293,7 @@ def _ratio():
     )
 
 
-def variance_falls(rng, ratio):
+def variance_falls(rng: Generator, ratio: Caller) -> str:
     """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
     judge_derivation(ratio, _ratio())
     value = (1 - math.erf(1) ** 2) / 4

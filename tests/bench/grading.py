@@ -24,8 +24,9 @@ from classroom import classroom  # noqa: E402
 NAMES = ("01_copying", "02_average_of_two")
 NEEDED = ("ipywidgets", "jupytext", "matplotlib", "numpy", "sympy", "tqdm")
 ATTN = [sys.executable, "-c", "import sys, attn_course.cli as c; sys.exit(c.main())"]
-# The grader is its command and its fork servers, two processes each; below are submission and judge.
-LEVELS = (3, 99)
+# The grader is its command, what its fork servers share, and two processes of each; below are
+# submission and judge.
+LEVELS = (4, 99)
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "bench"
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}

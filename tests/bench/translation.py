@@ -12,14 +12,15 @@ import sys
 import time
 
 import torch
-from attn_course.translation.model import Translator
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.translation.batches import bucket, collate, pad_source
 from attn_course.translation.corpora import embedded
 from attn_course.translation.decoding import beam, greedy
+from attn_course.translation.recurrent import RecurrentTranslator
 from attn_course.translation.training import loss_sum
+from attn_course.translation.transformer import TransformerTranslator
 from attn_course.translation.vocabulary import PAD
 from attn_utils.layers import SLOTS
 
@@ -110,7 +111,8 @@ class Contestant:
 
 
 def ours(num_tokens, width):
-    return Translator(SLOTS["dot"](width), num_tokens=num_tokens, embedding=256, width=width)
+    slot = SLOTS["dot"](width)
+    return RecurrentTranslator(slot, num_tokens=num_tokens, embedding=256, width=width)
 
 
 def contestants():
@@ -123,6 +125,13 @@ def contestants():
         Contestant(
             "ours, as configured (full preset)", ours(4000, 384), joint, similar_length(joint)
         ),
+        Contestant("tutorial, as configured", tutorial, words, any_length(words)),
+        Contestant(
+            "our Transformer (full preset)",
+            TransformerTranslator(num_tokens=4000),
+            joint,
+            similar_length(joint),
+        ),
         Contestant("tutorial, widths 256 + 256 / 512", narrow, equal, any_length(equal)),
         Contestant(
             "ours, same widths and vocabulary",
@@ -133,8 +142,23 @@ def contestants():
     ]
 
 
+class Forgetful(nn.Module):
+    """A Transformer without its cache: every step reads all tokens so far again."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+        self.encode = model.encode
+
+    def decode(self, inputs, memory, state=None):
+        """The state (1, B, t) is the tokens themselves."""
+        tokens = inputs if state is None else torch.cat([state[0], inputs], -1)
+        logits, weights, _ = self.model.decode(tokens, memory)
+        return logits[:, -1:], weights[:, -1:], tokens[None]
+
+
 def search_rate(search, model, **options):
-    """Sentences a second, 100 at once, 20 steps each: an untrained model does not stop by itself."""
+    """Sentences a CPU second, 100 at once, 20 steps each: an untrained model does not stop by itself."""
     sources = pad_source([source for source, _ in random_pairs(4000, 4000)[:100]])
     begin = time.process_time()
     search(model, *sources, max_length=20, **options)
@@ -152,9 +176,15 @@ def main(num_steps=3):
         rate, base = (r.tokens / r.seconds for r in (runner, runners[i - i % 2]))
         size = sum(p.numel() for p in runner.model.parameters())
         print(f"{runner.name:36}{size / 1e6:>11.1f}M{rate:>18,.0f}{rate / base:>7.1f}x")
-    model = ours(4000, 384).eval()
-    print(f"greedy search {search_rate(greedy, model):.0f} sentences/s")
-    print(f"beam search, 5 hypotheses, {search_rate(beam, model):.0f} sentences/s")
+    transformer = TransformerTranslator(num_tokens=4000).eval()
+    searchers = {
+        "GRU": ours(4000, 384).eval(),
+        "Transformer with its cache": transformer,
+        "Transformer without": Forgetful(transformer),
+    }
+    print(f"{'sentences/s':36}{'greedy':>12}{'beam of 5':>18}")
+    for name, model in searchers.items():
+        print(f"{name:36}{search_rate(greedy, model):>12.0f}{search_rate(beam, model):>18.0f}")
 
 
 if __name__ == "__main__":

@@ -24,12 +24,14 @@ class Bench:
     """Two fork servers, one for submissions and one for their judges; it serves a file at a time."""
 
     def __init__(self, notebooks, limits: Limits, tier: str, *, torch=False, judge=JUDGE):
-        more = ("torch",) if torch else ()
+        both = [*EVERYWHERE]
+        if torch:
+            both.append("torch")
+        figures = ["matplotlib.pyplot"]
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
         self.limits = limits
-        both = (*EVERYWHERE, *more)
-        self.students = Zygote((*both, "matplotlib.pyplot"), tier=tier, role=CHILD)
-        self.judges = Zygote((*both, *questions), tier=tier, role=judge)
+        self.students = Zygote(both + figures, tier=tier, role=CHILD)
+        self.judges = Zygote(both + questions, tier=tier, role=judge)
 
     def __enter__(self):
         self.process = start_together(self.students, self.judges)
@@ -63,11 +65,13 @@ class Conversation:
         self.cpu = 0.0
 
     def __enter__(self):
-        pairs = [socket.socketpair() for _ in range(1 + MAX_CHILDREN)]
-        own, *self.waiting = [ours for ours, _ in pairs]
-        self.line = channel.Line(own.detach())
-        more = replace(self.limits, total=self.limits.total + MARGIN, disk=0)
-        self.bench.judges.fork(more, [theirs for _, theirs in pairs])
+        ours, theirs = socket.socketpair()
+        self.line = channel.Line(ours.detach())
+        lines = [socket.socketpair() for _ in range(MAX_CHILDREN)]
+        self.waiting = [for_child for for_child, _ in lines]
+        for_judge = [theirs, *(end for _, end in lines)]
+        allowed = replace(self.limits, total=self.limits.total + MARGIN, disk=0)
+        self.bench.judges.fork(allowed, for_judge)
         return self
 
     def __exit__(self, *exc_info):

@@ -2,7 +2,6 @@
 
 import ctypes
 import errno
-import fcntl
 import os
 import platform
 import struct
@@ -27,9 +26,11 @@ DENY = ERROR | errno.EPERM
 ABSENT = ERROR | errno.ENOSYS
 
 CLONE_THREAD = 0x00010000
+# Commands of fcntl that have the kernel send signals to another process.
+F_SETOWN = 8
+F_SETSIG = 10
 F_SETOWN_EX = 15
-# They have the kernel send signals to another process.
-OWNERS = (fcntl.F_SETOWN, F_SETOWN_EX, fcntl.F_SETSIG)
+OWNERS = (F_SETOWN, F_SETSIG, F_SETOWN_EX)
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
 # processes, tracing, shared memory, mounts, keys, rights and dates of files, other processes'
@@ -113,12 +114,3 @@ def install(program):
     code = ctypes.create_string_buffer(lines)
     header = struct.pack("@HP", len(program), ctypes.addressof(code))
     libc.call("prctl", libc.PR_SET_SECCOMP, MODE_FILTER, header, 0, 0)
-
-
-def refuse(numbers, error):
-    """Have these system calls answer with `error`, for this process and all that it starts."""
-    program = [(LOAD, 0, 0, NUMBER)]
-    for place, number in enumerate(numbers):
-        program.append((EQUAL, len(numbers) - place, 0, number))
-    libc_error = ERROR | error
-    install([*program, (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, libc_error)])

@@ -8,18 +8,27 @@ from pathlib import Path
 import attn_utils
 
 COURSE = Path(__file__).resolve().parents[2]
+PACKAGES = ("site-packages", "dist-packages")
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 
 def readable_paths():
     """Return the folders that hold Python, its packages and the course, none below another."""
-    installed = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    python.append(sysconfig.get_config_var("LIBDIR") or "")
-    ours = [str(COURSE), str(Path(attn_utils.__file__).resolve().parent)]
-    candidates = {*SYSTEM, *python, *installed, *ours}
+    candidates = {
+        *SYSTEM,
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        sysconfig.get_config_var("LIBDIR") or "",
+        *(path for path in sys.path if path.endswith(PACKAGES)),
+        str(Path(attn_utils.__file__).resolve().parent),
+        str(COURSE),
+    }
     paths = sorted(path for path in candidates if os.path.isdir(path))
-    return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
+    return [path for path in paths if not is_below(path, paths)]
+
+
+def is_below(path, others):
+    return any(path.startswith(f"{other}/") for other in others)
 
 
 def hidden_paths(names):

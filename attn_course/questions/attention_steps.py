@@ -1,0 +1,394 @@
+"""Judges of 6.2-6.5, the steps of attention in torch. They measure, and know nothing of the layer."""
+
+from functools import partial
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, shuffled
+from attn_course.drivers import run_function
+from attn_course.explaining import Seen
+from attn_course.layer_mistakes import WRONG_CUTS, WRONG_GLUES, cut, glue, masked_weights
+from attn_course.tensors import (
+    close,
+    difference,
+    judge_gradients,
+    leaves_of,
+    only_tensors,
+    tensor_trials,
+)
+from attn_course.verdict import NotYet
+from attn_utils.kernels import attend as reference_attend
+from attn_utils.kernels import softmax
+from attn_utils.masks import causal_mask as reference_mask
+
+
+def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
+    """6.2: q k^T / sqrt(d) for every sequence of the batch, with gradients, on odd sizes."""
+    trials = tensor_trials(_wrong_scores)
+    for size in _score_sizes(rng):
+        q, k = rng.normal(size=(2, *size))
+        leaves = leaves_of({"q": q, "k": k})
+        setting = f"(B, T, d) = {size}"
+
+        result = scores.via(run_function, [q, k])
+        (found,) = only_tensors(result, "scores", 1)
+
+        products = leaves["q"] @ leaves["k"].mT
+        right = products / size[-1] ** 0.5
+        fact = difference(found, right, setting)
+        trials.judge(found, right, fact, q, k, found)
+        judge_gradients(result["gradients"], right, leaves, setting)
+    return "equal to the scaled products on four shapes, gradients included."
+
+
+def _score_sizes(rng):
+    """A cube first, on which `.T` goes wrong without an error; then others in any order."""
+    side = int(rng.integers(4, 6))
+    length = int(rng.integers(6, 9))
+    others = [
+        (2, 5, 3),
+        (1, 1, 4),
+        (3, length, 8),
+    ]
+    return [(side, side, side), *shuffled(rng, others)]
+
+
+def _wrong_scores(q, k, found):
+    """{sentence: scores (B, T, T)}; clipping is looked for between the ends of what was found."""
+    _, T, d = q.shape
+    root = d**0.5
+    plain = q @ k.mT
+    scaled = plain / root
+    wrong = {
+        "the scores are not scaled": plain,
+        "the scores are divided by d, where sqrt(d) is asked for": plain / d,
+        "the scores are multiplied by sqrt(d), where they are to be divided": plain * root,
+        "rows and columns are swapped, where row t should hold the scores of query t": scaled.mT,
+        "this is already a softmax; the scores themselves are asked for": softmax(scaled),
+    }
+
+    is_cube = len(set(q.shape)) == 1
+    turned = np.full((1,), np.nan)
+    if is_cube:
+        turned = q @ k.transpose(2, 1, 0)
+    wrong |= {
+        "`.T` turns all three axes round, the batch included; only the last two may swap": (
+            turned / root
+        ),
+        "`.T` turns all three axes round, the batch included (nor is it scaled)": turned,
+        "the scores are divided by the root of the length, not of d": plain / T**0.5,
+    }
+
+    low = found.min(initial=0)
+    high = found.max(initial=0)
+    if not low < high:
+        return wrong
+    return wrong | {
+        "the scores are clipped, so that some that differ become equal": plain.clip(low, high),
+        "the scores are clipped after scaling, so that some that differ become equal": (
+            scaled.clip(low, high)
+        ),
+    }
+
+
+def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
+    """6.3: context and weights under any boolean mask, rows without a key zero, gradients finite.
+
+    Scores may be large; in float32, hidden ones may lie so far above the others that a softmax over
+    all keys leaves nothing to renormalise.
+    """
+    trials = tensor_trials(_wrong_weights)
+    for arrays, mask, what in _attend_cases(rng):
+        q, k, v = arrays.values()
+        setting = f"q {q.shape}, k {k.shape}{what}"
+
+        result = attend.via(run_function, [q, k, v, mask])
+        context, weights = only_tensors(result, "attend", 2)
+
+        doubles = {name: values.astype(float) for name, values in arrays.items()}
+        leaves = leaves_of(doubles)
+        right, right_weights = reference_attend(**leaves, mask=mask)
+        if weights.shape == right.shape and context.shape == right_weights.shape:
+            raise NotYet("context and weights have changed places; the context comes first.")
+
+        fact = difference(weights, right_weights, f"weights, {setting}")
+        trials.judge(weights, right_weights, fact, leaves, mask, weights)
+        _judge_hidden(weights, mask, setting)
+        if not close(context, right):
+            fact = difference(context, right, f"context, {setting}")
+            raise NotYet(f"{fact}.")
+        judge_gradients(result["gradients"], right, leaves, setting)
+    return f"weights, context and gradients agree in {len(trials)} cases, one with a row without any key."
+
+
+LEADS = (((2,), 3, 5), ((1,), 1, 1), ((2, 3), 4, 6), ((2, 3), 4, 4))  # (leading axes, T, S)
+
+
+def _attend_cases(rng):
+    """({name: array}, mask, what is special): a usual one, others in any order, the sharpest last."""
+    cases = []
+    for lead, T, S in LEADS:
+        some = rng.random((*lead, T, S)) < 0.5
+        some[..., 0] = True
+        causal = np.tri(T, S, dtype=bool)
+        every = np.ones((T, S), bool)
+        for mask in (some, causal, every):
+            cases.append((_drawn(rng, lead, T, S), mask, ""))
+
+    square = np.tri(5, dtype=bool)
+    cases.append((_drawn(rng, (2,), 5, 5), square, ""))
+
+    closed = some.copy()
+    closed[0, ..., 2, :] = False
+    cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
+
+    large = _drawn(rng, lead, T, S)
+    large["q"] *= 1000
+    cases.append((large, every, ", scores in the thousands"))
+
+    usual, *others = cases
+    return [usual, *shuffled(rng, others), _far_above(rng)]
+
+
+def _drawn(rng, lead, T, S, d=3, dv=7):
+    """Random q (..., T, d), k (..., S, d) and v (..., S, dv) by name."""
+    return {
+        "q": 2 * rng.normal(size=(*lead, T, d)),
+        "k": rng.normal(size=(*lead, S, d)),
+        "v": rng.normal(size=(*lead, S, dv)),
+    }
+
+
+def _far_above(rng):
+    """In float32, one hidden score about 120 above all others."""
+    arrays = _drawn(rng, (2,), 3, 5)
+    arrays["q"][..., 0] = 12
+    arrays["k"][..., 0] = 0
+    arrays["k"][:, 3, 0] = 10 * 3**0.5
+
+    mask = np.ones((3, 5), bool)
+    mask[:, 3] = False
+    single = {name: values.astype(np.float32) for name, values in arrays.items()}
+    return single, mask, ", float32, a hidden score 120 above the others"
+
+
+def _judge_hidden(weights, mask, setting):
+    """NotYet where a key that the mask hides keeps any weight at all."""
+    hidden = np.where(mask, 0, np.abs(weights))
+    leak = hidden.max()
+    if not leak <= 0:
+        raise NotYet(f"a hidden key still has a weight of {leak:.2g}, not exactly 0 ({setting}).")
+
+
+def _wrong_weights(leaves, mask, found):
+    """Weights of the mistakes this course has met."""
+    q = leaves["q"]
+    k = leaves["k"]
+    root = q.shape[-1] ** 0.5
+    scores = q @ k.mT / root
+    look = q.new_tensor(mask).bool()
+    hidden = scores.where(look, -np.inf)
+    slips = masked_weights(scores, look)
+
+    wrong = {
+        "the softmax runs over the queries, so that columns sum to one": slips["queries"],
+        "the softmax runs over the first axis, the batch": softmax(hidden, 0),
+        "the scores are not scaled": softmax(hidden * root),
+        "the scores are divided by d, not by sqrt(d)": softmax(hidden / root),
+        "the mask comes after the softmax, so that hidden keys still count in the denominator": (
+            slips["after"]
+        ),
+        "the mask is read the other way round; True means may look": slips["polarity"],
+        "hidden scores are set to 0, and exp(0) = 1 is not nothing": slips["zero"],
+        "the mask is not used": slips["none"],
+        "a row that may look at nothing comes out as nan; it should be zero": hidden.softmax(-1),
+        "a row that may look at nothing shares its weight out equally; it should be zero": (
+            scores.where(look, -1e9).softmax(-1)
+        ),
+    }
+    is_broken = Seen(not close(found.sum(-1), slips[""].sum(-1)))
+    is_large = scores.where(look, 0).abs().max() > 700
+    is_far_above = scores.max() > 100 + hidden.max()
+    return wrong | {
+        "the exponential of a large score is infinite; a softmax first takes the largest away": (
+            is_broken if is_large else None
+        ),
+        "a hidden score far above the others takes all the weight before it is hidden, and nothing "
+        "is left to share out; hide it before the softmax": is_broken if is_far_above else None,
+    }
+
+
+LOOK = "True = may look"
+
+
+def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
+    """6.4: under one convention, the weights are those of a query that sees itself and its past."""
+    fits = None
+    for T in _mask_lengths(rng):
+        result = causal_mask.via(run_function, [], T)
+        (found,) = only_tensors(result, "causal_mask", 1)
+        mask = _square(found, T)
+        _judge_kind(mask, T)
+
+        scores = rng.normal(size=(T, T))
+        right = _masked_softmax(scores, reference_mask(T))
+        readings = _mask_readings(mask, scores)
+        now = {name for name, weights in readings.items() if close(weights, right)}
+
+        if not now:
+            raise NotYet(_why_not_causal(readings, scores, T))
+        fits = now if fits is None else fits & now
+        if not fits:
+            raise NotYet(f"what True and False mean is not the same at every length ({T}).")
+
+    (meaning,) = fits
+    note = "" if meaning == LOOK else " Mind that `attend` expects True = may look."
+    return f"no query sees a later key, on five lengths (yours is read as: {meaning}).{note}"
+
+
+def _mask_lengths(rng):
+    """A usual length, then others in any order."""
+    odd = int(rng.integers(4, 20)) * 2 + 1
+    usual = int(rng.integers(5, 9))
+    return [usual, *shuffled(rng, [1, 2, odd, odd + 3])]
+
+
+def _square(mask, T):
+    """The mask as (T, T); axes of length one are no matter."""
+    shape = (T, T)
+    without_ones = mask.squeeze().shape
+    if without_ones != np.zeros(shape).squeeze().shape:
+        raise NotYet(f"causal_mask({T}) has shape {mask.shape}, expected {shape}.")
+    return mask.reshape(shape)
+
+
+def _masked_softmax(scores, look):
+    """Weights (T, T) of scores (T, T) where only True may be looked at."""
+    return softmax(np.where(look, scores, -np.inf))
+
+
+def _judge_kind(mask, T):
+    """NotYet for nan, and for numbers that look like a boolean mask."""
+    if np.isnan(mask).any():
+        raise NotYet("the mask contains nan: 0 times infinity is not 0.")
+    if mask.dtype.kind != "b" and T > 1 and set(np.unique(mask)) <= {0, 1}:
+        raise NotYet(
+            "the mask holds the numbers 0 and 1: added to the scores they hide nothing, and they are no "
+            "True and False. Make it boolean."
+        )
+
+
+def _mask_readings(mask, scores):
+    """Weights under each convention the mask could follow: {what True or 0 means: weights}."""
+    if mask.dtype.kind != "b":
+        return {"added to the scores": softmax(scores + mask)}
+    return {
+        LOOK: _masked_softmax(scores, mask),
+        "True = hidden": _masked_softmax(scores, ~mask),
+    }
+
+
+def _why_not_causal(readings, scores, T):
+    """A sentence on what a mask of this length shows or hides that it should not."""
+    look = reference_mask(T)
+    known = {
+        "a query cannot see itself": look & ~np.eye(T, dtype=bool),
+        "it hides the past and shows the future": look.T,
+        "it hides nothing": np.ones((T, T), bool),
+        "it also lets a query see the key just after it": look | np.eye(T, k=1, dtype=bool),
+    }
+
+    for name, weights in readings.items():
+        for sentence, seen in known.items():
+            if close(weights, _masked_softmax(scores, seen)):
+                return f"{sentence} (length {T}, read as: {name})."
+
+    leaks = []
+    for weights in readings.values():
+        on_later_keys = np.where(look, 0, weights)
+        leaks.append(on_later_keys.sum(-1).max())
+    if min(leaks) <= 1e-5:
+        return f"no later key is seen, but some earlier ones are hidden too (length {T})."
+    return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
+
+
+def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Caller) -> str:
+    """6.5: head i owns a block of neighbouring features of every token, and merging undoes it."""
+    splits = tensor_trials(partial(_moved, WRONG_SPLITS))
+    merges = tensor_trials(partial(_moved, WRONG_MERGES))
+    for B, T, D, H in _head_sizes(rng):
+        setting = f"(B, T, D, H) = {(B, T, D, H)}"
+
+        x = rng.normal(size=(B, T, D))
+        _judge_move(splits, split_heads, f"split_heads, {setting}", cut, x, H)
+
+        heads = rng.normal(size=(B, H, T, D // H))
+        _judge_move(merges, merge_heads, f"merge_heads, {setting}", glue, heads)
+    return f"head and feature are where they belong on {len(splits)} shapes, there and back."
+
+
+def _head_sizes(rng):
+    """All axes different first; then a single token, one head, heads of width one, in any order."""
+    T = int(rng.integers(5, 9))
+    others = [
+        (1, 1, 4, 2),
+        (3, 7, 8, 1),
+        (2, 8, 8, 8),
+        (2, 3, 8, 2),
+    ]
+    return [(2, T, 12, 3), *shuffled(rng, others)]
+
+
+def _judge_move(trials, answer, setting, move, x, *others):
+    """Equal to `move(x, *others)`, gradients included."""
+    name = setting.partition(",")[0]
+    leaves = leaves_of({"x": x})
+    result = answer.via(run_function, [x], *others)
+    (found,) = only_tensors(result, name, 1)
+
+    right = move(leaves["x"], *others)
+    fact = difference(found, right, setting)
+    trials.judge(found, right, fact, leaves["x"], *others)
+    judge_gradients(result["gradients"], right, leaves, setting)
+
+
+def _moved(moves, *inputs):
+    """{sentence: what this move makes of the inputs}."""
+    return {sentence: move(*inputs) for sentence, move in moves.items()}
+
+
+def _heads_last(x, num_heads):
+    """(B, T, D) -> (B, T, H, d)."""
+    return x.unflatten(-1, (num_heads, -1))
+
+
+def _heads_reversed(x, num_heads):
+    """(B, T, D) -> (B, H, T, d), the last head first."""
+    return cut(x, num_heads).flip(1)
+
+
+def _heads_for_width(x, num_heads):
+    """(B, T, D) -> (B, d, T, H)."""
+    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
+
+
+def _heads_averaged(x):
+    """(B, H, T, d) -> (B, T, d)."""
+    return x.mean(1)
+
+
+def _heads_summed(x):
+    """(B, H, T, d) -> (B, T, d)."""
+    return x.sum(1)
+
+
+WRONG_SPLITS = WRONG_CUTS | {
+    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": _heads_last,
+    "the heads come in reverse order": _heads_reversed,
+    "width and number of heads have changed places": _heads_for_width,
+}
+WRONG_MERGES = WRONG_GLUES | {
+    "the heads are averaged, where they stand side by side": _heads_averaged,
+    "the heads are summed, where they stand side by side": _heads_summed,
+}

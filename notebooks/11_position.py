@@ -1,0 +1,453 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/11_position.py. Instructors edit that file. -->
+# # Position
+#
+# > Attention is a sum over a set. How does it know that one word came before another?
+#
+# *60 min, 6 questions, 10 bonus points, needs 06*
+#
+# After this notebook you can
+#
+# - **decide** by experiment whether a layer sees the order of its tokens, and **show** why attention does not,
+# - **implement** sinusoids and rotations, and **derive** that a rotated score knows distances alone,
+# - **predict** which model fails at positions it never saw, and which at distances.
+
+# %%
+from itertools import permutations
+
+import numpy as np
+import sympy as sp
+import torch
+
+import attn_utils
+from attn_course import check, derive, hint, plots, say_back
+
+rng = np.random.default_rng(11)
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $X$, $Z$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
+# | $P$ | a permutation matrix | $(T, T)$ | `x[p]` is $PX$ |
+# | $\theta_i = b^{-2i/d}$ | the frequency of pair $i$, base $b$ | $i = 0 \dots \frac d2 - 1$ | `base` |
+# | $e(p)$ | the embedding of position $p$ | $(d,)$ | `sinusoid` |
+# | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
+# | $m$, $n$ | positions of a query and of a key | integers from 0 | `positions` |
+# | $\delta = m - n$ | how far the query looks back | integer | `delta` |
+#
+# ## The definition
+#
+# Attention without a mask, as in notebook 06, with one head:
+#
+# $$Z = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
+#
+# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get now?
+
+# %%
+x = rng.normal(size=(4, 3))
+for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
+    context, _ = attn_utils.attend(tokens, tokens, tokens)
+    print(f"{name}:", *context.round(2).tolist())
+
+# %% [markdown]
+# Every token gets what it got before; the four outputs stand in reverse. Nothing after this layer can tell a sentence
+# from its mirror image.
+#
+# ### 11.1 Does it see the order?
+#
+# *code + written · 2 bonus points · 8 min*
+#
+# **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
+# *equivariant*: permuting the tokens, in any way, permutes the outputs in the same way and does nothing else.
+# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
+#
+# *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
+
+
+# %% answer="11.1"
+def is_equivariant(layer, x):
+    """Whether permuting tokens only permutes outputs. layer: (T, d) -> (T, d), x: (T, d)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.1"
+check("11.1", is_equivariant)
+
+# %%
+places, tokens = np.arange(6), rng.normal(size=(6, 4))
+tokens[5] = 0  # an empty token: padding
+apart = np.abs(places[:, None] - places)
+look = {"no mask": np.ones((6, 6), bool), "causal": np.tri(6, dtype=bool)}
+look |= {"ring": (apart <= 1) | (apart == 5)}
+layers = {n: lambda z, m=m: attn_utils.attend(z, z, z, mask=m)[0] for n, m in look.items()}
+layers["padding"] = lambda z: attn_utils.attend(z, z, z, mask=z.any(-1))[0]
+
+
+def draw(permutation):
+    p = np.random.default_rng(permutation).permutation(6)
+    gaps = [np.abs(layer(tokens[p]) - layer(tokens)[p]).max(-1) for layer in layers.values()]
+    title = f"largest difference of Z(PX) and PZ, order {' '.join(map(str, p))}"
+    plots.matrix(np.round(gaps, 12), rows=list(layers), xlabel="token", title=title, top=1.5)
+
+
+plots.explore(draw, permutation=(0, 20, 3))
+
+# %% [markdown]
+# The mask that is computed from the tokens moves along with them and does no harm. The triangle and the ring stay where
+# they are while the tokens move, and the outputs change. The ring survives a few orders, turns of the circle and mirror
+# images, which is why one lucky permutation proves nothing.
+#
+# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PZ$: follow
+# $P$ through equation (1) to the end. Then say what a causal mask changes.
+
+# %% [markdown] written="11.1"
+# *Your answer to 11.1: replace this line.*
+
+# %% [markdown]
+# ### 11.2 Sentences it cannot tell apart
+#
+# *code · 1 bonus point · 8 min*
+#
+# **Given** tokens 0 to 5 with random embeddings, no positions, layers with residuals. **Find** three pairs of different
+# sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
+#
+# - `"unmasked"`: the mean output is the same for a stack of any depth without a mask.
+# - `"one layer"`: the *last* output of one causal layer is the same, that of two layers is not.
+# - `"any depth"`: sequences of *different lengths* with the same last output of a causal stack of any depth.
+#
+# *Predict:* can a causal layer without positions count how often a word occurred?
+
+# %% answer="11.2"
+blind_pairs = {
+    "unmasked": None,  # such as ((0, 1), (2, 3))
+    "one layer": None,
+    "any depth": None,
+}
+# your answer here
+
+# %% check="11.2"
+check("11.2", blind_pairs)
+
+# %%
+embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) / 2
+
+
+def last(tokens, depth):
+    """The last output (d,) of causal layers with residuals."""
+    z = embeddings[list(tokens)]
+    for query, key, value in weights[:depth]:
+        z = z + attn_utils.attend(z @ query, z @ key, z @ value, causal=True)[0]
+    return z[-1]
+
+
+axes = plots.panels(2)
+label = {"xlabel": "output, coordinate 0", "ylabel": "output, coordinate 1"}
+for depth, ax in zip((1, 2), axes, strict=True):
+    ends = [last((*order, 4), depth)[:2] for order in permutations(range(4))]
+    plots.scatter(ends, **label, size=40, title=f"depth {depth}: 24 orders of the past", ax=ax)
+plots.same_scale(axes)
+for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
+    gaps = [np.abs(last(one, depth) - last(two, depth)).max() for depth in (1, 2)]
+    print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
+
+# %% [markdown]
+# All 24 orders fall on one point: a layer knows its own token and the *proportions* of what it saw, since
+# $\sum_v n_v e^{s_v} v / \sum_v n_v e^{s_v}$ stays the same when all counts $n_v$ double. Two layers tell orders apart,
+# and *ab* from *aabb*, because the first gave each token another past. A constant sequence stays constant.
+#
+# ### 11.3 A clock with many hands
+#
+# *code + written · 2 bonus points · 9 min*
+#
+# **Given** frequencies $\theta_i = b^{-2i/d}$. **Compute** an embedding of integer positions that has a sine and a
+# cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
+# `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
+#
+# *Predict:* a hand comes round again and again. Do two positions ever share their embedding?
+
+
+# %% answer="11.3"
+def sinusoid(positions, d, base):
+    """One row for each position. positions: (T,) integers, any order -> (T, d)."""
+    # 1. angles, (T, d/2)
+    # 2. their sines and cosines
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.3"
+check("11.3", sinusoid)
+
+
+# %%
+def distance(steps, d, base=10_000.0):
+    """The distance of e(p) from e(p + steps), the same for every p."""
+    rates = base ** (-2 * np.arange(d // 2) / d)
+    return 2 * np.sqrt((np.sin(np.outer(steps, rates) / 2) ** 2).sum(-1))
+
+
+def draw(pair, position):
+    turn = 10_000.0 ** (-2 * pair / 8) * np.arange(100)
+    ring = np.c_[np.sin(turn), np.cos(turn)]
+    left, right = plots.panels(2, height=3.8)
+    plots.scatter(ring, xlabel="", ylabel="", colour=5, size=14, ax=left)
+    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.3}
+    plots.arrows({"0": 0.6 * ring[0], f"{position}": ring[position]}, **label, ax=left)
+    series = {f"d = {d}": distance(np.arange(100), d) for d in (2, 8, 64)}
+    label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
+    plots.curves(np.arange(100), series, marks={f"{position}": position}, **label, ax=right)
+
+
+plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
+
+# %% [markdown]
+# Pair 0 at position 44 stands almost where it stood at 0, and at $d = 2$ that is all there is. Slower hands tell the
+# two apart: with $d = 64$ no position comes as close to 0 as its neighbours do. Below, the closest of ten thousand.
+#
+# **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
+# one pair of coordinates? Prove it or give them, for base 10,000, and say what the hands' coming round does lead to.
+
+# %%
+steps = np.arange(1, 10_001)
+for d in (2, 4, 8, 64):
+    far = distance(steps, d)
+    print(f"d = {d:2d}: {steps[far.argmin()]:5d} steps on, at distance {far.min():.5f}")
+once = distance(steps, 2)
+records = [step for step in steps if once[step - 1] == once[:step].min()]
+print("ever closer returns of pair 0:", *(f"{step} ({once[step - 1]:.5f})" for step in records[3:]))
+print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
+
+# %% [markdown] written="11.3"
+# *Your answer to 11.3: replace this line.*
+
+# %% [markdown]
+# ### 11.4 Moving on is a matrix
+#
+# *code · 1 bonus point · 6 min*
+#
+# **Given** the layout $e(p) = (\sin\theta_0 p, \cos\theta_0 p, \sin\theta_1 p, \cos\theta_1 p, \dots)$ with base 10,000.
+# **Find** the matrix with $M\,e(p) = e(p + k)$ for all $p$. **Form:** `shift_matrix(k, d)`, shape (d, d), which
+# multiplies a column.
+#
+# *Predict:* is the score $e(p)^\top W e(q)$ a function of $q - p$ for every matrix $W$?
+
+
+# %% answer="11.4"
+def shift_matrix(k, d):
+    """M with M e(p) = e(p + k) for every position p -> (d, d)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.4"
+check("11.4", shift_matrix)
+
+# %%
+blocks = np.kron(np.diag(np.linspace(1, 0.3, 8)), [[1.0, 0.5], [-0.5, 1.0]])  # aI + bJ
+forms = {"W = I": np.eye(16), "blocks": blocks, "random": rng.normal(size=(16, 16)) / 2}
+ticks = [p if p % 5 == 0 else "" for p in range(20)]
+
+
+def draw(hands):
+    upright = np.tile([0.0, 1.0], (20, hands))  # (sin 0, cos 0) for every hand
+    e = attn_utils.rotate(upright, -np.arange(20))  # (20, d)
+    found = [e @ form[: 2 * hands, : 2 * hands] @ e.T for form in forms.values()]
+    label = {"xlabel": "position q", "ylabel": "position p", "rows": ticks, "columns": ticks}
+    for name, values, ax in zip(forms, found, plots.panels(3, height=3.1), strict=True):
+        title = f"{name}: varies by {np.ptp(values.diagonal(1)):.1f}"
+        plots.matrix(values, **label, top=np.abs(found).max(), signed=True, title=title, ax=ax)
+
+
+plots.explore(draw, hands=(1, 8, 4))
+
+# %% [markdown]
+# Stripes: scores one step apart do not vary (titles). The inner product has them, and every $W$ of blocks $aI + bJ$ with
+# $J$ a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So sinusoids make it *possible* to
+# attend by distance; learning has to find it.
+#
+# ### 11.5 Rotate instead of add
+#
+# *derive + code · 2 bonus points · 12 min*
+#
+# **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Show** that
+# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
+# thing a line: addition theorems; $\delta$ put in. Either order; lines between are welcome.
+
+# %%
+q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
+theta, m, n, delta = sp.symbols("theta m n delta", real=True)
+a, b = m * theta, n * theta
+query = (q1 * sp.cos(a) - q2 * sp.sin(a), q1 * sp.sin(a) + q2 * sp.cos(a))
+key = (k1 * sp.cos(b) - k2 * sp.sin(b), k1 * sp.sin(b) + k2 * sp.cos(b))
+product = query[0] * key[0] + query[1] * key[1]
+behind = {m: (n + delta, n + delta)}  # where m is
+
+# %% answer="11.5 derive"
+# your answer here
+score = derive(
+    (product, "both turned"),
+    # your steps here
+    where=behind,
+)
+score
+
+# %% check="11.5 derive"
+check("11.5", score)
+
+# %% [markdown]
+# Now for all pairs. **Compute** the rotation of many vectors at once: position 0 stays as it is, lengths are kept,
+# turning by $j$ and then by $k$ is turning by $j + k$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ a step. **Form:**
+# `rotate(x, positions, base)` with x (..., T, d), same shape out. Which coordinates you pair, and in which sense they
+# turn, is up to you. *Predict:* must the values be rotated too?
+
+
+# %% answer="11.5 code"
+def rotate(x, positions, base):
+    """Row t turned by positions[t]. x: (..., T, d), positions: (T,) -> (..., T, d)."""
+    # 1. angles, (T, d/2)
+    # 2. two new coordinates from each old pair
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.5 code"
+check("11.5", rotate)
+
+
+# %%
+def draw(m, n):
+    left, right = plots.panels(2, height=3.6)
+    turns = {f"query at {m}": 0.4 + 0.3 * m, f"key at {n}": 1.2 + 0.3 * n}
+    turned = {name: (np.cos(angle), np.sin(angle)) for name, angle in turns.items()}
+    title = f"one pair: score {np.cos(0.3 * (m - n) - 0.8):.2f}"
+    plots.arrows(turned, limit=1.3, title=title, ax=left)
+    far, ones = np.arange(-10, 31), np.ones((41, 16))
+    ways = {"q = k": attn_utils.rotate(ones, far), "-k = R(-9) q": attn_utils.rotate(ones, far - 9)}
+    series = {name: way.sum(-1) for name, way in ways.items()}
+    label = {"xlabel": "distance m - n", "ylabel": "score", "title": "16 features"}
+    plots.curves(far, series, marks={"m - n": m - n}, **label, ax=right)
+
+
+plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
+
+# %% [markdown]
+# Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
+# distance: a key turned by nine steps is seen best nine back.
+#
+# ### 11.6 Look r tokens back, and beyond the length
+#
+# *code + written · 2 bonus points · 12 min*
+#
+# **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
+# **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
+# the token $r$ back, where there is one; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
+# `(q, k)`; and a paragraph below.
+
+
+# %% answer="11.6"
+def look_back(r, rotate, d):
+    """One query and one key (d,) each; rotate(x, p) turns x (d,) by position p."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.6"
+check("11.6", look_back)
+
+# %% [markdown]
+# ## Say the token three back
+#
+# By hand it works at every length. What does *training* find? Sequences of 8 random letters, one causal layer with one
+# head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
+# learned table, by added sinusoids, by rotation. Trained on length 16, tested on length 128.
+#
+# *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts of the $t$ earlier
+# letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
+# $E[\max_c N_c]\,/\,t$: the dashed line, computed exactly.
+
+# %% tags=["nbval-ignore-output"]
+torch.set_num_threads(1)
+models = {way: say_back.train(way) for way in say_back.WAYS}
+places = np.arange(3, 128)
+series = {way: say_back.accuracy(model)[3:] for way, model in models.items()}
+series["-best without order"] = say_back.bound_by_position()[3:]
+left, right = plots.panels(2, height=3.6)
+label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
+plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
+far = np.arange(100)
+kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, step) for step in far]
+label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
+plots.curves(far, {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+
+# %%
+found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2
+print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
+print(say_back.table(found))
+for way, scores in found["scores"].items():
+    near, far = scores["queries 8-15"], scores["queries 64-127"]
+    rival = 16 + int(np.argmax(far[16:]))
+    print(f"{way}: score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127;", end=" ")
+    print(f"best distance above 15 is {rival}, score {far[rival]:.1f}")
+for way, runs in found["trained at offsets 0-112"].items():
+    print(f"{way}, trained at random offsets, mean of seeds:", np.mean(runs, 0).round(2))
+for name, runs in found["RoPE, positions halved"].items():
+    print(f"RoPE with positions halved afterwards, {name}:", np.mean(runs, 0).round(2))
+
+# %% [markdown]
+# Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways. RoPE's score
+# three back is the same everywhere, but distances it never saw score nearly as much; how bad that is depends on the
+# seed. The sinusoid's own peak sinks where positions are new. Random offsets in training mend that; far out the table
+# and the sinusoid then fail like RoPE. Halving the positions of a trained RoPE model makes it say the token *six* back.
+#
+# **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
+# had each never seen? Use the numbers above.
+
+# %% [markdown] written="11.6"
+# *Your answer to 11.6: replace this line.*
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Each claim, and the number that refutes it:
+#
+# 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
+# 2. "Pairing halves instead of neighbours is a bug." Reorder the features of queries and keys and scores agree. For
+#    weights trained the other way it *is* wrong.
+# 3. "Rotation makes scores decay with distance." A key turned by nine steps peaks at nine.
+# 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
+# 5. "The slowest hand takes $2\pi b$ steps." One step of the ladder less.
+# 6. "Without positions nothing can count." A head that looks at all tokens equally reads $1/t$ off a start token.
+
+# %%
+context, _ = attn_utils.attend(tokens, tokens, tokens)
+moved, _ = attn_utils.attend(tokens[::-1], tokens[::-1], tokens[::-1])
+mean = np.abs(moved.mean(0) - context.mean(0)).max()
+print(f"1. reversed: mean differs by {mean:.2f}, place 0 by {np.abs(moved - context)[0].max():.2f}")
+pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
+order = np.arange(8).reshape(2, 4).T.ravel()  # feature i beside feature i + 4
+turned = {"neighbours": attn_utils.rotate(pair, [9, 4])}
+turned["halves"] = attn_utils.rotate(pair[:, order], [9, 4])[:, order.argsort()]
+turned["neighbours, features reordered"] = attn_utils.rotate(pair[:, order], [9, 4])
+print("2. score:", ", ".join(f"{name} {v[0] @ v[1]:.3f}" for name, v in turned.items()))
+far = np.arange(-30, 31)
+peak = far[attn_utils.rotate(np.ones((61, 16)), far - 9).sum(-1).argmax()]
+print(f"3. largest score at distance {peak}")
+print(f"4. in half precision 2049 is {float(np.float16(2049)):.0f}")
+print(
+    f"5. 2πb is {2e4 * np.pi:.0f}; of 256 hands the slowest takes {2e4 * np.pi / 1e4 ** (1 / 256):.0f}"
+)
+same = [attn_utils.attend(np.zeros((1, 1)), np.zeros((t, 1)), np.eye(t)) for t in (2, 5, 10)]
+print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
+
+# %% [markdown]
+# ## Summary
+#
+# 1. Attention (1) is equivariant; one causal layer is not, and knows proportions, not order or counts.
+# 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
+# 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
+#
+# **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
+# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
+#
+# **Next:** `12_fast_attention` computes the same attention with less memory.
+#
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
+# (2023), no positions.

@@ -1,0 +1,495 @@
+# %% [markdown]
+# <!-- Made by "attn build" from solutions/12_fast_attention.py. Instructors edit that file. -->
+# # Fast attention
+#
+# > The same attention with less memory and less work, and one that is different: what is exact, what is lost?
+#
+# *60 min, 7 questions, 10 bonus points, needs 06, and 11 for its rotations*
+#
+# After this notebook you can
+#
+# - **derive** how two halves of a softmax become one, and **implement** attention that never holds all scores,
+# - **implement** a cache that is exact, and **compute** what it saves and what it costs,
+# - **show** what a memory of fixed size cannot recall, and **predict** by how much it fails.
+
+# %%
+import numpy as np
+import sympy as sp
+import torch
+from torch.overrides import TorchFunctionMode
+
+import attn_utils
+from attn_course import check, derive, hint, plots
+from attn_utils import causal_mask, layers
+
+torch.set_num_threads(1)  # the tensors here are small
+torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $T$, $S$ | queries, keys | | `len(q)`, `len(k)` |
+# | $d$, $d_v$ | width of keys, of values | | |
+# | $m_j$ | largest score of block $j$ | number | `m1` |
+# | $s_j$ | its sum of $e^{\text{score} - m_j}$ | number | `s1` |
+# | $l_j = m_j + \log s_j$ | its log-sum-exp | number | `l1` |
+# | $H$, $G$ | heads, groups of heads | | |
+# | $\varphi$, $\Phi$ | feature map, features of keys | $(n, d)$ | `phi`, `features` |
+#
+# ## The definition
+#
+# Cut the keys of one query into two blocks, each with its own softmax and context. Together they give
+#
+# $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
+#
+# *Predict:* block 1 has two keys with score 0, block 2 one key with score 1. Which has the larger share?
+
+
+# %%
+def draw(lead):
+    scores = torch.tensor([0.0, 0.0]), torch.tensor([float(lead)])
+    sums = [(block - block.max()).exp().sum().item() for block in scores]
+    common = [block.sub(max(0.0, lead)).exp().sum().item() for block in scores]
+    groups = {"sum in its own unit": sums, "in the unit of the larger maximum": common}
+    groups["share of the whole"] = [mass / sum(common) for mass in common]
+    plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2)
+
+
+plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
+
+# %% [markdown]
+# In its own unit, $e^{m_j}$, each block looks larger or smaller than it is. In a common unit the single key is ahead,
+# though by less than its score suggests: two keys weigh twice. Move the slider to where both shares are one half; the
+# lead there is $\log 2 \approx 0.7$, not 0.
+#
+# ### 12.1 Two halves of a softmax
+#
+# *derive + code · 2 bonus points · 12 min*
+#
+# **Given** equation (1). **Show** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
+# definition to a line with one exponential, in $l_1$ and $l_2$ alone. One thing a line: put the $l_j$ in, leave one
+# exponential, in either order.
+
+# %%
+m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
+s1, s2 = sp.symbols("s_1 s_2", positive=True)
+definition = sp.exp(m1) * s1 / (sp.exp(m1) * s1 + sp.exp(m2) * s2)
+log_sums = {m1: (l1 - sp.log(s1),) * 2, m2: (l2 - sp.log(s2),) * 2}  # l_j = m_j + log s_j
+
+# %% answer="12.1 derive"
+share = derive(
+    (definition, "definition"),
+    # your steps here
+    where=log_sums,
+)
+share
+
+# %% check="12.1 derive"
+check("12.1", share)
+
+# %% [markdown]
+# This is the tie of notebook 02 with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
+# $c_j$.
+#
+# **The code of 12.1** (1 point). **Given** the scores $(n,)$ of one query and values $(n, d_v)$, block by block.
+# **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
+# size; `merge(a, b)` makes one state of two; `finish(state)` gives the context $(d_v,)$. Blocks may be empty, keys hidden
+# (score $-\infty$), scores as large as $\pm 10^5$.
+
+
+# %% answer="12.1 code"
+def summary(scores, values):
+    """What is kept of a block. scores (n,), n >= 0, values (n, dv) -> a state."""
+    raise NotImplementedError("your answer here")
+
+
+def merge(a, b):
+    """The state of the keys of both blocks together."""
+    raise NotImplementedError("your answer here")
+
+
+def finish(state):
+    """The context (dv,) of all keys that the state has seen."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.1 code"
+check("12.1", summary, merge, finish)
+
+# %% [markdown]
+# Merging is exact, and neither order nor brackets matter, so blocks may be computed one after the other, or on many
+# processors and merged in a tree. FlashAttention is this idea with blocks that fit into fast memory.
+#
+# ### 12.2 One block at a time
+#
+# *code · 1 bonus point · 8 min*
+#
+# **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
+# attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
+# (..., T, $d_v$). We watch the largest tensor on the way.
+#
+# *Predict:* does it take fewer multiplications?
+
+
+# %% answer="12.2"
+def stream(q, k, v, block):
+    """q (..., T, d), k (..., S, d), v (..., S, dv) -> context (..., T, dv), `block` keys at a time."""
+    # 1. a maximum, a sum and an output for each row, as if there were no key yet
+    # 2. for each block: its scores, the new maximum, everything in its unit
+    # 3. divide once, at the end
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.2"
+check("12.2", stream)
+
+
+# %% [markdown]
+# Is it small? A mode of torch sees every result on its way. *Predict* the two slopes in a plot with logarithmic axes.
+
+
+# %%
+class Watch(TorchFunctionMode):
+    """Remembers how many numbers the largest new tensor held while it was on."""
+
+    largest = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        if torch.is_tensor(result) and result._base is None:  # a view holds nothing of its own
+            self.largest = max(self.largest, result.numel())
+        return result
+
+
+def largest_tensor(way, T):
+    with Watch() as watch:
+        way(*torch.zeros(3, T, 16))
+    return watch.largest
+
+
+# %%
+ways = {"all scores at once": lambda q, k, v: (q @ k.mT / 4).softmax(-1) @ v}
+if check("12.2", stream):
+    ways["your stream, blocks of 64"] = lambda q, k, v: stream(q, k, v, 64)
+lengths = [64, 128, 256, 512, 1024, 2048]
+sizes = {name: [largest_tensor(way, T) for T in lengths] for name, way in ways.items()}
+label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
+plots.curves(lengths, sizes, title="d = 16", **label)
+
+# %% [markdown]
+# Four times the length, sixteen times the scores: slope 2. The stream has slope 1. It is exact and does the
+# same products, $4TSd$ operations; what is saved is memory, and the time to move it.
+#
+# ### 12.3 What need not be computed again
+#
+# *code · 2 bonus points · 12 min*
+#
+# A model that writes a text attends with each new token to all before it. **Given** `rotate` at construction
+# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, n, d), n ≥ 1.
+# **Compute** what the full causal pass gives for them. **Form:** the class `Cache`; values are not rotated, the first
+# position is 0.
+#
+# *Predict:* what would change without the causal mask?
+
+
+# %% answer="12.3"
+class Cache:
+    """Keys and values of the tokens so far."""
+
+    def __init__(self, rotate):
+        raise NotImplementedError("your answer here")
+
+    def step(self, q, k, v):
+        """q, k (B, n, d), v (B, n, dv) of n new tokens -> their contexts (B, n, dv)."""
+        # 1. the positions of the new tokens; rotate
+        # 2. append before you attend
+        # 3. attention of the new queries over all keys, causal
+        raise NotImplementedError("your answer here")
+
+
+# %% check="12.3"
+check("12.3", Cache)
+
+# %%
+T = 8
+places = torch.arange(T)
+again = T - torch.maximum(places[:, None], places)  # step u computes every pair up to u, u = 1 .. T
+once = causal_mask(T).astype(int)
+left, right = plots.panels(2, height=3.4)
+shown = {"xlabel": "key", "ylabel": "query", "numbers": True, "top": T}
+plots.matrix(again, title=f"without a cache: {again.sum()} scores", ax=left, **shown)
+plots.matrix(once, title=f"with a cache: {once.sum()} scores", ax=right, **shown)
+
+torch.manual_seed(0)
+layer, x = layers.CausalSelfAttention(16, 2), torch.randn(1, 40, 16)
+cache = layers.Cache(attn_utils.rotate)
+one_by_one = torch.cat([layer(token, cache) for token in x.split(1, dim=1)], 1)
+at_once = layer(x, layers.Cache(attn_utils.rotate))
+print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
+
+# %% [markdown]
+# How often each score is computed while eight tokens are written. Nothing is approximated: under a causal mask the keys
+# and values of a prefix do not depend on what follows. Without the mask every new token would change all earlier outputs.
+#
+# ### 12.4 What it costs
+#
+# *code · 1 bonus point · 6 min*
+#
+# **Given** one layer of 06 that writes $T$ tokens one at a time (biases and softmax are free, a multiply-add counts 2).
+# Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute** all operations, and the bytes of a
+# cache at length $T$. **Form:** the two functions.
+#
+# *Predict* the ratio for $T = 1024$, $D = 512$.
+
+
+# %% answer="12.4"
+def decode_flops(T: int, D: int, cached: bool) -> int:
+    """Operations of one layer of width D that writes T tokens one at a time."""
+    raise NotImplementedError("your answer here")
+
+
+def cache_bytes(batch: int, layers: int, groups: int, d: int, T: int, size: int) -> int:
+    """Bytes of all caches: `groups` key-value heads of width d in each layer, `size` bytes a number."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.4"
+check("12.4", decode_flops, cache_bytes)
+
+# %%
+tokens = np.array([2**power for power in range(8, 18)])
+
+
+def draw(groups):
+    """A model of 32 layers, heads of width 128, two bytes a number, one sequence."""
+    series = {f"{G} groups": cache_bytes(1, 32, G, 128, tokens, 2) / 2**30 for G in (groups,)}
+    series["-32 heads, a group each"] = cache_bytes(1, 32, 32, 128, tokens, 2) / 2**30
+    plots.curves(tokens, series, xlabel="tokens", ylabel="GiB", log="xy").set_ylim(1e-3, 1e2)
+
+
+if check("12.4", decode_flops, cache_bytes):
+    plots.explore(draw, groups=(1, 32, 8))
+    for G in (8, 32):
+        print(f"{G} groups, 8192 tokens: {cache_bytes(1, 32, G, 128, 8192, 2) / 2**30:g} GiB")
+
+# %% [markdown]
+# A cache turns operations into memory, and memory grows with every token of every sequence. A step at length $t$ does
+# $4tHd$ operations on $2tGd$ numbers: two operations for each number read if every head has its own keys, whatever the
+# model. Writing a text waits for memory, not for arithmetic, and the way out is fewer keys.
+#
+# ### 12.5 Fewer keys than queries
+#
+# *code · 1 bonus point · 5 min*
+#
+# **Given** q (B, H, T, d) and k, v (B, G, T, d), $H$ a multiple of $G$: head $h$ uses group $\lfloor hG/H \rfloor$.
+# **Compute** causal attention. **Form:** `grouped(q, k, v)`, shape (B, H, T, d).
+#
+# *Predict:* which heads share a group for $H = 6$, $G = 2$?
+
+
+# %% answer="12.5"
+def grouped(q, k, v):
+    """q (B, H, T, d), k, v (B, G, T, d) -> context (B, H, T, d)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.5"
+check("12.5", grouped)
+
+# %%
+heads = np.arange(6)
+wiring = {"neighbours share: ⌊hG/H⌋": heads * 2 // 6, "dealt out in turn: h mod G": heads % 2}
+for (name, group), ax in zip(wiring.items(), plots.panels(2, height=3.2), strict=True):
+    plots.matrix(np.eye(2)[group], xlabel="group", ylabel="head", title=name, numbers=False, ax=ax)
+
+torch.manual_seed(0)
+one, other = torch.randn(2, 4, 8)  # the key projections of two heads, (d, D)
+both = torch.cat([one, other])
+print(
+    f"rank of one key projection {torch.linalg.matrix_rank(one)}, of two {torch.linalg.matrix_rank(both)}"
+)
+
+# %% [markdown]
+# Trained weights expect the left one. With $G = H$ this is multi-head attention, with $G = 1$ all
+# heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
+# the other. The two above span 8 dimensions where one spans 4: averaging trained heads is not exact.
+#
+# ### 12.6 No softmax, no cache
+#
+# *code · 1 bonus point · 8 min*
+#
+# **Given** a map `phi` that turns each query and key into positive features. **Compute** causal attention whose weights
+# are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:** `linear_attention(q, k, v, phi)`, q and k
+# (T, d), v (T, $d_v$), all at once or token by token.
+
+
+# %% answer="12.6"
+def linear_attention(q, k, v, phi):
+    """q, k (T, d), v (T, dv), phi: (T, d) -> (T, d), positive -> context (T, dv)."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.6"
+check("12.6", linear_attention)
+
+# %%
+torch.manual_seed(1)
+q, k = torch.randn(2, 16, 4)  # 16 queries that come after 16 keys, d = 4
+products = q.exp() @ k.exp().T
+weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": products / products.sum(-1, keepdim=True)}
+axes = plots.panels(3, height=3.2)
+for (name, W), ax in zip(weights.items(), axes, strict=False):
+    plots.attention_map(W, [""] * 16, [""] * 16, title=name, colour_bar=False, ax=ax)
+spectra = {name: torch.linalg.svdvals(W).clamp(min=1e-17) for name, W in weights.items()}
+label = {"xlabel": "number", "ylabel": "singular value", "log": "y"}
+plots.curves(range(1, 17), spectra, ax=axes[2], **label).set_ylim(1e-10, 10)
+print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
+
+# %% [markdown]
+# Both have positive rows that add up to one, and they are different weights: linear attention is no cheap softmax. Its
+# state has $d \times d_v$ numbers however long the text, no cache at all. The price is in the spectrum: 16 rows, and only
+# $d = 4$ singular values that are not rounding error. The softmax of the same queries and keys has all 16.
+#
+# ### 12.7 What a state cannot recall
+#
+# *code + written · 2 bonus points · 9 min*
+#
+# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. **Find** values, not all zero, after which the state is
+# exactly what it would be had all values been zero. **Form:** `invisible(features)`, shape (n, any).
+
+
+# %% answer="12.7"
+def invisible(features):
+    """features (n, d), n > d -> values (n, any), not all zero, that leave no trace."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.7"
+check("12.7", invisible)
+
+# %% [markdown]
+# So some values are lost. How many? Store $n$ values of mean 0 and variance 1 and read each with a query of its own. If
+# $W$ is the matrix of weights, the mean squared error is $\lVert W - I\rVert^2 / n$ on average over values. Train queries
+# and keys of linear attention, $\varphi = \exp$ with its normaliser, to make it small; then the same with features of
+# any sign and no normaliser. *Predict* the error for $n = 10$, $d = 4$.
+
+
+# %%
+def recall(n, d, weigh, seed=0):
+    """Train queries and keys (n, d) each: the weights (n, n), and their error."""
+    torch.manual_seed(seed)
+    learnt = [torch.randn(n, d, requires_grad=True) for _ in range(2)]
+    optimiser = torch.optim.LBFGS(learnt, max_iter=300, line_search_fn="strong_wolfe")
+
+    def loss():
+        optimiser.zero_grad()
+        error = (weigh(*learnt) - torch.eye(n)).square().sum() / n
+        error.backward()
+        return error
+
+    optimiser.step(loss)
+    return weigh(*learnt).detach(), loss().item()
+
+
+# %%
+def positive(q, k):
+    products = q.exp() @ k.exp().T
+    return products / products.sum(-1, keepdim=True)
+
+
+def any_sign(q, k):
+    return q @ k.T
+
+
+def softmax_on_a_circle(n):
+    """Nothing trained: d = 2, keys on a circle, each query along its key and long enough."""
+    angles = 2 * torch.pi * torch.arange(n) / n
+    keys = torch.stack([angles.cos(), angles.sin()], 1)
+    length = np.log(999 * n) / (1 - np.cos(2 * np.pi / n))
+    return (length * keys @ keys.T).softmax(-1)
+
+
+# %%
+runs = [recall(10, 4, positive, seed) for seed in range(3)]
+print("positive features, 10 keys, d = 4:", *(f"{error:.4f}" for _, error in runs))
+print(f"softmax, 100 keys, d = 2: smallest weight {softmax_on_a_circle(100).diag().min():.5f}")
+counts, label = [2, 4, 6, 8, 10, 12, 16, 20, 24], {"xlabel": "keys n", "ylabel": "squared error"}
+left, right = plots.panels(2, height=3.4)
+plots.curves(
+    counts, {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}, **label, ax=left
+)
+ends = {f"any sign, d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d in (4, 8)}
+softmax = [(softmax_on_a_circle(n) - torch.eye(n)).square().sum().item() / n for n in counts]
+for colour, (name, errors) in enumerate((ends | {"softmax, d = 2": softmax}).items()):
+    plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
+left.set_ylim(-0.05, 1.5)  # room for the legend
+plots.attention_map(runs[0][0], numbers=False, title="positive features, trained", ax=right)
+
+# %% [markdown]
+# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers, two of
+# them with a single key here, and returns the average of a drawer. Softmax reads every key, if its queries are long enough.
+#
+# **The written part of 12.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
+# writes it? Why does softmax escape, and what does it pay? Compare with 07.
+
+# %% [markdown] written="12.7"
+# *Your answer to 12.7: replace this line.*
+
+# %% [markdown]
+# ## Common mistakes
+#
+# Each claim, and the number that refutes it:
+#
+# 1. "A running sum may be kept in the type of the inputs." It stops growing: in half precision at 2048.
+# 2. "Any maximum will do." That of the whole tensor leaves a low row 0/0; the mean is too low.
+# 3. "$-10^4$ hides a key." A true score may lie below.
+# 4. "Merged blocks and caches approximate." They differ in the last digits at most.
+# 5. "Linear attention always saves memory." Only for more keys than half of $d$, and it recalls up to $d$ of them.
+
+# %%
+stops = {}
+for dtype in (torch.float16, torch.bfloat16, torch.float32):
+    powers = [2.0**p for p in range(60) if torch.tensor(2.0**p, dtype=dtype) + 1 == 2.0**p]
+    stops[str(dtype).removeprefix("torch.")] = int(powers[0])
+print("1. adding ones stops at", stops)
+running = np.cumsum(np.ones(4096, np.float16))[-1]
+print(f"   4096 equal keys, running sum {running:.0f}: weights add up to {4096 / running:.0f}")
+rows = torch.tensor([[0.0, 1.0], [-800.0, -801.0]])
+print(
+    "2. maximum of the tensor:",
+    [(row - rows.max()).exp().sum().item() for row in rows][1],
+    end=", ",
+)
+steep = torch.tensor([0.0] * 9 + [1e4])
+print("of the mean:", (steep - steep.mean()).exp().sum().item())
+low = torch.tensor([-2e4, -1e4])  # the second key is hidden by -10,000
+print(f"3. weight of the hidden key {low.softmax(0)[1]:.0f}, hidden by -inf 0")
+q, k, v = torch.randn(3, 5, 8)
+parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(3), slice(3, 5))]
+apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v
+print(f"4. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
+d = 64
+print(f"5. d = {d}: state {d * d}, cache of 32 keys {32 * 2 * d}, of 64 keys {64 * 2 * d}")
+
+# %% [markdown]
+# ## Summary
+#
+# 1. A block of keys acts as one key with score log-sum-exp (1); blocks merge exactly, in any order.
+# 2. A cache is exact under a causal mask; it turns operations into memory, and groups of heads take some of it back.
+# 3. A state of $d$ rows recalls $n$ values with an error of at least $1 - d/n$; softmax pays in memory instead.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. What is the state of an empty block, and why must it be that?
+# 2. Which tensor does streaming never hold, and which operations does it save?
+# 3. At which position does the next token stand after 5 tokens in the cache?
+# 4. Why does writing a text wait for memory?
+# 5. Which values does a sum of $\varphi(k)v^\top$ not see?
+#
+# **Next:** you have reached the end of the course. The translator of 09 decodes with the cache of this notebook.
+#
+# **References.** Milakov and Gimelshein (2018), the online softmax; Dao et al. (2022), FlashAttention; Shazeer (2019) and
+# Ainslie et al. (2023), fewer key heads; Katharopoulos et al. (2020), linear attention; Arora et al. (2024), recall.

@@ -1,0 +1,544 @@
+"""Right and wrong answers to 11.1-11.6, each wrong one with a fragment of the message it must get."""
+
+from itertools import permutations
+
+import numpy as np
+import sympy as sp
+
+from attn_course import derive
+
+SOURCE = np.random.default_rng(11)
+
+
+# 11.1
+
+
+def commutes(orders, limit=1e-6):
+    """A tester that tries these permutations of T tokens."""
+
+    def is_equivariant(layer, x):
+        y = layer(x)
+        return all(np.allclose(layer(x[p]), y[p], rtol=0, atol=limit) for p in orders(len(x)))
+
+    return is_equivariant
+
+
+def random_orders(T):
+    return [SOURCE.permutation(T) for _ in range(20)]
+
+
+def neighbour_swaps(T):
+    swaps = []
+    for t in range(T - 1):
+        order = np.arange(T)
+        order[[t, t + 1]] = t + 1, t
+        swaps.append(order)
+    return swaps
+
+
+def swap_and_roll(T):
+    return [neighbour_swaps(T)[0], np.roll(np.arange(T), 1)]
+
+
+def all_orders(T):
+    return [list(order) for order in permutations(range(T))]
+
+
+def by_matrices(layer, x):
+    matrices = [np.eye(len(x))[order] for order in random_orders(len(x))]
+    return bool(max(np.abs(layer(P @ x) - P @ layer(x)).max() for P in matrices) < 1e-9)
+
+
+def reversal(T):
+    return [np.arange(T)[::-1]]
+
+
+def rolls(T):
+    return [np.roll(np.arange(T), k) for k in range(T)]
+
+
+def compare(test):
+    """A tester that compares layer and x in its own way under 20 random permutations."""
+
+    def is_equivariant(layer, x):
+        return bool(all(test(layer, x, p) for p in random_orders(len(x))))
+
+    return is_equivariant
+
+
+def permutes_features(layer, x):
+    orders = [SOURCE.permutation(x.shape[1]) for _ in range(20)]
+    return all(np.allclose(layer(x[:, p]), layer(x)[:, p]) for p in orders)
+
+
+# 11.2
+
+PAIRS = {
+    "unmasked": ((0, 1, 2), (2, 1, 0)),
+    "one layer": ((0, 1, 2), (1, 0, 2)),
+    "any depth": ((3,), (3, 3, 3)),
+}
+
+
+def pairs(**changed):
+    """The pairs, some replaced: names with _ for a space."""
+    return PAIRS | {name.replace("_", " "): pair for name, pair in changed.items()}
+
+
+# 11.3
+
+
+def thetas(d, base):
+    return base ** (-np.arange(0, d, 2) / d)
+
+
+def angles(positions, d, base):
+    return np.asarray(positions)[:, None] * thetas(d, base)
+
+
+def interleaved(positions, d, base):
+    found = np.zeros((len(positions), d))
+    found[:, 0::2] = np.sin(angles(positions, d, base))
+    found[:, 1::2] = np.cos(angles(positions, d, base))
+    return found
+
+
+def halves(positions, d, base):
+    a = angles(positions, d, base)
+    return np.concatenate([np.sin(a), np.cos(a)], -1)
+
+
+def single(positions, d, base):
+    a = np.asarray(positions, np.float32)[:, None] * thetas(d, base).astype(np.float32)
+    return np.concatenate([np.cos(a), np.sin(a)], -1)
+
+
+def other_ladder(positions, d, base):
+    """As in tensor2tensor."""
+    i = np.arange(d // 2)
+    a = np.asarray(positions)[:, None] * base ** (-i / max(d // 2 - 1, 1))
+    return np.concatenate([np.sin(a), np.cos(a)], -1)
+
+
+def with_rates(rates, cosine_rates=None):
+    """An embedding with sines at these rates and cosines at those."""
+
+    def sinusoid(positions, d, base):
+        p = np.asarray(positions)[:, None]
+        cosines = rates if cosine_rates is None else cosine_rates
+        return np.concatenate([np.sin(p * rates(d, base)), np.cos(p * cosines(d, base))], -1)
+
+    return sinusoid
+
+
+def floored_angles(positions, d, base):
+    a = np.asarray(positions)[:, None] // (1 / thetas(d, base))
+    return np.concatenate([np.sin(a), np.cos(a)], -1)
+
+
+# 11.4
+
+
+def blocks(k, d, base=10_000.0):
+    """M for (sine, cosine) by turns."""
+    M = np.zeros((d, d))
+    for i, theta in enumerate(thetas(d, base)):
+        c, s = np.cos(k * theta), np.sin(k * theta)
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[c, s], [-s, c]]
+    return M
+
+
+def least_squares(k, d):
+    places = np.arange(200)
+    now, later = (interleaved(p, d, 10_000.0) for p in (places, places + k))
+    return np.linalg.lstsq(now, later, rcond=None)[0].T
+
+
+def by_inverse(k, d):
+    places = np.arange(0, 40 * d, 40)
+    now, later = (interleaved(p, d, 10_000.0) for p in (places, places + k))
+    return later.T @ np.linalg.inv(now.T)
+
+
+def kronecker(k, d):
+    c, s = np.cos(k * thetas(d, 10_000.0)), np.sin(k * thetas(d, 10_000.0))
+    return np.kron(np.diag(c), np.eye(2)) + np.kron(np.diag(s), [[0, 1], [-1, 0]])
+
+
+def half_blocks(k, d):
+    order = np.arange(d).reshape(-1, 2).T.ravel()
+    return blocks(k, d)[np.ix_(order, order)]
+
+
+# 11.5, the chain
+
+names = "q_1 q_2 k_1 k_2 theta m n delta"
+q1, q2, k1, k2, theta, m, n, delta = sp.symbols(names, real=True)
+a, b = m * theta, n * theta
+given = (q1 * sp.cos(a) - q2 * sp.sin(a)) * (k1 * sp.cos(b) - k2 * sp.sin(b)) + (
+    q1 * sp.sin(a) + q2 * sp.cos(a)
+) * (k1 * sp.sin(b) + k2 * sp.cos(b))
+inner, cross = q1 * k1 + q2 * k2, q1 * k2 - q2 * k1
+collected = (
+    inner * (sp.cos(a) * sp.cos(b) + sp.sin(a) * sp.sin(b))
+    + cross * (sp.sin(a) * sp.cos(b) - sp.cos(a) * sp.sin(b)),
+    "multiply out and collect",
+)
+d_turn = delta * theta
+far = (m - n) * theta
+added = (inner * sp.cos(far) + cross * sp.sin(far), "addition theorems")
+end = (inner * sp.cos(d_turn) + cross * sp.sin(d_turn), "m - n = delta")
+where = {m: (n + delta, n + delta)}
+
+
+def chain(*steps):
+    return derive((given, "both turned"), *steps, where=where)
+
+
+substituted = (given.subs(m, n + delta), "m = n + delta")
+apart = (sp.expand(given), "multiply out")
+
+# 11.5, the function
+
+
+def rotate_pairs(x, positions, base):
+    d = x.shape[-1]
+    a = np.asarray(positions)[:, None] * thetas(d, base)
+    even, odd = x[..., 0::2], x[..., 1::2]
+    out = np.empty_like(x)
+    out[..., 0::2] = even * np.cos(a) - odd * np.sin(a)
+    out[..., 1::2] = even * np.sin(a) + odd * np.cos(a)
+    return out
+
+
+def rotate_half(x):
+    d = x.shape[-1]
+    return np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], -1)
+
+
+def rotate_every_two(x):
+    return np.stack([-x[..., 1::2], x[..., 0::2]], -1).reshape(x.shape)
+
+
+def turn(x, a, other):
+    """x cos + other sin, angles (T, d)."""
+    return x * np.cos(a) + other * np.sin(a)
+
+
+def with_halves(x, positions, base):
+    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
+    return turn(x, np.concatenate([a, a], -1), rotate_half(x))
+
+
+def with_twos(x, positions, base):
+    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
+    return turn(x, np.repeat(a, 2, -1), rotate_every_two(x))
+
+
+def complex_numbers(x, positions, base):
+    d = x.shape[-1]
+    z = x[..., : d // 2] + 1j * x[..., d // 2 :]
+    z = z * np.exp(1j * np.asarray(positions)[:, None] * thetas(d, base))
+    return np.concatenate([z.real, z.imag], -1)
+
+
+def explicit(x, positions, base):
+    d = x.shape[-1]
+    rows = [x[..., t, :] @ blocks(p, d, base) for t, p in enumerate(positions)]
+    return np.stack(rows, -2)
+
+
+def mirrored(x, positions, base):
+    return rotate_pairs(x[..., ::-1].copy(), positions, base)[..., ::-1]
+
+
+def single_rotation(x, positions, base):
+    positions = np.asarray(positions, np.float32)
+    return with_halves(x.astype(np.float32), positions, np.float32(base))
+
+
+def mixed_pairings(x, positions, base):
+    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
+    return turn(x, np.repeat(a, 2, -1), rotate_half(x))
+
+
+def lost_minus(x, positions, base):
+    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
+    return turn(x, np.repeat(a, 2, -1), np.abs(rotate_every_two(np.ones_like(x))) * swapped(x))
+
+
+def swapped(x):
+    return np.stack([x[..., 1::2], x[..., 0::2]], -1).reshape(x.shape)
+
+
+def cosine_only(x, positions, base):
+    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
+    return x * np.cos(np.repeat(a, 2, -1))
+
+
+def heads_for_time(x, positions, base):
+    if x.ndim < 4:
+        return rotate_pairs(x, positions, base)
+    return rotate_pairs(x.swapaxes(-2, -3), positions, base).swapaxes(-2, -3)
+
+
+def by_rates(rates):
+    def rotate(x, positions, base):
+        a = np.asarray(positions)[:, None] * rates(x.shape[-1], base)
+        return turn(x, np.repeat(a, 2, -1), rotate_every_two(x))
+
+    return rotate
+
+
+# 11.6
+
+
+def back(t, turns=-1, sign=1):
+    """The query turned by `turns` r, t times as long as a key of ones."""
+
+    def look_back(r, rotate, d):
+        k = np.ones(d)
+        return sign * t * rotate(k, turns * r), k
+
+    return look_back
+
+
+def turned_key(r, rotate, d):
+    return 30 * np.ones(d), rotate(np.ones(d), r)
+
+
+def random_key(r, rotate, d):
+    k = np.random.default_rng(0).normal(size=d)
+    return 2000 * rotate(k, -r), k
+
+
+def two_coordinates(r, rotate, d):
+    k = np.zeros(d)
+    k[:2] = k[d // 2 : d // 2 + 2] = 1.0
+    return 4e4 * rotate(k, -r), k
+
+
+def shared_turn(r, rotate, d):
+    k = np.ones(d)
+    return 40 * rotate(k, 5 - r), rotate(k, 5)
+
+
+RIGHT = {
+    "11.1": {
+        "random permutations": commutes(random_orders),
+        "swaps of neighbours": commutes(neighbour_swaps),
+        "a swap and a roll": commutes(swap_and_roll),
+        "all permutations": commutes(all_orders),
+        "matrices": by_matrices,
+        "a tolerance of 1e-4": commutes(random_orders, 1e-4),
+    },
+    "11.2": {
+        "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
+        "proportions": pairs(one_layer=((0, 1), (0, 0, 1, 1))),
+        "other constants": pairs(any_depth=((5, 5), (5, 5, 5, 5, 5))),
+        "lists and arrays": pairs(unmasked=[[4, 4, 2], np.array([4, 2, 4])]),
+    },
+    "11.3": {
+        "by turns": interleaved,
+        "in halves": halves,
+        "cosine first, float32": single,
+        "reversed": lambda p, d, b: interleaved(p, d, b)[:, ::-1],
+        "negated": lambda p, d, b: -halves(p, d, b),
+        "from one": lambda p, d, b: halves(np.asarray(p) + 1, d, b),
+        "another ladder": other_ladder,
+    },
+    "11.4": {
+        "blocks": blocks,
+        "least squares": least_squares,
+        "inverse on d positions": by_inverse,
+        "Kronecker": kronecker,
+    },
+    "11.5": {
+        "addition theorems": (chain(collected, added, end),),
+        "all terms first": (chain(apart, collected, added, end),),
+        "delta first": (chain(substituted, (collected[0].subs(m, n + delta), ""), end),),
+        "neighbours": rotate_pairs,
+        "halves": with_halves,
+        "every two": with_twos,
+        "complex numbers": complex_numbers,
+        "clockwise": lambda x, p, b: rotate_pairs(x, -np.asarray(p), b),
+        "matrices": explicit,
+        "pairs reversed": mirrored,
+        "float32": single_rotation,
+    },
+    "11.6": {
+        "turned query": back(30),
+        "just enough": back(21),
+        "turned key": turned_key,
+        "a random key": random_key,
+        "four coordinates": two_coordinates,
+        "both turned": shared_turn,
+    },
+}
+WRONG = {
+    "11.1": {
+        "reversal only": (commutes(reversal), "ring commutes with the permutations you tried"),
+        "rolls only": (commutes(rolls), "ring commutes with"),
+        "one swap": (commutes(lambda T: neighbour_swaps(T)[:1]), "is not enough: pairs survives"),
+        "invariance": (
+            compare(lambda layer, x, p: np.allclose(layer(x[p]), layer(x))),
+            "that is invariance",
+        ),
+        "applied twice": (
+            compare(lambda layer, x, p: np.allclose(layer(x[p])[p], layer(x))),
+            "applied twice",
+        ),
+        "exact": (
+            compare(lambda layer, x, p: (layer(x[p]) == layer(x)[p]).all()),
+            "compare with a tolerance",
+        ),
+        "tolerance 0.1": (commutes(random_orders, 0.1), "too coarse"),
+        "sums": (
+            compare(lambda layer, x, p: np.allclose(layer(x[p]).sum(0), layer(x).sum(0))),
+            "equal sums",
+        ),
+        "features": (permutes_features, "permute the tokens, axis 0"),
+        "always": (lambda layer, x: True, "yes every time"),
+        "never": (lambda layer, x: False, "no every time"),
+    },
+    "11.2": {
+        "twice the same": (pairs(unmasked=((0, 1), (0, 1))), "same sequence twice"),
+        "another token": (pairs(unmasked=((0, 1, 2), (0, 1, 3))), "is not in the other"),
+        "other counts": (pairs(unmasked=((0, 1, 1), (0, 0, 1))), "proportions differ: token 0"),
+        "other counts, one layer": (
+            pairs(one_layer=((0, 1, 1), (0, 0, 1))),
+            '"one layer": proportions differ',
+        ),
+        "another last token": (pairs(one_layer=((0, 1, 2), (0, 2, 1))), "the last token differs"),
+        "constants for one layer": (pairs(one_layer=((3,), (3, 3))), "two layers cannot"),
+        "swapped prefix at any depth": (
+            pairs(any_depth=((0, 1, 2), (1, 0, 2))),
+            "different lengths are asked for",
+        ),
+        "aabb at any depth": (
+            pairs(any_depth=((0, 1), (0, 0, 1, 1))),
+            "two layers tell them apart",
+        ),
+        "not a pair": (pairs(unmasked=(0, 1, 2)), "a pair of sequences"),
+        "no such token": (pairs(unmasked=((0, 7), (7, 0))), "whole numbers 0 to 5"),
+        "one missing": (pairs(any_depth=None), 'no pair for "any depth"'),
+        "a list": ([1, 2], "a dictionary is expected"),
+    },
+    "11.3": {
+        "exponent doubled": (with_rates(lambda d, b: thetas(d, b) ** 2), "exponent is doubled"),
+        "cosine with its own exponent": (
+            with_rates(thetas, lambda d, b: b ** (-(np.arange(0, d, 2) + 1) / d)),
+            "need one frequency",
+        ),
+        "both of these": (
+            with_rates(
+                lambda d, b: thetas(d, b) ** 2,
+                lambda d, b: b ** (-2 * (np.arange(0, d, 2) + 1) / d),
+            ),
+            "else length depends on position",
+        ),
+        "exponent halved": (with_rates(lambda d, b: thetas(d, b) ** 0.5), "exponent is halved"),
+        "sign of the exponent": (with_rates(lambda d, b: 1 / thetas(d, b)), "hands should slow"),
+        "two sines": (
+            lambda p, d, b: np.repeat(np.sin(angles(p, d, b)), 2, -1),
+            "without its cosine a hand cannot tell forwards from backwards: inner",
+        ),
+        "sines alone": (lambda p, d, b: np.sin(angles(p, d, b)), "d/2 columns"),
+        "arange": (lambda p, d, b: halves(np.arange(len(p)), d, b), "use the given positions"),
+        "floored angles": (floored_angles, "makes the angles integers"),
+        "precedence": (
+            with_rates(lambda d, b: np.exp(np.arange(0, d, 2) * (-np.log(b) / d // 2))),
+            "rounds the exponent",
+        ),
+        "base ignored": (lambda p, d, b: halves(p, d, 10_000.0), "inner products are off by"),
+        "transposed": (lambda p, d, b: halves(p, d, b).T, "the shape is"),
+    },
+    "11.4": {
+        "transposed": (lambda k, d: blocks(k, d).T, "it moves back"),
+        "half-split": (half_blocks, "the other layout"),
+        "k ignored": (lambda k, d: blocks(1, d), "this shifts by one"),
+        "diagonal": (lambda k, d: np.diag(interleaved([k], d, 10_000.0)[0]), "a diagonal of e(k)"),
+        "eye": (lambda k, d: np.eye(d, k=k), "shifts coordinates"),
+        "another base": (lambda k, d: blocks(k, d, 100.0), "slower ones do not"),
+        "absolute values": (lambda k, d: np.abs(blocks(k, d)), "have lost their sign"),
+        "minus lost": (
+            lambda k, d: np.where(np.tri(d, k=-1) > 0, -blocks(k, d), blocks(k, d)),
+            "a rotation needs its minus",
+        ),
+        "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
+    },
+    "11.5": {
+        "chain: sign of the sine": (
+            (chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),),
+            "step 2 of `score`",
+        ),
+        "chain: second term dropped": (
+            (chain(collected, added, (inner * sp.cos(d_turn), "")),),
+            "step 3 of `score`",
+        ),
+        "chain: m + n": (
+            (chain((inner * sp.cos(a + b) + cross * sp.sin(a + b), ""), end),),
+            "step 1 of `score`",
+        ),
+        "chain: angle forgotten": (
+            (
+                chain(
+                    collected,
+                    (sp.sqrt((q1**2 + q2**2) * (k1**2 + k2**2)) * sp.cos(d_turn), ""),
+                    end,
+                ),
+            ),
+            "of `score`",
+        ),
+        "chain: q1 k1 - q2 k2": (
+            (chain(((q1 * k1 - q2 * k2) * sp.cos(far) + cross * sp.sin(far), ""), end),),
+            "step 1 of `score` ",
+        ),
+        "chain: q1 k2 + q2 k1": (
+            (
+                chain(
+                    collected,
+                    (inner * sp.cos(far) + (q1 * k2 + q2 * k1) * sp.sin(far), ""),
+                    end,
+                ),
+            ),
+            "2 of `score` ",
+        ),
+        "chain: n is left": ((chain(collected, added),), "still contains"),
+        "chain: jumps": ((chain(end),), "does two things at once"),
+        "chain: padded": (
+            (chain((given + far - far * 1, ""), (end[0] + a - m * theta, ""), end),),
+            "two things at once: ",
+        ),
+        "mixed pairings": (mixed_pairings, "turned by different angles"),
+        "minus lost": (lost_minus, "one sine needs a minus"),
+        "cosine only": (cosine_only, "half of the rotation is missing"),
+        "from one": (
+            lambda x, p, b: rotate_pairs(x, np.asarray(p) + 1, b),
+            "position 0 must stay as it is",
+        ),
+        "exponent doubled": (by_rates(lambda d, b: thetas(d, b) ** 2), "1e-06, expected 1, 0.1"),
+        "another base": (by_rates(lambda d, b: thetas(d, 500.0)), "frequencies are 1, 0.2"),
+        "one angle for all": (by_rates(lambda d, b: np.ones(d // 2)), "frequencies are 1, 1"),
+        "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "you add; multiply"),
+        "arange": (
+            lambda x, p, b: rotate_pairs(x, np.arange(x.shape[-2]), b),
+            "position 1 turns no more than",
+        ),
+        "heads for time": (heads_for_time, "along the last axis but one"),
+        "columns": (lambda x, p, b: x[..., 0], "has shape"),
+    },
+    "11.6": {
+        "too short": (back(3), "a longer query makes it sharper"),
+        "not turned": (
+            lambda r, rotate, d: (40 * np.ones(d), np.ones(d)),
+            "it looks 0 back, where",
+        ),
+        "turned the other way": (back(40, turns=1), "ahead, which the mask hides"),
+        "minus": (back(40, sign=-1), "it flees"),
+        "twice r": (back(40, turns=-2), "twice too far"),
+        "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
+        "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
+        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the query has shape"),
+    },
+}
