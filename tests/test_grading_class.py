@@ -407,7 +407,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
     canvas = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
-    assert canvas[2:] == ["Ann Lee,17,17,,,5", "Bob,18,18,,,"]
+    assert canvas[2:] == ["Ann Lee,17,17,,,5.5", "Bob,18,18,,,"]
     refused = attn(*arguments, "--export", "moodle")
     assert refused.returncode == 2 and "--export needs a --roster" in refused.stderr
 
