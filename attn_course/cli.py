@@ -11,6 +11,7 @@ COMMANDS = {  # name: (where it is, what it does)
     "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
     "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),
     "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),
+    "gradescope": ("attn_course.grading.command:gradescope", "pack an autograder for Gradescope"),
     "release": ("attn_course.grading.command:release", "pack the student edition"),
     "translate": ("attn_course.translation.command:main", "train, score or use a translator"),
 }

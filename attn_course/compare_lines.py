@@ -3,13 +3,14 @@
 Knows trees and where their symbols lie; no SymPy, no questions.
 """
 
+import contextlib
 import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from attn_course import balls, modular
+from attn_course import balls, modular, visible
 from attn_course.trees import (
     ZERO,
     Tree,
@@ -24,8 +25,9 @@ from attn_course.trees import (
     times,
 )
 
-CONTEXTS = tuple(map(balls.context, (120, 300, 900)))  # binary digits
-AGREED = 250  # leading binary digits in which two equal numbers agree
+CONTEXTS = tuple(map(balls.context, (120, 300, 1300)))  # binary digits
+AGREED = 1200  # leading binary digits in which two equal numbers agree
+VISIBLE = 32  # binary digits: what changes a line by less than this part of it is not seen
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 AT_ENDS = ("low", "high", "mixed")  # where a line need not have a value
 SECRET = 4  # points that nobody can foresee
@@ -95,14 +97,18 @@ def _compare(left, relation, after, domain):
         if relation in ("<", ">"):
             return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
         return _where_defined(after, domain)
-    found = _by_numbers(left, relation, after, domain)
-    if relation != "=" or not found:
+    found, hidden = _by_numbers(left, relation, after, domain)
+    if not found:
         return found
-    squares = modular.compare_squares(left, after, domain.positive)
+    squares = modular.UNKNOWN
+    if relation == "=":
+        squares = modular.compare_squares(left, after, domain.positive)
+        if modular.DIFFERENT in (known, squares):
+            return Outcome(FAILS, "both sides differ, if only by very little")
+    if hidden:
+        return Outcome(OPEN, f"no number shows what {hidden} does in it")
     if squares == modular.EQUAL:
         return Outcome(HOLDS, "by algebra")  # the signs agreed at every point
-    if modular.DIFFERENT in (known, squares):
-        return Outcome(FAILS, "both sides differ, if only by very little")
     return found
 
 
@@ -131,7 +137,9 @@ def _where_defined(line, domain):
 
 
 def _by_numbers(left, relation, right, domain):
+    """What numbers say, and the part of a line that mattered at no point, if there is one."""
     names = names_in(left) | names_in(right)
+    hidden = Hidden(left, right)
     decided = 0
     for mode, point in draw_points(names, domain):
         try:
@@ -139,15 +147,43 @@ def _by_numbers(left, relation, right, domain):
         except balls.NoValue:
             if mode in AT_ENDS:
                 continue
-            return Outcome(FAILS, f"at {point.shown(names)} one side has no finite real value")
+            found = Outcome(FAILS, f"at {point.shown(names)} one side has no finite real value")
+            return found, ""
         except (balls.TooLong, balls.Unclear):
             if mode == "moderate":
-                return Outcome(OPEN, f"at {point.shown(names)} it could not be worked out")
+                return Outcome(OPEN, f"at {point.shown(names)} it could not be worked out"), ""
             continue
         decided += 1
         if not _agrees(sign, relation):
-            return Outcome(FAILS, _sentence(point.shown(names), values, relation))
-    return Outcome(HOLDS, f"compared at {decided} points")
+            return Outcome(FAILS, _sentence(point.shown(names), values, relation)), ""
+        hidden.look(point)
+    return Outcome(HOLDS, f"compared at {decided} points"), hidden.part()
+
+
+class Hidden:
+    """The leaves of some lines that have not mattered at any point so far.
+
+    A few small changes can cancel to a much smaller one, so the more leaves there are, the more each
+    has to matter.
+    """
+
+    def __init__(self, *lines: Tree):
+        self.unseen = [(line, set(visible.leaves(line))) for line in lines]
+        self.bits = min(VISIBLE, AGREED // max(1, *(len(ways) for _, ways in self.unseen)))
+
+    def look(self, point: "Point") -> None:
+        for line, ways in self.unseen:
+            for mp in CONTEXTS[1:] if ways else ():
+                with contextlib.suppress(ArithmeticError):
+                    ways -= visible.seen(line, mp, point.values(mp), self.bits)
+                    break
+
+    def part(self) -> str:
+        """The largest part that no point has shown; empty where there is none."""
+        for line, ways in self.unseen:
+            if ways:
+                return visible.shown(visible.largest_part(line, ways))
+        return ""
 
 
 def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, str]:
@@ -205,7 +241,7 @@ def sign_of_difference(left: Tree, right: Tree, point: "Point") -> tuple[int, tu
         radius = first[1] + second[1]
         if gap > radius:
             return (1 if first[0] > second[0] else -1), (first[0], second[0])
-        if radius <= size * mp.mpf(2) ** -AGREED or radius < mp.mpf(2) ** (-AGREED * 3):
+        if radius <= mp.ldexp(size, -AGREED) or radius < mp.ldexp(1, -AGREED):
             return 0, (first[0], second[0])
     raise error
 

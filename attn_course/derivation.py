@@ -162,6 +162,11 @@ def _read(step):
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
+    try:
+        trees.limit_work(lines)
+    except Unreadable as error:
+        chain.fault = f"the chain cannot be judged: {error}."
+        return
     chain.notes += _other_symbols(chain) + _merged(lines)
     try:
         domain = domain_of(_first_of_each_name(chain), chain.where)

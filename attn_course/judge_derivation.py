@@ -67,7 +67,12 @@ def from_data(data, name: str = "the chain") -> list[Line]:
     """The lines in `data`, read without trust."""
     if not isinstance(data, list) or len(data) > LINES:
         raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
-    return [_line(k, item, name) for k, item in enumerate(data)]
+    lines = [_line(k, item, name) for k, item in enumerate(data)]
+    try:
+        trees.limit_work(line.tree for line in lines)
+    except Unreadable as error:
+        raise NotYet(f"{name} cannot be judged: {error}.") from None
+    return lines
 
 
 def _line(k, item, name):

@@ -12,6 +12,7 @@ from attn_course.compare_lines import (
     HOLDS,
     OPEN,
     Domain,
+    Hidden,
     Outcome,
     Point,
     compare,
@@ -51,7 +52,9 @@ def compare_limit(
 def _by_a_sequence(before, name, target, after, domain):
     others = (names_in(before) | names_in(after)) - {name}
     points = [point for mode, point in draw_points(others, domain) if mode == "moderate"]
+    hidden = Hidden(after)
     for point in points[:POINTS]:
+        hidden.look(point)
         gap, reached, settled = _closest(before, name, target, after, point)
         if gap is not None and gap <= NEAR:
             continue
@@ -60,6 +63,8 @@ def _by_a_sequence(before, name, target, after, domain):
         place = point.shown(others)
         where = f" at {place}" if place else ""
         return Outcome(FAILS, f"near its limit{where} it is {short(reached)}")
+    if hidden.part():
+        return Outcome(OPEN, f"no number shows what {hidden.part()} does in it")
     return Outcome(HOLDS, f"by numbers that come within {NEAR:g}")
 
 

@@ -1,8 +1,11 @@
 """The marks in a source that say what is whose: solution regions, empty answers. Knows no notebook format."""
 
+import re
+
 BEGIN = "# BEGIN SOLUTION"
 END = "# END SOLUTION"
 EMPTY = "*Your answer to {}: replace this line.*"
+KEPT_AS_GIVEN = re.compile(r"self\.(\w+) = \1")  # tells nothing that the signature has not told
 SHORTEST = 15  # letters that a line of a solution has before it gives something away
 
 
@@ -52,6 +55,12 @@ def solution_lines(source: str) -> set[str]:
             inside = True
         elif line == END:
             inside = False
-        elif inside and not line.startswith("#") and len(line) >= SHORTEST:
+        elif inside and _gives_something_away(line):
             lines.add(line)
     return lines
+
+
+def _gives_something_away(line: str) -> bool:
+    if line.startswith("#") or KEPT_AS_GIVEN.fullmatch(line):
+        return False
+    return len(line) >= SHORTEST

@@ -240,14 +240,16 @@ def recorded() -> dict:
 
 def table(found: dict) -> str:
     """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
-    names = [f"{low}-{high}" for low, high in found["bands"]]
-    lines = [f"{'':10}" + "".join(f"{name:>21}" for name in names)]
+    rows = {"": [f"{low}-{high}" for low, high in found["bands"]]}
     for way, runs in found["accuracy"].items():
         columns = zip(*runs, strict=True)
-        cells = [" / ".join(f"{value:.2f}" for value in column) for column in columns]
-        lines.append(f"{way:10}" + "".join(f"{cell:>21}" for cell in cells))
-    bound = "".join(f"{value:21.4f}" for value in found["bound"])
-    return "\n".join([*lines, f"{'bound':10}{bound}"])
+        rows[way] = [" / ".join(f"{value:.2f}" for value in column) for column in columns]
+    rows["bound"] = [f"{value:.4f}" for value in found["bound"]]
+    lines = []
+    for name, cells in rows.items():
+        filled = [f"{cell:>21}" for cell in cells]
+        lines.append(f"{name:10}" + "".join(filled))
+    return "\n".join(lines)
 
 
 def main() -> None:

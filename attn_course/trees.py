@@ -9,10 +9,11 @@ A tree travels as a list of strings in the order in which a stack of numbers wou
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 NODES = 1_500  # in one expression
+CHAIN_NODES = 6_000  # in all lines of a chain
 DEPTH = 60
 NAME = 40  # letters of a name
 BINDERS = 8  # sums and products in one expression
@@ -232,6 +233,16 @@ def walk(tree: Tree) -> Iterator[Tree]:
         node = stack.pop()
         yield node
         stack.extend(children(node))
+
+
+def limit_work(lines: Iterable[Tree]) -> None:
+    """Raise Unreadable where the lines of a chain take too long to compare."""
+    num_nodes = sum(1 for line in lines for _ in walk(line))
+    if num_nodes > CHAIN_NODES:
+        raise Unreadable(
+            f"it is too long to check: {num_nodes} symbols, numbers and operations, where {CHAIN_NODES} "
+            "are many. Leave out what the derivation does not need"
+        )
 
 
 def _limit_depth(tree):

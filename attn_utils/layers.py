@@ -113,7 +113,7 @@ class CausalSelfAttention(nn.Module):
         self.query = nn.Linear(D, D)
         self.key = nn.Linear(D, D)
         self.value = nn.Linear(D, D)
-        self.out = nn.Linear(D, D)
+        self.out = nn.Linear(D, D, bias=True)
         self.drop_weights = nn.Dropout(attention_dropout)
         self.drop_output = nn.Dropout(residual_dropout)
 
@@ -170,7 +170,7 @@ class SynthesizerAttention(nn.Module):
         self.max_length = max_length
         self.A = nn.Linear(D, D)  # its bias is b1
         self.value = nn.Linear(D, D)
-        self.out = nn.Linear(D, D)
+        self.out = nn.Linear(D, D, bias=True)
         uniform = torch.empty(num_heads, d, max_length).uniform_(-1, 1)
         self.B = nn.Parameter(uniform / d**0.5)  # (H, d, max_length)
         self.b2 = nn.Parameter(torch.zeros(max_length))

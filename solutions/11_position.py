@@ -274,12 +274,12 @@ check("11.4", shift_matrix)
 # %%
 blocks = np.kron(np.diag(np.linspace(1, 0.3, 8)), [[1.0, 0.5], [-0.5, 1.0]])  # aI + bJ
 forms = {"W = I": np.eye(16), "blocks": blocks, "random": rng.normal(size=(16, 16)) / 2}
-ticks = [p if p % 8 == 0 else "" for p in range(24)]
+ticks = [p if p % 5 == 0 else "" for p in range(20)]
 
 
 def draw(hands):
-    upright = np.tile([0.0, 1.0], (24, hands))  # (sin 0, cos 0) for every hand
-    e = attn_utils.rotate(upright, -np.arange(24))  # (24, d)
+    upright = np.tile([0.0, 1.0], (20, hands))  # (sin 0, cos 0) for every hand
+    e = attn_utils.rotate(upright, -np.arange(20))  # (20, d)
     found = [e @ form[: 2 * hands, : 2 * hands] @ e.T for form in forms.values()]
     label = {"xlabel": "position q", "ylabel": "position p", "rows": ticks, "columns": ticks}
     for name, values, ax in zip(forms, found, plots.panels(3, height=3.1), strict=True):

@@ -4,6 +4,7 @@ import contextlib
 import math
 import random
 import re
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -451,6 +452,26 @@ def test_two_numbers_that_differ_late_are_shown_with_enough_digits():
     fault = derive((x, ""), (x + sp.Rational(1, 10**9), "")).fault
     left, right = re.search(r"is (\S+) and this one is (\S+)\.", fault).groups()
     assert left != right
+
+
+def test_a_term_that_is_seen_at_some_points_alone_is_compared():
+    term = sp.exp(-x * n)
+    assert derive((sp.log(1 + term), ""), ("<=", term, "")).fault is None
+    assert "does not follow" in derive((sp.log(1 + term), ""), (">=", term, "")).fault
+
+
+def test_a_limit_by_numbers_has_seen_all_of_its_end():
+    tiny = sp.Rational(1, 2) ** (10**5 * n)
+    steps = (sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, "")
+    assert "could not be decided" in derive(*steps).fault
+
+
+def test_a_long_chain_gets_a_sentence_at_once():
+    start = time.process_time()
+    chain = derive((chains.total, ""), *((line, "") for line in chains.long_lines))
+    verdict = check("0.2", chain)
+    assert time.process_time() - start < 2
+    assert "is too long to check" in chain.fault and "is too long to check" in verdict.message
 
 
 def test_what_cannot_be_decided_is_left_to_a_person():

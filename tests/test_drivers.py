@@ -10,6 +10,7 @@ from course import JUDGED, ROOT, answers_in
 from attn_course import drivers
 from attn_course.answers import Answer, listening
 from attn_course.verdict import NotYet
+from attn_utils import attend, rotate
 
 BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
@@ -168,3 +169,67 @@ def test_a_search_that_lies_about_its_steps_still_pays_for_each():
         return result | {"fed": result["fed"][:1]}
 
     assert verdict_on_forged("9.4", fewer)
+
+
+def test_the_rotation_that_is_handed_over_is_that_of_the_kernels():
+    x = np.random.default_rng(0).normal(size=8)
+    pairs = np.arange(8).reshape(-1, 2)
+    found = drivers.make_rotation(pairs, 100.0)(x, 7)
+    assert np.allclose(found, rotate(x[None], [7], 100.0)[0])
+    back = drivers.make_rotation(pairs[:, ::-1], 100.0)(found, 7)  # the other sense
+    assert np.allclose(back, x)
+
+
+def test_a_layer_told_as_arrays_attends_under_its_mask_and_adds_its_positions():
+    rng = np.random.default_rng(0)
+    x, positions = rng.normal(size=(2, 5, 3))
+    projections = rng.normal(size=(3, 3, 3))
+    told = {"projections": projections, "mask": np.tri(5, dtype=bool), "positions": positions}
+    q, k, v = (x + positions) @ projections
+    wanted, _ = attend(q, k, v, causal=True)
+    assert np.allclose(drivers.make_layer(told)(x), wanted)
+
+
+def test_a_state_of_any_kind_stays_beside_the_student_and_only_its_size_comes_back():
+    class State:
+        def __init__(self, scores):
+            self.parts = {"scores": scores, "more": [1.0, np.zeros(4)]}
+
+    def swallow(state):
+        state.parts["scores"] += 1
+        return state
+
+    assert drivers.keep_result(State, "a", [np.zeros(3)]) == 3 + 1 + 4
+    assert drivers.keep_result(swallow, "b", ["a"]) == 8
+    kept = [drivers.call_on_kept(lambda state: state.parts["scores"].sum(), name) for name in "ab"]
+    assert kept == [0, 3]
+
+
+def test_the_largest_new_tensor_is_seen_and_views_and_inputs_are_not():
+    def whole(q, k):
+        return (q @ k.mT).softmax(-1)
+
+    def looks(q, k):
+        return k.expand(50, 7, 3)[:, :1, 0] + q.new_zeros(2, 1, 1)
+
+    arrays = [np.zeros((5, 3)), np.zeros((7, 3))]
+    assert drivers.run_watched(whole, arrays)["largest"] == 5 * 7
+    assert drivers.run_watched(looks, arrays)["largest"] == 2 * 50
+
+
+def test_two_caches_are_stepped_by_turns_and_nothing_else_than_tensors_is_named():
+    order = []
+
+    class Log:
+        def __init__(self, rotate):
+            self.rotate = rotate
+
+        def step(self, q, k, v):
+            order.append((q[0, 0, 0].item(), q.shape[1]))
+            return self.rotate(q, [0]) if q.shape[1] > 1 else None
+
+    sequences = [[np.full((1, 3, 2), float(value))] * 3 for value in (1, 2)]
+    found = drivers.step_caches(Log, None, sequences, [2, 1])
+    assert order == [(1, 2), (2, 2), (1, 1), (2, 1)]
+    assert [steps[0].shape for steps in found] == [(1, 2, 2)] * 2
+    assert [steps[1] for steps in found] == ["NoneType"] * 2

@@ -247,6 +247,11 @@ def test_no_text_is_smaller_than_nine_points_and_no_figure_wider_than_a_column()
     assert plt.gcf().get_figwidth() <= 9.0
 
 
+def test_a_matrix_has_a_negative_half_where_it_is_asked_for():
+    ax = plots.matrix([[3, 1]], top=4, signed=True)
+    assert ax.images[0].get_clim() == (-4, 4)
+
+
 def test_a_matrix_without_negative_numbers_has_no_negative_half():
     left, right = plots.panels(2)
     plots.matrix([[3, 1]], ax=left)

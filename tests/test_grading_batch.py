@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.grading import digests
 from attn_course.grading import grade_many as batch
+from attn_course.grading import results as results_module
 from attn_course.grading.grade_one import Settings
-from attn_course.grading.gradebook import Results
 from attn_course.grading.record import Record
+from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox.bench import Lost
 from attn_course.grading.sandbox.fork_server import Limits
@@ -99,7 +101,7 @@ def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process():
 
 
 def record(student):
-    return Record.of(files(student)[0]).as_data()
+    return Record.of(files(student)[0])
 
 
 def test_results_survive_a_line_cut_short(tmp_path):
@@ -114,7 +116,7 @@ def test_results_survive_a_line_cut_short(tmp_path):
         whole = data[:cut].count(b"\n") - 1
         assert found.seed == 5 and len(found.where) == whole
         found.add(record("c"))
-        assert found.get(files("c")[0].key)["student"] == "c"
+        assert found.get(files("c")[0].key) == record("c")
         found.file.close()
         lines = (tmp_path / "r").read_bytes().splitlines()
         assert len(lines) == whole + 2 and all(map(json.loads, lines))
@@ -123,8 +125,8 @@ def test_results_survive_a_line_cut_short(tmp_path):
 def test_a_newer_record_of_the_same_file_wins(tmp_path):
     results = Results(tmp_path / "r")
     for problem in ("old", "new"):
-        results.add({**record("a"), "problem": problem})
-    assert results.get(files("a")[0].key)["problem"] == "new"
+        results.add(replace(record("a"), problem=problem))
+    assert results.get(files("a")[0].key).problem == "new"
 
 
 def test_seeds_are_secret_and_different(tmp_path):
@@ -151,8 +153,8 @@ def test_a_file_that_the_grader_itself_could_not_grade_is_tried_again(tmp_path):
     results, (file,) = Results(tmp_path / "r"), files("a")
     results.add(record("a"))
     assert results.has(file)
-    results.add(Record.failed(file, "grading it took too long and was stopped.").as_data())
-    assert not results.has(file) and "too long" in results.get(file.key)["problem"]
+    results.add(Record.failed(file, "grading it took too long and was stopped."))
+    assert not results.has(file) and "too long" in results.get(file.key).problem
 
 
 def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
@@ -183,3 +185,40 @@ def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
 def test_no_judge_is_imported_where_submissions_run():
     preload = SETTINGS.bench().students.options["preload"]
     assert not any("questions" in name for name in preload)
+
+
+def test_results_of_another_format_are_refused_in_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_module, "VERSION", 99)
+    Results(tmp_path / "r").file.close()
+    monkeypatch.undo()
+    with pytest.raises(
+        Refused, match=r"another version of attn grade \(format 99; this one reads 2"
+    ):
+        Results(tmp_path / "r")
+
+
+def test_a_file_is_graded_again_once_its_judge_has_changed(tmp_path, monkeypatch):
+    (file,) = files("a")
+    results = Results(tmp_path / "r")
+    results.add(record("a"))
+    assert results.has(file)
+    monkeypatch.setattr(results_module, "judge_digest", lambda notebook: "another")
+    assert not results.has(file)
+
+
+def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
+    judge = tmp_path / "attn_course" / "questions" / "copying.py"
+    judge.parent.mkdir(parents=True)
+    judge.write_text("from attn_course.values import close\n")
+    helper = tmp_path / "attn_course" / "values.py"
+    monkeypatch.setattr(digests, "ROOT", tmp_path)
+    found = []
+    for text in ("import os", "from attn_course import deep", "from attn_course import deep"):
+        helper.write_text(text)
+        (tmp_path / "attn_course" / "deep.py").write_text(str(len(found)))
+        digests.judge_digest.cache_clear()
+        digests._imported.cache_clear()
+        found.append(digests.judge_digest("01_copying"))
+    digests.judge_digest.cache_clear()
+    digests._imported.cache_clear()
+    assert len(set(found)) == 3

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
@@ -296,7 +297,7 @@ def test_an_odd_notebook_is_graded_for_what_its_answers_do(graded, who):
 def test_an_unreadable_submission_gets_a_sentence_and_no_point(graded, who):
     row = graded[-1][who]
     assert UNREADABLE[who] in row["problems"]
-    assert float(row["total"]) == 0 and row["problems"].endswith(".")
+    assert float(row["total"] or 0) == 0 and row["problems"].endswith(".")
 
 
 @needs_sandbox
@@ -393,6 +394,43 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     assert found["=HYPERLINK(1)"]["1.7"] == "1" and found["cut short"]["total"] == "1"
     assert f"{len(ODD) - 1} written answers await" in again.stdout
     assert "neat" in (kept / "students" / "right.html").read_text("utf-8")
+
+
+@needs_sandbox
+def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path):
+    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", all_right())
+    (tmp_path / "roster.csv").write_text("student,name,id\nann,Ann Lee,17\nbob,Bob,18\n")
+    arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
+    known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
+    assert attn(*arguments, *known).returncode == 0
+    found = rows(tmp_path / "out")
+    assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
+    assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
+    canvas = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
+    assert canvas[2:] == ["Ann Lee,17,17,,,5", "Bob,18,18,,,"]
+    refused = attn(*arguments, "--export", "moodle")
+    assert refused.returncode == 2 and "--export needs a --roster" in refused.stderr
+
+
+@needs_sandbox
+def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path):
+    notebook_path = tmp_path / "class" / "ann" / f"{NAME}.ipynb"
+    save(notebook_path, all_right())
+    arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out"]
+    (tmp_path / "w.csv").write_text("student,question,points,grader\nann,1.7,1/3,Eve\n")
+    attn(*arguments, "--written", tmp_path / "w.csv")
+    assert float(rows(tmp_path / "out")["ann"]["1.7"]) == pytest.approx(1 / 3, abs=1e-5)
+    for question, runs in (("2.1", False), ("1.4", True)):
+        done = attn(*arguments, "--regrade", question)
+        assert ("1/1" in done.stderr) == runs and "0 written answers await" in done.stdout
+    done = attn(*arguments, "--regrade", "7.7.7")
+    assert done.returncode == 2 and "--regrade: there is no question 7.7.7" in done.stderr
+    changed = all_right()
+    cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
+    save(notebook_path, changed)
+    assert "1 written answers await" in attn(*arguments).stdout
+    page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
+    assert "has changed since 0.3333 points were" in page and "by Eve" in page
 
 
 BAD_POINTS = {
@@ -554,4 +592,23 @@ def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
     assert "SOLUTION" not in said and "1.6" not in said and "\x1b" not in said
     page = tmp_path / "diff.html"
     assert cli.main(["diff", str(tmp_path / f"{NAME}.ipynb"), "--html", str(page)]) == 0
-    assert '<td class="gone">    return &#x27;&lt;b&gt;mine' in page.read_text("utf-8")
+    assert '<td class="gone">    return &#39;&lt;b&gt;mine' in page.read_text("utf-8")
+
+
+def test_the_autograder_grades_in_an_empty_folder_and_holds_no_solution(tmp_path):
+    target = tmp_path / "autograder.zip"
+    assert cli.main(["gradescope", "--notebooks", "1", "--out", str(target)]) == 0
+    source = tmp_path / "autograder" / "source"
+    with zipfile.ZipFile(target) as archive:
+        archive.extractall(source)
+        mode = archive.getinfo("run_autograder").external_attr >> 16
+    assert mode == 0o755
+    held = {path.name for path in source.rglob("*")}
+    assert {"setup.sh", "run_autograder", "copying.py"} <= held
+    assert "solutions" not in held and f"{NAME}.ipynb" not in held
+    save(tmp_path / "autograder" / "submission" / f"{NAME}.ipynb", all_right())
+    known = {"AUTOGRADER": str(tmp_path / "autograder"), "PYTHON": sys.executable}
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    subprocess.run(["sh", source / "run_autograder"], env={**environment, **known}, check=True)
+    found = json.loads((tmp_path / "autograder" / "results" / "results.json").read_text("utf-8"))
+    assert found["score"] == FULL and len(found["tests"]) == 7

@@ -223,3 +223,15 @@ def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, bench):
     with pytest.raises(Lost, match="ended its process"):
         attack("def attack():\n    say({'do': 'spawn', 'id': 0}); os._exit(0)")
     assert a_classmate_gets_full_points(bench)
+
+
+def test_a_step_that_could_not_be_decided_is_remarked_on(tier, tmp_path):
+    name = "00_start_here"
+    text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
+    line = '    (total + sp.exp(sp.exp(10**10 * x)), "so"),\n'
+    path = tmp_path / f"{name}.py"
+    path.write_text(text.replace("    # BEGIN SOLUTION\n    ((", line + "    ((", 1), "utf-8")
+    with Bench([name], LIMITS, tier) as bench:
+        settings = Settings(SEED, LIMITS, (name,), tier)
+        record = grade_one(File("swanson77", name, path, path.name), bench, settings)
+    assert "0.2: a step could not be decided; a person should look." in record.remarks

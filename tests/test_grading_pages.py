@@ -2,6 +2,7 @@
 
 import csv
 import time
+from pathlib import Path
 
 import pytest
 from browser import Browser, needs_browser
@@ -10,6 +11,10 @@ from course import ROOT
 from attn_course import register
 from attn_course.grading import report
 from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.record import PartRecord, Record, State
+from attn_course.grading.references import references
+from attn_course.grading.submissions import File
+from attn_course.grading.written import Mark
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -26,26 +31,36 @@ class Records:
             for question in register.questions_of(NAME)
             for part in question.parts
         ]
-        record = {"student": key[0], "notebook": NAME, "file": f"{NAME}.ipynb", "parts": parts}
-        return {**record, "problem": "", "remarks": [f"cell 1: {ATTACK}"]}
+        remarks = (f"cell 1: {ATTACK}",)
+        return Record(key[0], NAME, f"{NAME}.ipynb", "", remarks=remarks, parts=tuple(parts))
 
     def _part(self, student, question, part):
-        status = "not yet" if part.judge else "awaits a person"
-        points = POINTS[student] if question.id == "1.1" else 0
-        found = {"question": question.id, "kind": part.kind, "status": status, "points": points}
-        return {**found, "out_of": part.points, "message": ATTACK, "answer": f"{student}: {ATTACK}"}
+        return PartRecord(
+            question=question.id,
+            kind=part.kind,
+            status=State.NOT_YET if part.judge else State.WAITING,
+            points=POINTS[student] if question.id == "1.1" else 0,
+            out_of=part.points,
+            message=ATTACK,
+            answer=f"{student}: {ATTACK}",
+        )
 
 
-class Handed:
-    def __init__(self, student):
-        self.student, self.key = student, (student, NAME, "file")
+def handed(student, notebook=NAME):
+    return File(student, notebook, Path("nowhere"), f"{notebook}.ipynb")
+
+
+def gradebook_of(students, **known):
+    files = [handed(student) for student in students]
+    made = references([NAME], ROOT / "solutions")
+    return Gradebook(students, [NAME], files, Records(), references=made, **known)
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    book = Gradebook(STUDENTS, [NAME], map(Handed, STUDENTS), Records(), {})
-    report.write(book, folder, solutions=ROOT / "solutions", counts={"students": 4})
+    book = gradebook_of(STUDENTS)
+    report.write(book, folder, counts={"students": 4}, tier="landlock")
     return folder
 
 
@@ -127,7 +142,8 @@ def test_points_can_be_typed_and_downloaded(browser, out):
     assert browser.run("document.getElementById('left').textContent") == "4 of 4 without points"
     type_in = "(c, p, t) => { const f = fields(c); f[0].value = p; f[1].value = t; "
     type_in += "f.forEach(x => x.dispatchEvent(new Event('input'))) }"
-    browser.run(f"({type_in})(cards[1], '0.5', 'good, \"nearly\"')")
+    browser.run("grader.value = 'Eve'")
+    browser.run(f"({type_in})(cards[1], '1/2', 'good, \"nearly\"')")
     browser.run(f"({type_in})(cards[3], '1', '=1')")
     assert browser.run("document.getElementById('left').textContent") == "2 of 4 without points"
     browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
@@ -139,18 +155,65 @@ def test_points_can_be_typed_and_downloaded(browser, out):
         time.sleep(0.05)
     with open(saved, encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
-    assert rows == [
-        ["student", "question", "part", "points", "comment"],
-        ["Bob <b>", "1.7", "written", "0.5", 'good, "nearly"'],
-        ["'=1+1", "1.7", "written", "1", "'=1"],
+    assert [row[:6] for row in rows] == [
+        ["student", "question", "part", "points", "comment", "grader"],
+        ["Bob <b>", "1.7", "written", "1/2", 'good, "nearly"', "Eve"],
+        ["'=1+1", "1.7", "written", "1", "'=1", "Eve"],
     ]
+    digests = [gradebook_of(STUDENTS).sheet(who).entries[-1].digest for who in STUDENTS]
+    assert [row[6] for row in rows] == ["digest", digests[1], digests[3]]
 
 
 @needs_browser
 def test_points_out_of_range_are_not_downloaded(browser, out):
     browser.open(out / "questions" / "1.7.html")
-    browser.run("fields(cards[0])[0].value = '7'")
+    browser.run("setPoints(cards[0], '7')")
     assert browser.run("fields(cards[0])[0].checkValidity()") is False
+
+
+@needs_browser
+def test_answers_can_be_marked_from_the_keyboard(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    browser.run("localStorage.clear()")
+    browser.open(out / "questions" / "1.7.html")
+    for key in "j13jfjk":  # first: two thirds; second: all; third, and back to the second
+        browser.press(key, ord(key.upper()))
+    assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "1", "", ""]
+    assert browser.run("cards.indexOf(current)") == 1
+    browser.press("0", ord("0"))
+    browser.press("p", ord("P"))
+    assert browser.run("document.activeElement === fields(cards[1])[0]")
+    browser.press("Enter", 13)
+    assert browser.run("cards.indexOf(current)") == 2
+    assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "0", "", ""]
+    browser.run("unsaved = false; localStorage.clear()")
+
+
+@needs_browser
+def test_a_closed_tab_loses_nothing(browser, out):
+    place = out / "questions" / "1.7.html"
+    browser.open(place)
+    browser.run("items(cards[0])[1].click(); fields(cards[0])[1].value = 'kept'; changed(cards[0])")
+    browser.run("unsaved = false")
+    browser.open(out / "index.html")
+    browser.open(place)
+    assert browser.run("typed(cards[0])") == ["1/3", "kept"]
+    assert browser.run("items(cards[0])[1].getAttribute('aria-pressed')") == "true"
+    assert browser.run("document.getElementById('left').textContent") == "3 of 4 without points"
+    browser.run("localStorage.clear()")
+
+
+@needs_browser
+def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
+    marks = {("Ann", "1.7", "written"): Mark(1 / 3, "neat", "Eve")}
+    report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={}, tier="landlock")
+    browser.open(tmp_path / "questions" / "1.7.html")
+    assert "read by Eve" in browser.run("cards[0].innerText")
+    browser.run("localStorage.clear(); grader.value = 'Dan'; setPoints(cards[1], '1')")
+    rows = list(csv.DictReader(browser.run("csv()").splitlines()))
+    assert [row["grader"] for row in rows] == ["Eve", "Dan"]
+    assert float(rows[0]["points"]) == pytest.approx(1 / 3, abs=1e-9)
+    browser.run("unsaved = false; localStorage.clear()")
 
 
 @needs_browser

@@ -63,7 +63,6 @@ REACHES_OUT = {
     "open('/proc/1/mem')": "[Errno ",
     f"open({str(Path(__file__))!r})": "[Errno ",
     "import os\nos.listdir('/')[99]": ("PermissionError", "IndexError"),
-    "import os\nos.listdir('/tmp')": "[Errno ",
     f"open({str(Path(derivation.__file__))!r}, 'a')": "[Errno ",
     "open('/dev/sda')": "[Errno ",
     "open('/dev/tty')": "[Errno ",
@@ -537,6 +536,7 @@ def descendants(pid):
 
 @needs_sandbox
 def test_threads_and_daemons_end_with_the_session(zygote):
+    assert zygote.ready
     before = descendants(zygote.process.pid)
     cell = """
 import threading, time
@@ -553,6 +553,7 @@ for daemon in (True, False):
 
 @needs_sandbox
 def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(zygote):
+    assert zygote.ready
     family = [zygote.process.pid, *descendants(zygote.process.pid)]
     assert {Path(f"/proc/{pid}/oom_score_adj").read_text() for pid in family} == {"1000\n"}
 
@@ -637,7 +638,7 @@ def test_without_a_sandbox_the_same_session_runs():
 
 def test_a_fork_server_that_cannot_start_says_why():
     with (
-        Zygote(("nonsense",)) as zygote,
+        Zygote(("nonsense",), tier="none") as zygote,
         pytest.raises(RuntimeError, match="No module named 'nonsense'"),
     ):
         zygote.spawn(SHORT)

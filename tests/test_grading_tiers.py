@@ -13,7 +13,7 @@ from course import ROOT
 from refusing import refuse
 from sessions import ask, still_fine
 
-from attn_course.grading.sandbox import landlock, limits, tiers, visible
+from attn_course.grading.sandbox import landlock, libc, limits, namespaces, tiers, visible
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
 
@@ -105,6 +105,33 @@ def test_the_user_of_a_child_is_one_that_is_mapped(monkeypatch, table, inside):
     monkeypatch.setattr(limits.Path, "read_text", lambda path: table)
     users = limits.spare_users()
     assert 0 not in users and all(users[k] in inside for k in (0, -1)) if inside else not users
+
+
+def become_root_of_a_rootless_container():
+    """As in rootless Docker or Podman: root, but of a namespace that knows one user."""
+    uid, gid = os.geteuid(), os.getegid()
+    libc.call("unshare", namespaces.New.USER)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
+
+
+def test_each_tier_works_in_a_rootless_container(tier):
+    program = """
+import sys
+from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.session import Session
+cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
+with Zygote(["numpy"], tier=sys.argv[1]) as zygote, Session(zygote, cells) as session:
+    print(list(session.run()), session.answers(["x"], 5)[0].value())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, tier],
+        preexec_fn=become_root_of_a_rootless_container,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "[1, 3] 1\n", done.stderr
 
 
 def test_a_package_with_something_hidden_is_opened_up_around_it(tmp_path):

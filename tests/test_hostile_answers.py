@@ -263,9 +263,18 @@ def sizes_shown(question, part, name, right):
     return sizes
 
 
+SIZELESS = (
+    "merge",
+    "finish",
+    "Cache",
+)  # given states that the answer itself made, or no size at all
+
+
 @pytest.mark.parametrize(("question", "part"), of_kind("code"))
 def test_no_answer_that_is_right_for_some_sizes_only_is_correct(question, part):
     for name, right in functions_of(question, part).items():
+        if name in SIZELESS:
+            continue
         sizes = sizes_shown(question, part, name, right)
         middle = np.median(list(sizes))
         for how, fits in {

@@ -247,6 +247,9 @@ def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
         ("--preset", "huge", "'full', 'large'"),
         ("--seed", "one", "'one' is not a whole number"),
         ("--tokens", "0", "'0' is not a whole number"),
+        ("--cooldown", "1.5", "'1.5' is not a number above 0"),
+        ("--cooldown", "nan", "'nan' is not a number above 0"),
+        ("--architecture", "lstm", "'gru', 'transformer'"),
     ],
 )
 def test_a_bad_value_gets_one_sentence_with_the_good_ones(capsys, option, value, claim):

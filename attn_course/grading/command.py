@@ -6,11 +6,17 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import comparing, gradebook, releasing, report, written
+from attn_course.grading import comparing, releasing, report, written
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.options import grade_options
 from attn_course.grading.read_submission import Unreadable, read_bytes, read_submission
 from attn_course.grading.record import State
+from attn_course.grading.references import references
+from attn_course.grading.results import Results
+from attn_course.grading.roster import Roster
+from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.bench import Lost
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
@@ -38,71 +44,70 @@ def _sentences(command):
 
 
 @_sentences
-def grade(argv):
+def grade(argv: list[str]) -> int:
     """Grade a folder of submissions, one folder per student; the same command again resumes."""
-    options = _grade_options(argv)
+    options = grade_options(argv, grade.__doc__)
     notebooks = _notebooks(options.notebooks)
     students, files = find(options.submissions, notebooks)
-    _refuse(options)
+    roster = load_roster(options.roster) if options.roster else Roster()
+    _refuse(options, roster)
     options.out.mkdir(parents=True, exist_ok=True)
-    results = gradebook.Results(options.out / "results.jsonl", options.seed)
-    given = _given(options, set(students))
+    results = Results(options.out / "results.jsonl", options.seed)
+    students = sorted({*students, *roster.people})
+    codes = written.codes(results.seed, students)
+    marks = _marks(options, codes)
+    results.forget(_regraded(options.regrade, files))
     todo = [file for file in files if not results.has(file)]
-    _run(todo, _settings(options, todo, results.seed), options.jobs, results)
-    book = gradebook.Gradebook(students, notebooks, files, results, given)
-    bad = sum(bool(results.get(file.key)["problem"]) for file in files)
-    counts = {"students": len(students), "graded": len(files) - bad, "not_graded": bad}
-    shown = {"solutions": ROOT / "solutions", "counts": counts, "sandboxed": not options.no_sandbox}
-    waiting = report.write(book, options.out, **shown)
+    settings = _settings(options, todo, results.seed)
+    _run(todo, settings, options.jobs, results)
+    handed_in = {file.notebook for file in files}
+    counted = [name for name in notebooks if options.notebooks or name in handed_in]
+    book = Gradebook(
+        students,
+        counted,
+        files,
+        results,
+        marks=marks,
+        references=references(counted, ROOT / "solutions"),
+        roster=roster,
+    )
+    if marks:
+        report.save(options.out / "written.csv", written.dump(book.stamped_marks()))
+    bad = sum(bool(results.get(file.key).problem) for file in files)
+    good = len(files) - bad
+    waiting = report.write(
+        book,
+        options.out,
+        counts={"students": len(students), "graded": good, "not graded": bad},
+        tier=settings.tier,
+        codes=codes if options.anonymous else None,
+        exports=options.export,
+    )
     print(
-        f"{len(files) - bad} notebooks of {len(students)} students graded, {bad} could not be, "
+        f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
         f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
     )
     return 1 if bad else 0
 
 
-def _grade_options(argv):
-    parser = argparse.ArgumentParser(prog="attn grade", description=grade.__doc__)
-    add = parser.add_argument
-    add("submissions", type=Path, help="holds <student>/NN_name.ipynb, or nbgrader's submitted/")
-    add("--out", type=Path, required=True, help="folder for gradebook, feedback and pages")
-    add("--notebooks", nargs="+", metavar="NN", default=[], help="only these; all that have points")
-    add("--written", type=Path, action="append", default=[], help="points given by a person (CSV)")
-    add("--jobs", type=_positive(int), default=2, help="how many at once (2)")
-    add("--timeout", type=_positive(float), default=120.0, help="seconds a submission has (120)")
-    add("--memory", type=_positive(int), default=2048, help="megabytes a submission has (2048)")
-    add("--all-cells", action="store_true", help="run figures and training too")
-    add("--no-sandbox", action="store_true", help="run submissions unprotected, and say so")
-    add("--seed", type=_positive(int, 1 << 128), help="repeat a batch; by default fresh and secret")
-    return parser.parse_args(argv)
-
-
-def _positive(kind, most=1 << 32):
-    def number(text):
-        found = kind(text)
-        if not 0 < found < most:
-            raise argparse.ArgumentTypeError(f"{text} is not above 0 and below {most:g}")
-        return found
-
-    return number
-
-
 def _notebooks(numbers):
-    """Return the names of the notebooks to grade: those asked for, else all that have points."""
+    """Return the names of the notebooks to look for: those asked for, else all that have points."""
     known = {name[:2]: name for name in register.NOTEBOOKS if register.questions_of(name)}
     wanted = [number[:2].zfill(2) if "_" in number else number.zfill(2) for number in numbers]
     unknown = [number for number in wanted if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
-    return [known[n] for n in sorted(wanted)] or [
-        n for n in known.values() if register.points_of(n)
-    ]
+    if wanted:
+        return [known[number] for number in sorted(set(wanted))]
+    return [name for name in known.values() if register.points_of(name)]
 
 
-def _refuse(options):
+def _refuse(options, roster):
     """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
     if options.out.resolve().is_relative_to(options.submissions.resolve()):
         raise Refused(f"{options.out} lies among the submissions; choose another --out.")
+    if options.export and not any(person.id or person.email for person in roster.people.values()):
+        raise Refused("--export needs a --roster with the column id or email, to know who is who.")
     missing = [] if options.no_sandbox else missing_mechanisms()
     if missing:
         raise Refused(
@@ -112,22 +117,40 @@ def _refuse(options):
 
 
 def _settings(options, files, seed):
-    memory, total = options.memory << 20, options.timeout
-    limits = Limits(cell=min(Limits.cell, total), total=total, memory=memory)
-    notebooks = tuple(sorted({file.notebook for file in files if file.notebook}))
-    tier = Nothing.name if options.no_sandbox else best_tier()
-    return Settings(seed, limits, notebooks, tier, options.all_cells)
+    limits = Limits(
+        cell=min(Limits.cell, options.timeout),
+        total=options.timeout,
+        memory=options.memory << 20,
+    )
+    notebooks = {file.notebook for file in files if file.notebook}
+    return Settings(
+        seed=seed,
+        limits=limits,
+        notebooks=tuple(sorted(notebooks)),
+        tier=Nothing.name if options.no_sandbox else best_tier(),
+        everything=options.all_cells,
+    )
 
 
-def _given(options, students):
-    """Return all points given by a person so far; new ones win, and are kept for the next time."""
-    kept = options.out / "written.csv"
-    given = written.load(kept, students, strict=False) if kept.exists() else {}
-    for path in options.written:
-        given |= written.load(path, students)
-    if options.written:
-        report.save(kept, written.dump(given))
-    return given
+def _marks(options, codes):
+    """Return all points given by a person so far, those of --written among them."""
+    students = codes.keys()
+    hidden = {code: student for student, code in codes.items()}
+    place = options.out / "written.csv"
+    kept = written.load(place, students, strict=False) if place.exists() else {}
+    arrived = {str(path): written.load(path, students, hidden=hidden) for path in options.written}
+    return written.merged(kept, arrived)
+
+
+def _regraded(questions, files):
+    """Return the files to run again; questions: None for no file, [] for all."""
+    if questions is None:
+        return []
+    try:
+        notebooks = {register.find(question_id).notebook for question_id in questions}
+    except KeyError as error:
+        raise Refused(f"--regrade: {error.args[0]}") from None
+    return [file for file in files if not questions or file.notebook in notebooks]
 
 
 def _run(files, settings, jobs, results):
@@ -139,12 +162,12 @@ def _run(files, settings, jobs, results):
         tqdm(total=len(files), unit=" notebooks", bar_format=SPEED, disable=not files) as bar,
     ):
         for record in records:
-            results.add(record.as_data())
+            results.add(record)
             bar.update()
 
 
 @_sentences
-def check(argv):
+def check(argv: list[str]) -> int:
     """Judge every answer of a notebook at once: the verdicts of its check cells, and no points lost."""
     parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
     parser.add_argument("notebook", type=Path, help="NN_name.ipynb or NN_name.py")
@@ -180,7 +203,7 @@ def _name_of(path, read=read_submission):
 
 
 @_sentences
-def diff(argv):
+def diff(argv: list[str]) -> int:
     """Show a submission's answers beside the solution's, and nothing but the answers."""
     parser = argparse.ArgumentParser(prog="attn diff", description=diff.__doc__)
     parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
@@ -198,10 +221,23 @@ def diff(argv):
 
 
 @_sentences
-def release(argv):
+def release(argv: list[str]) -> int:
     """Pack the student edition: notebooks, package, set-up; no solution, rubric or reference."""
     parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     target = parser.parse_args(argv).out
     print(f"{target}: {releasing.pack(ROOT, target)} files.")
+    return 0
+
+
+@_sentences
+def gradescope(argv: list[str]) -> int:
+    """Pack an autograder that Gradescope runs: the judges and their set-up, and no solution."""
+    parser = argparse.ArgumentParser(prog="attn gradescope", description=gradescope.__doc__)
+    parser.add_argument("--notebooks", nargs="+", required=True, metavar="NN")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
+    options = parser.parse_args(argv)
+    notebooks = _notebooks(options.notebooks)
+    num_files = releasing.pack_autograder(ROOT, notebooks, options.out)
+    print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
     return 0

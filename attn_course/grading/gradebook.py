@@ -1,233 +1,228 @@
-"""Knows how verdicts and a person's points add up, are kept on disk and written down; judges nothing."""
+"""Knows how verdicts and a person's marks add up to a student's sheet. Judges and writes nothing."""
 
-import contextlib
-import csv
-import io
-import json
-import os
-import secrets
-import zlib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from attn_course import register
-from attn_course.grading.record import State
-from attn_course.grading.submissions import Refused
-from attn_course.verdict import CORRECT
+from attn_course.grading.digests import digest, judge_digest
+from attn_course.grading.record import Record, State
+from attn_course.grading.references import Reference
+from attn_course.grading.results import Key
+from attn_course.grading.roster import Roster
+from attn_course.grading.submissions import File
+from attn_course.grading.written import Mark, Marks
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
-
-
-class Results:
-    """results.jsonl: the batch's seed, then a record for each file as soon as it is graded.
-
-    Only offsets are kept in memory. A line cut short by a kill is dropped when the file is opened.
-    """
-
-    def __init__(self, path, seed=None):
-        self.file = open(path, "a+b")  # noqa: SIM115  held, and locked, as long as the batch lasts
-        self.where, self.stamps = {}, {}
-        _lock(self.file)
-        self.file.seek(0)
-        self.seed, end = None, 0
-        while (line := self.file.readline()).endswith(b"\n"):
-            self._index(_unsealed(line, path), end)
-            end = self.file.tell()
-        self.file.truncate(end)
-        if self.seed is None:
-            self.seed = secrets.randbits(128) if seed is None else seed
-            self._append({"seed": f"{self.seed:x}"})
-        elif seed not in (None, self.seed):
-            raise Refused(f"{path} holds a batch with another seed; choose another --out.")
-
-    def _index(self, record, offset):
-        if "seed" in record:
-            self.seed = int(record["seed"], 16)
-        else:
-            key = record["student"], record["notebook"], record["file"]
-            self.where[key], self.stamps[key] = offset, record["stamp"]
-
-    def _append(self, record):
-        offset = self.file.seek(0, os.SEEK_END)
-        self.file.write(json.dumps({**record, "seal": _seal(record)}).encode() + b"\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        return offset
-
-    def add(self, record):
-        self._index(record, self._append(record))
-
-    def has(self, file):
-        return self.stamps.get(file.key) == file.stamp
-
-    def get(self, key):
-        self.file.seek(self.where[key])
-        return json.loads(self.file.readline())
+NOTHING = "nothing was handed in."
+UNNAMED = "the roster does not name this student."
 
 
-def _seal(record):
-    return zlib.crc32(json.dumps(record).encode())
+class Records(Protocol):
+    """What keeps the record of each file."""
+
+    def get(self, key: Key) -> Record:
+        """Return the newest record of a file."""
 
 
-def _unsealed(line, path):
-    """Return the record in a line of results, if it is as it was written."""
-    with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        record = json.loads(line)
-        if record.pop("seal") == _seal(record):
-            return record
-    raise Refused(f"{path} was changed by hand; choose another --out.")
+@dataclass(frozen=True)
+class Entry:
+    """One part of a question in one student's sheet: the machine's verdict, or a person's mark."""
 
+    question: register.Question
+    part: register.Part
+    status: State = State.ABSENT
+    points: float = 0
+    message: str = "this notebook was not handed in."
+    answer: str = ""
+    digest: str = ""  # of the answer and of its judge or rubric
+    mark: Mark | None = None
+    previous: Mark | None = None  # given to another answer or by another rubric
 
-def _lock(file):
-    """Refuse to write where another process writes; where there are no locks, trust the grader."""
-    with contextlib.suppress(ImportError):
-        import fcntl
+    @property
+    def kind(self) -> str:
+        """As "code"."""
+        return self.part.kind
 
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise Refused(f"another attn grade is at work on {file.name}.") from None
+    @property
+    def out_of(self) -> float:
+        """What it is worth."""
+        return self.part.points
+
+    @property
+    def comment(self) -> str:
+        """What a person remarked for the student."""
+        return self.mark.comment if self.mark else ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a person has yet to look at it, for the first time or again."""
+        return self.status == State.WAITING or self.previous is not None
+
+    @property
+    def passed(self) -> bool:
+        """Whether it earned something."""
+        is_good_mark = self.status == State.READ and self.points > 0
+        return self.status == State.CORRECT or is_good_mark
 
 
 @dataclass
 class Sheet:
-    """One student's results: every part of every question, and remarks on the files."""
+    """One student's results: every part of every question, lateness, and remarks on the files."""
 
     student: str
-    parts: list
-    remarks: list
-    problems: list
+    entries: list[Entry]
+    remarks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
+    deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
 
-    def points(self, question_id=None, notebook=None):
-        chosen = (
-            part["points"]
-            for part in self.parts
-            if question_id in (None, part["question"]) and notebook in (None, part["notebook"])
-        )
-        return sum(chosen)
+    def handed_in(self, notebook: str) -> bool:
+        """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
+        return any(entry.status != State.ABSENT for entry in self.of_notebook(notebook))
 
-    def total(self):
-        """Return the points that count towards the 100."""
-        return self.points() - self.bonus()
+    def of_notebook(self, notebook: str) -> list[Entry]:
+        """Return the entries of one notebook."""
+        return [entry for entry in self.entries if entry.question.notebook == notebook]
 
-    def bonus(self):
-        """Return the points of notebooks beyond the course, which count on their own."""
-        return sum(part["points"] for part in self.parts if part["notebook"] in register.BONUS)
+    def of_question(self, question_id: str) -> float | None:
+        """Return the points of one question, None where its notebook was not handed in."""
+        entries = [entry for entry in self.entries if entry.question.id == question_id]
+        if all(entry.status == State.ABSENT for entry in entries):
+            return None
+        return sum(entry.points for entry in entries)
 
-    def by_notebook(self):
-        """Return the points of each notebook, None for one that was not handed in."""
-        names = dict.fromkeys(part["notebook"] for part in self.parts)
-        seen = {part["notebook"] for part in self.parts if part["status"] != State.ABSENT}
-        return [self.points(notebook=name) if name in seen else None for name in names]
+    def before_deduction(self, notebook: str) -> float | None:
+        """Return what the answers of a notebook earned, None where it was not handed in."""
+        if not self.handed_in(notebook):
+            return None
+        return sum(entry.points for entry in self.of_notebook(notebook))
+
+    def of(self, notebook: str) -> float | None:
+        """Return the points of a notebook after what lateness costs."""
+        points = self.before_deduction(notebook)
+        return None if points is None else points - self.deductions.get(notebook, 0)
+
+    def total(self, *, bonus: bool = False) -> float | None:
+        """Return the points that count towards the 100, or those of bonus notebooks."""
+        names = dict.fromkeys(entry.question.notebook for entry in self.entries)
+        counted = [self.of(name) for name in names if register.is_bonus(name) == bonus]
+        known = [points for points in counted if points is not None]
+        return sum(known) if known else None
+
+    def out_of(self, *, bonus: bool = False) -> float:
+        """Return what the notebooks of the batch are worth, or its bonus notebooks."""
+        return sum(entry.out_of for entry in self.entries if entry.question.is_bonus == bonus)
 
     @property
-    def num_waiting(self):
-        return sum(part["status"] == State.WAITING for part in self.parts)
+    def deduction(self) -> float:
+        """What lateness costs in all."""
+        return sum(self.deductions.values())
+
+    @property
+    def num_waiting(self) -> int:
+        """How many answers a person has yet to look at."""
+        return sum(entry.is_waiting for entry in self.entries)
 
 
 class Gradebook:
     """The batch as a person sees it: students x questions, machine's and person's points together."""
 
-    def __init__(self, students, notebooks, files, results, given):
-        self.students, self.notebooks, self.results, self.given = (
-            students,
-            notebooks,
-            results,
-            given,
-        )
+    def __init__(
+        self,
+        students: list[str],
+        notebooks: list[str],
+        files: Iterable[File],
+        results: Records,
+        *,
+        marks: Marks | None = None,
+        references: Mapping[str, Reference] | None = None,
+        roster: Roster | None = None,
+    ):
+        self.students = students
+        self.notebooks = notebooks
+        self.results = results
+        self.marks = marks or {}
+        self.references = references or {}
+        self.roster = roster or Roster()
         self.questions = [q for name in notebooks for q in register.questions_of(name)]
-        self.has_bonus = not register.BONUS.isdisjoint(notebooks)
-        self.keys = {student: [] for student in students}
+        self.has_bonus = any(register.is_bonus(name) for name in notebooks)
+        self.files: dict[str, list[File]] = {student: [] for student in students}
         for file in files:
-            self.keys[file.student].append(file.key)
+            self.files[file.student].append(file)
 
-    def sheet(self, student):
-        records = [self.results.get(key) for key in self.keys[student]]
-        by_notebook = {record["notebook"]: record for record in records}
-        parts = [
-            self._part(student, question, part, by_notebook.get(question.notebook))
+    def sheet(self, student: str) -> Sheet:
+        """Return one student's results."""
+        records = self._records(student)
+        by_notebook = {record.notebook: record for record in records}
+        entries = [
+            self._entry(student, question, part, by_notebook.get(question.notebook))
             for question in self.questions
             for part in question.parts
         ]
-        bad = [f"{record['file']}: {record['problem']}" for record in records if record["problem"]]
-        odd = [f"{record['file']}: {text}" for record in records for text in record["remarks"]]
-        return Sheet(student, parts, odd, bad or ([] if records else ["nothing was handed in."]))
+        sheet = Sheet(student, entries)
+        for record in records:
+            sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
+            if record.problem:
+                sheet.problems.append(f"{record.file}: {record.problem}")
+        if not records:
+            sheet.problems.append(NOTHING)
+        if self.roster.people and student not in self.roster.people:
+            sheet.problems.append(UNNAMED)
+        self._add_lateness(sheet)
+        return sheet
 
-    def _part(self, student, question, part, record):
-        found = {"question": question.id, "kind": part.kind, "points": 0, "out_of": part.points}
-        found |= {
-            "status": State.ABSENT,
-            "message": "this notebook was not handed in.",
-            "answer": "",
-        }
-        if record:
-            found |= {"status": State.FAILED, "message": record["problem"]}
-            judged = [p for p in record["parts"] if _same(p, found)]
-            found |= judged[0] if judged else {}
-        found |= {"notebook": question.notebook, "title": question.title, "comment": ""}
-        if (student, question.id, part.kind) in self.given:
-            points, comment = self.given[student, question.id, part.kind]
-            found |= {"points": points, "comment": comment, "status": State.READ}
+    def _records(self, student):
+        return [self.results.get(file.key) for file in self.files[student]]
+
+    def _entry(self, student, question, part, record):
+        entry = _judged(question, part, record)
+        entry = replace(entry, digest=self._digest(entry))
+        mark = self.marks.get((student, question.id, part.kind))
+        if mark is None:
+            return entry
+        if mark.digest not in ("", entry.digest):
+            return replace(entry, previous=mark)
+        return replace(entry, status=State.READ, points=mark.points, mark=mark)
+
+    def _digest(self, entry):
+        if entry.kind == "written":
+            reference = self.references.get(entry.question.id, Reference())
+            return digest(entry.answer, reference.rubric)
+        return digest(entry.answer, judge_digest(entry.question.notebook))
+
+    def _add_lateness(self, sheet):
+        person = self.roster.person(sheet.student)
+        for file in self.files[sheet.student]:
+            points = sheet.before_deduction(file.notebook)
+            days = person.days_late(file.changed) if file.notebook else 0
+            if points is not None and days:
+                sheet.days_late[file.notebook] = days
+                sheet.deductions[file.notebook] = person.deduction(points, days)
+
+    def stamped_marks(self) -> Marks:
+        """Return all marks, each with the digest of what it was given for."""
+        found = dict(self.marks)
+        students = {student for student, _, _ in found if student in self.files}
+        for student in students:
+            for entry in self.sheet(student).entries:
+                key = student, entry.question.id, entry.kind
+                if entry.mark:
+                    found[key] = replace(entry.mark, digest=entry.digest)
         return found
 
 
-def _same(one, other):
-    return (one["question"], one["kind"]) == (other["question"], other["kind"])
-
-
-def csv_header(book):
-    columns = ["student"]
-    for name in book.notebooks:
-        columns += [question.id for question in register.questions_of(name)] + [name]
-    totals = ["total", "bonus"] if book.has_bonus else ["total"]
-    return [*columns, *totals, "awaiting", "problems"]
-
-
-def csv_row(book, sheet):
-    """Return a student's row: points, sub-totals, total, bonus, written answers that await a person."""
-    row = [guarded(sheet.student)]
-    for name in book.notebooks:
-        row += [f"{sheet.points(q.id):g}" for q in register.questions_of(name)]
-        row.append(f"{sheet.points(notebook=name):g}")
-    problems = guarded(" ".join(sheet.problems))
-    row.append(f"{sheet.total():g}")
-    if book.has_bonus:
-        row.append(f"{sheet.bonus():g}")
-    return [*row, str(sheet.num_waiting), problems]
-
-
-def guarded(text):
-    """Return `text` so that no spreadsheet takes it for a formula; `unguarded` takes it back."""
-    return f"'{text}" if text.startswith(FORMULA) else text
-
-
-def unguarded(text):
-    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
-
-
-def csv_text(rows):
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
-
-
-def gradescope(sheet):
-    """Return a student's results in the schema of Gradescope's results.json; the score has no bonus."""
-    tests = [
-        {
-            "name": f"{part['question']} {part['title']} ({part['kind']})",
-            "number": part["question"],
-            "score": part["points"],
-            "max_score": part["out_of"],
-            "status": "passed" if _passed(part) else "failed",
-            "output": " ".join(filter(None, [part["message"], part["comment"]])),
-            "visibility": "visible",
-        }
-        for part in sheet.parts
-    ]
-    notes = "\n".join(sheet.problems + sheet.remarks)
-    found = {"score": sheet.total(), "output": notes, "visibility": "visible", "tests": tests}
-    return found | {"extra_data": {"bonus": sheet.bonus()}}
-
-
-def _passed(part):
-    return part["status"] == CORRECT or (part["status"] == State.READ and part["points"] > 0)
+def _judged(question, part, record):
+    """What the machine knows of a part; record: of its notebook, None if it was not handed in."""
+    entry = Entry(question, part)
+    if record is None:
+        return entry
+    for found in record.parts:
+        if (found.question, found.kind) == (question.id, part.kind):
+            return replace(
+                entry,
+                status=found.status,
+                points=found.points,
+                message=found.message,
+                answer=found.answer,
+            )
+    return replace(entry, status=State.FAILED, message=record.problem)

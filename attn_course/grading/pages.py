@@ -1,177 +1,223 @@
-"""Knows what graders and students read: the class, a question's written answers, one's feedback."""
+"""What graders and students read: the class, a question's written answers, one's feedback. No HTML."""
 
+import re
 from collections import Counter
-from html import escape
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from attn_course import register
-from attn_course.grading.page import block, finder, page, table, tiles
+from attn_course.grading.gradebook import Entry, Gradebook, Sheet
+from attn_course.grading.page import render
 from attn_course.grading.record import State
-from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
+from attn_course.grading.references import Reference
+from attn_course.grading.similar import plain_words, same_answers
+from attn_course.register import Part, Question
 
-LOOK = {CORRECT: "good", State.READ: "good", NOT_YET: "bad", State.FAILED: "bad"}
-LOOK |= {State.WAITING: "wait"}
-SHADES = ((CORRECT, "good"), (NOT_YET, "bad"), (State.WAITING, "wait"), (State.READ, "good"))
+LOOK = {
+    State.CORRECT: "good",
+    State.READ: "good",
+    State.NOT_YET: "bad",
+    State.FAILED: "bad",
+    State.WAITING: "wait",
+    State.NOT_ATTEMPTED: "",
+    State.ABSENT: "",
+}
+SHADES = (State.CORRECT, State.NOT_YET, State.WAITING, State.READ)
+HEADING = re.compile(r"\*\*Rubric[^*]*\*\*")
+ITEM = re.compile(r"([⅓⅔¼½¾]|\d)\s+(\S.*)", re.S)
+FRACTIONS = {"⅓": "1/3", "⅔": "2/3", "¼": "1/4", "½": "1/2", "¾": "3/4"}
+LONGEST_LABEL = 60
 
 
-def student_page(book, sheet, remark):
+def student_page(book: Gradebook, sheet: Sheet, tier: str) -> str:
     """Return the feedback for one student."""
-    body = [tiles(**_totals(book, sheet), awaiting_a_person=sheet.num_waiting)]
-    body += [f'<p class="warn">{escape(text)}</p>' for text in sheet.problems]
-    for name in book.notebooks:
-        parts = [part for part in sheet.parts if part["notebook"] == name]
-        total, out_of = sheet.points(notebook=name), sum(part["out_of"] for part in parts)
-        body.append(f"<h2>{name} · {total:g} of {out_of:g} points</h2>")
-        if all(part["status"] == State.ABSENT for part in parts):
-            body.append('<p class="soft">not handed in.</p>')
-        else:
-            body += map(_feedback, parts)
-    if sheet.remarks:
-        items = "".join(f"<li>{escape(text)}</li>" for text in sheet.remarks)
-        body.append(f"<h2>Remarks on your files</h2><ul>{items}</ul>")
-    return page(f"Feedback for {sheet.student}", "\n".join(body), remark)
-
-
-def _totals(book, sheet):
-    """The points of a student out of what there is; the bonus apart."""
-    extra = [part["out_of"] for part in sheet.parts if part["notebook"] in register.BONUS]
-    most = sum(part["out_of"] for part in sheet.parts) - sum(extra)
-    found = {"points": f"{sheet.total():g} of {most:g}"}
-    if book.has_bonus:
-        found["bonus"] = f"{sheet.bonus():g} of {sum(extra):g}"
-    return found
-
-
-def _feedback(part):
-    score = f"{part['points']:g} of {part['out_of']:g} points"
-    if part["status"] == State.WAITING:
-        score = f"up to {part['out_of']:g} points"
-    comment = f"<p><b>{escape(part['comment'])}</b></p>" if part["comment"] else ""
-    answer = ""
-    if part["answer"]:
-        opened = " open" if part["kind"] == "written" else ""
-        answer = f"<details{opened}><summary>your answer</summary>{block(part['answer'])}</details>"
-    return (
-        f'<div class="card {LOOK.get(part["status"], "")}"><h3>{escape(part["question"])} '
-        f'{escape(part["title"])} <span class="soft">({part["kind"]})</span></h3>'
-        f'<span class="verdict">{escape(part["status"])}</span> · {score}'
-        f"<p>{escape(part['message'])}</p>{comment}{answer}</div>"
+    return render(
+        "student.html",
+        f"Feedback for {sheet.student}",
+        book=book,
+        sheet=sheet,
+        tier=tier,
+        look=LOOK,
     )
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One student on the page of the class."""
+
+    sheet: Sheet
+    link: str
+    numbers: list[float | None]
+
+    @property
+    def kinds(self) -> str:
+        """What one can filter by."""
+        held = {
+            "problem": self.sheet.problems,
+            "waiting": self.sheet.num_waiting,
+            "remark": self.sheet.remarks,
+            "late": self.sheet.days_late,
+        }
+        return " ".join(kind for kind, has in held.items() if has)
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """One part of a question on the page of the class."""
+
+    question: Question
+    part: Part
+    counts: Counter[State]
+
+    @property
+    def done(self) -> int:
+        """How many are right, or read by a person."""
+        return self.counts[State.CORRECT] + self.counts[State.READ]
+
+    @property
+    def shares(self) -> list[tuple[str, float]]:
+        """(colour, percentage) of each piece of the bar."""
+        return [(LOOK[state], 100 * self._share(self.counts[state])) for state in SHADES]
+
+    @property
+    def done_share(self) -> float:
+        """Between 0 and 1."""
+        return self._share(self.done)
+
+    def _share(self, number):
+        return number / max(self.counts.total(), 1)
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """What it is sorted by."""
+        return tuple(map(int, self.question.id.split(".")))
 
 
 class ClassPage:
     """The class at a glance, gathered one student at a time."""
 
-    def __init__(self, book):
-        self.book, self.rows, self.problems = book, [], []
-        self.counts = {(q.id, part.kind): Counter() for q in book.questions for part in q.parts}
-
-    def add(self, sheet, link):
-        kinds = ["problem"] * bool(sheet.problems) + ["waiting"] * bool(sheet.num_waiting)
-        kinds += ["remark"] * bool(sheet.remarks)
-        totals = [sheet.total(), sheet.bonus()] if self.book.has_bonus else [sheet.total()]
-        cells = "".join(map(_number, [*sheet.by_notebook(), *totals, sheet.num_waiting]))
-        name, notes = escape(sheet.student, quote=True), escape(" ".join(sheet.problems))
-        self.rows.append(
-            f'<tr data-item="{name}" data-kind="{" ".join(kinds)}"><td><a href="{escape(link)}">{name}'
-            f'</a></td>{cells}<td data-value="{len(sheet.problems)}">{notes}</td></tr>\n'
-        )
-        for part in sheet.parts:
-            self.counts[part["question"], part["kind"]][part["status"]] += 1
-
-    def html(self, counts, written, remark):
-        """counts: figures for the top. written: [(question, link, how many wait)]."""
-        short = [(name[:2], "number", name) for name in self.book.notebooks]
-        totals = ["total", "bonus"] if self.book.has_bonus else ["total"]
-        columns = [("student", "text"), *short]
-        columns += [(name, "number") for name in (*totals, "awaiting")]
-        columns.append(("problems", "text"))
-        links = [
-            f'<li><a href="{escape(link)}">{escape(question.id)} {escape(question.title)}</a>: '
-            f"{waiting} awaiting</li>"
-            for question, link, waiting in written
+    def __init__(self, book: Gradebook):
+        self.book = book
+        self.rows: list[ClassRow] = []
+        self.questions = [
+            QuestionRow(question, part, Counter())
+            for question in book.questions
+            for part in question.parts
         ]
-        choices = (("problem", "with problems"), ("waiting", "awaiting a person"))
-        choices += (("remark", "with remarks"),)
-        reading = (
-            f'<h2>Written answers</h2><ul class="columns">{"".join(links)}</ul>' if links else ""
+
+    def add(self, sheet: Sheet, link: str) -> None:
+        """Add a student, whose feedback is at `link`."""
+        numbers = [sheet.of(name) for name in self.book.notebooks]
+        numbers.append(sheet.total())
+        if self.book.has_bonus:
+            numbers.append(sheet.total(bonus=True))
+        numbers.append(sheet.num_waiting)
+        self.rows.append(ClassRow(sheet, link, numbers))
+        for row, entry in zip(self.questions, sheet.entries, strict=True):
+            row.counts[entry.status] += 1
+
+    def html(
+        self, counts: Mapping[str, int], written: list[tuple[Question, str, int]], tier: str
+    ) -> str:
+        """counts: figures for the top. written: [(question, link, how many wait)]."""
+        return render(
+            "class.html",
+            "Gradebook",
+            counts=counts,
+            notebooks=self.book.notebooks,
+            has_bonus=self.book.has_bonus,
+            rows=self.rows,
+            written=written,
+            questions=self.questions,
+            tier=tier,
         )
-        students = f'<h2>Students</h2><div class="bar">{finder(choices)}</div>'
-        body = tiles(**counts) + students + table(columns, self.rows) + reading + self._questions()
-        return page("Gradebook", body, remark)
-
-    def _questions(self):
-        columns = [("question", "text"), ("title", "text"), ("part", "text"), ("correct", "number")]
-        columns += [("not yet", "number"), ("not attempted", "number"), ("share", "text")]
-        rows = []
-        for question in self.book.questions:
-            for part in question.parts:
-                rows.append(_question_row(question, part, self.counts[question.id, part.kind]))
-        return f"<h2>Questions</h2>{table(columns, rows)}"
 
 
-def _number(value):
-    """A cell with a number, or a dash, sorted below zero, where a notebook was not handed in."""
-    if value is None:
-        return '<td class="number" data-value="-1">–</td>'
-    return f'<td class="number">{value:g}</td>'
+@dataclass(frozen=True)
+class Item:
+    """One thing that a rubric gives points for."""
+
+    points: str  # as "1/3"
+    label: str
 
 
-def _question_row(question, part, counts):
-    total = max(sum(counts.values()), 1)
-    bars = "".join(
-        f'<i style="width:{100 * counts[status] / total:.1f}%;background:var(--{shade})"></i>'
-        for status, shade in SHADES
-    )
-    done, number = counts[CORRECT] + counts[State.READ], int(question.id.replace(".", "0"))
-    return (
-        f'<tr><td data-value="{number:06}">{escape(question.id)}</td><td>{escape(question.title)}</td>'
-        f'<td>{part.kind}</td><td class="number">{done}</td>'
-        f'<td class="number">{counts[NOT_YET]}</td><td class="number">{counts[NOT_ATTEMPTED]}</td>'
-        f'<td data-value="{done / total:.4f}"><div class="meter">{bars}</div></td></tr>\n'
-    )
+@dataclass(frozen=True)
+class Card:
+    """One answer on the page of a written question."""
+
+    name: str
+    entry: Entry
+    hints: list[str] = field(default_factory=list)
 
 
 class WrittenPage:
     """All answers to one written question, beside reference and rubric, with room for points."""
 
-    def __init__(self, question, reference, rubric):
-        self.question, self.reference, self.rubric = question, reference, rubric
-        self.most, self.cards, self.num_waiting = question.part("written").points, [], 0
+    def __init__(self, question: Question, reference: Reference, names: Mapping[str, str]):
+        """names: {student: name on the page}; an anonymous page is sorted by these."""
+        self.question = question
+        self.reference = reference
+        self.names = names
+        self.entries: dict[str, Entry] = {}
 
-    def add(self, sheet):
-        part = next(
-            part
-            for part in sheet.parts
-            if (part["question"], part["kind"]) == (self.question.id, "written")
-        )
-        if part["answer"]:
-            self.num_waiting += part["status"] == State.WAITING
-            self.cards.append(self._card(escape(sheet.student, quote=True), part))
+    def add(self, sheet: Sheet) -> None:
+        """Add a student's answer, if there is one or was."""
+        for entry in sheet.entries:
+            is_it = entry.question is self.question and entry.kind == "written"
+            if is_it and (entry.answer or entry.previous):
+                self.entries[self.names[sheet.student]] = entry
 
-    def _card(self, name, part):
-        read = part["status"] == State.READ
-        value = f"{part['points']:g}" if read else ""
-        comment = escape(part["comment"], quote=True)
-        return (
-            f'<div class="card" data-item="{name}" data-kind="{"done" if read else "waiting"}" '
-            f'data-student="{name}" data-question="{self.question.id}"><h3>{name}</h3>'
-            f'{block(part["answer"], "prose")}<div class="row"><input type="number" min="0" '
-            f'max="{self.most:g}" step="any" value="{value}" placeholder="0-{self.most:g}" '
-            f'aria-label="points"><input type="text" value="{comment}" '
-            'placeholder="a remark for the student" aria-label="remark"></div></div>\n'
+    @property
+    def num_waiting(self) -> int:
+        """How many answers have no points yet."""
+        return sum(entry.is_waiting for entry in self.entries.values())
+
+    def html(self, tier: str, *, anonymous: bool) -> str:
+        """Return the page."""
+        names = sorted(self.entries) if anonymous else list(self.entries)
+        hints = self._hints()
+        return render(
+            "written.html",
+            f"{self.question.id} {self.question.title}",
+            question=self.question,
+            reference=self.reference,
+            items=rubric_items(self.reference.rubric),
+            most=self.question.part("written").points,
+            cards=[Card(name, self.entries[name], hints.get(name, [])) for name in names],
+            anonymous=anonymous,
+            tier=tier,
         )
 
-    def html(self, remark):
-        aside = f"<h2>Reference</h2>{block(self.reference, 'prose')}"
-        aside += f"<h2>Rubric</h2>{block(self.rubric, 'prose')}"
-        choices = (("waiting", "without points"), ("done", "with points"))
-        bar = f'<div class="bar">{finder(choices)}<button id="save">Download written.csv</button>'
-        bar += '<span id="left" class="soft"></span></div>'
-        points = f"{self.most:g} point{'s' * (self.most != 1)}"
-        how = "Type points, download, then run attn grade again with --written written.csv."
-        body = (
-            f'<p class="soft">{points}. {how} <a href="../index.html">The class</a></p>'
-            f'<div class="two"><div class="aside">{aside}</div><div><h2>Answers</h2>{bar}'
-            f"{''.join(self.cards) or '<p>nobody has answered.</p>'}</div></div>"
-        )
-        return page(f"{self.question.id} {self.question.title}", body, remark)
+    def _hints(self):
+        answers = {name: entry.answer for name, entry in self.entries.items()}
+        found = {
+            name: [f"the same words as {_listed(others)}"]
+            for name, others in same_answers(answers).items()
+        }
+        reference = plain_words(self.reference.answer)
+        for name, text in answers.items():
+            if text and plain_words(text) == reference:
+                found.setdefault(name, []).append("the same words as the reference")
+        return found
+
+
+def _listed(names, longest=5):
+    shown = ", ".join(names[:longest])
+    others = len(names) - longest
+    return f"{shown} and {others} others" if others > 0 else shown
+
+
+def rubric_items(rubric: str) -> list[Item]:
+    """Return what a rubric such as "⅓ this · ⅓ that · 1 more" gives points for, in order."""
+    text = HEADING.sub("", rubric)
+    pieces = [ITEM.match(piece.strip()) for piece in re.split(r"\s·\s", text)]
+    return [
+        Item(points=FRACTIONS.get(found[1], found[1]), label=_label(found[2]))
+        for found in pieces
+        if found
+    ]
+
+
+def _label(text):
+    words = " ".join(text.split())
+    plain = re.sub(r"[*$\\{}]", "", words)
+    return plain if len(plain) <= LONGEST_LABEL else f"{plain[:LONGEST_LABEL].rstrip()} …"

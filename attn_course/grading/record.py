@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 from attn_course.grading.submissions import File
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
@@ -48,7 +49,7 @@ class Record:
     parts: tuple[PartRecord, ...] = ()
 
     @classmethod
-    def of(cls, file: File, **known) -> "Record":
+    def of(cls, file: File, **known: Any) -> "Record":
         """Return the record of a file, of which nothing else need be known yet."""
         return cls(file.student, file.notebook, file.name, file.stamp, **known)
 
@@ -60,3 +61,16 @@ class Record:
     def as_data(self) -> dict:
         """Return it as plain data, as a line of results.jsonl holds it."""
         return dataclasses.asdict(self)
+
+    @classmethod
+    def from_data(cls, data: dict) -> "Record":
+        """Return what `as_data` was given; what a line holds beside it is left out."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        known = {name: data[name] for name in names if name in data}
+        known["remarks"] = tuple(data.get("remarks", ()))
+        known["parts"] = tuple(_part_of(part) for part in data.get("parts", ()))
+        return cls(**known)
+
+
+def _part_of(data):
+    return PartRecord(**{**data, "status": State(data["status"])})

@@ -1,22 +1,24 @@
-"""Knows what students are given: notebooks, package, set-up, recorded runs; no solution or test."""
+"""What leaves the house: the student edition, and an autograder for Gradescope. No solution or test."""
 
 import re
 import zipfile
+from pathlib import Path
 
 from attn_course import register
+from attn_course.grading.grade_one import TORCH_FROM
+from attn_course.grading.page import render
 from attn_course.grading.submissions import Refused
 
-PARTS = (
-    "notebooks/*.ipynb",
-    "notebooks/*.py",
+PACKAGE = (
     "attn_utils/**/*",
     "attn_course/**/*",
     ".setup.sh",
     ".requirements.lock",
-    "environment.yml",
     "pyproject.toml",
     "LICENSE",
 )
+PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "environment.yml", *PACKAGE)
+SCRIPTS = ("setup.sh", "run_autograder")
 TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
 FOLDER = "attention-course"
 README = """# The attention course: student edition
@@ -47,17 +49,36 @@ answer cells and the cells that define what these use.
 """
 
 
-def files_of(root):
-    """Return {path inside the archive: bytes}, in order."""
-    paths = sorted({path for part in PARTS for path in root.glob(part) if _wanted(path)})
-    if not any(path.suffix == ".ipynb" for path in paths):
+def files_of(root: Path) -> dict[str, bytes]:
+    """Return {path inside the archive: its bytes} of the student edition, in order."""
+    found = _held(root, PARTS)
+    notebooks = {Path(name).stem for name in found if name.endswith(".ipynb")}
+    if not notebooks:
         raise Refused("there are no notebooks to release; run attn build first.")
-    found = {str(path.relative_to(root)): path.read_bytes() for path in paths}
-    held = {path.stem for path in paths}
-    rows = [_row(name) for name in register.NOTEBOOKS if name in held]
-    found["README.md"] = README.format(table="\n".join(rows)).encode()
-    found["Makefile"] = _makefile((root / "Makefile").read_text("utf-8")).encode()
+    rows = [_row(name) for name in register.NOTEBOOKS if name in notebooks]
+    readme = README.format(table="\n".join(rows))
+    makefile = (root / "Makefile").read_text("utf-8")
+    found["README.md"] = readme.encode()
+    found["Makefile"] = _makefile(makefile).encode()
     return found
+
+
+def autograder_files(root: Path, notebooks: list[str]) -> dict[str, bytes]:
+    """Return {path inside the archive: its bytes} of what Gradescope runs, in order."""
+    found = _held(root, PACKAGE)
+    needs_torch = any(int(name[:2]) >= TORCH_FROM for name in notebooks)
+    extras = "torch,grade" if needs_torch else "grade"
+    for name in SCRIPTS:
+        script = render(name, extras=extras, notebooks=" ".join(notebooks))
+        found[name] = f"{script}\n".encode()
+    found["README.md"] = b""  # pyproject.toml names it
+    return found
+
+
+def _held(root, parts):
+    paths = {path for part in parts for path in root.glob(part)}
+    wanted = sorted(filter(_wanted, paths))
+    return {str(path.relative_to(root)): path.read_bytes() for path in wanted}
 
 
 def _row(name):
@@ -78,12 +99,25 @@ def _wanted(path):
     return path.is_file() and not hidden and path.suffix != ".pyc"
 
 
-def pack(root, target):
-    """Write the archive, the same bytes for the same files; return how many it holds."""
+def pack(root: Path, target: Path) -> int:
+    """Write the student edition, the same bytes for the same files; return how many it holds."""
     files = files_of(root)
+    _zip(target, files, f"{FOLDER}/")
+    return len(files)
+
+
+def pack_autograder(root: Path, notebooks: list[str], target: Path) -> int:
+    """Write the autograder of these notebooks; return how many files it holds."""
+    files = autograder_files(root, notebooks)
+    _zip(target, files, "")
+    return len(files)
+
+
+def _zip(target: Path, files: dict[str, bytes], folder: str):
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            entry = zipfile.ZipInfo(f"{FOLDER}/{name}", (2000, 1, 1, 0, 0, 0))
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            entry = zipfile.ZipInfo(f"{folder}{name}", (2000, 1, 1, 0, 0, 0))
+            mode = 0o755 if name in SCRIPTS else 0o644
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = mode << 16
             archive.writestr(entry, data)
-    return len(files)

@@ -1,70 +1,67 @@
-"""Knows which files a batch leaves behind, and writes them one student at a time."""
+"""Knows which files a batch leaves behind, and writes them one student at a time. Judges nothing."""
 
 import hashlib
 import json
 import os
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from urllib.parse import quote
 
-from attn_course.grading import gradebook
+from attn_course.grading import tables
+from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.pages import ClassPage, WrittenPage, student_page
-from attn_course.grading.read_submission import Unreadable, read_submission
-
-UNBOXED = (
-    '<p class="warn">These submissions were run without a sandbox (--no-sandbox): nothing kept '
-    "their code from this machine's files, network or results.</p>\n"
-)
+from attn_course.grading.spreadsheet import csv_text
 
 
-def write(book, out, *, solutions, counts, sandboxed=True):
+def write(
+    book: Gradebook,
+    out: Path,
+    *,
+    counts: Mapping[str, int],
+    tier: str,
+    codes: Mapping[str, str] | None = None,
+    exports: Iterable[str] = (),
+) -> int:
     """Write gradebook.csv, every student's JSON and feedback, and the grader's pages into `out`.
 
-    counts: figures on the batch, shown on top. Returns how many written answers await a person.
+    counts: figures on the batch, shown on top. codes: {student: name on the pages of written answers},
+    if these are anonymous. Returns how many answers await a person.
     """
-    remark = "" if sandboxed else UNBOXED
-    overview, rows, waiting = ClassPage(book), [gradebook.csv_header(book)], 0
-    written = [WrittenPage(question, *texts) for question, texts in _to_read(book, solutions)]
+    overview = ClassPage(book)
+    rows = [tables.csv_header(book)]
+    names = codes or {student: student for student in book.students}
+    written = [
+        WrittenPage(question, book.references[question.id], names)
+        for question in book.questions
+        if question.id in book.references
+    ]
+    waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
-        results = json.dumps(gradebook.gradescope(sheet), indent=1, ensure_ascii=False)
+        results = json.dumps(tables.gradescope_json(sheet), indent=1, ensure_ascii=False)
         save(out / "students" / f"{name}.json", results)
-        save(out / "students" / f"{name}.html", student_page(book, sheet, remark))
-        rows.append(gradebook.csv_row(book, sheet))
+        save(out / "students" / f"{name}.html", student_page(book, sheet, tier))
+        rows.append(tables.csv_row(book, sheet))
         overview.add(sheet, f"students/{quote(name)}.html")
         waiting += sheet.num_waiting
         for page in written:
             page.add(sheet)
+    links = []
     for page in written:
-        save(out / "questions" / f"{page.question.id}.html", page.html(remark))
-    links = [(p.question, f"questions/{p.question.id}.html", p.num_waiting) for p in written]
-    save(out / "index.html", overview.html({**counts, "awaiting": waiting}, links, remark))
-    save(out / "gradebook.csv", gradebook.csv_text(rows))
+        place = f"questions/{page.question.id}.html"
+        save(out / place, page.html(tier, anonymous=codes is not None))
+        links.append((page.question, place, page.num_waiting))
+    save(out / "index.html", overview.html({**counts, "awaiting": waiting}, links, tier))
+    save(out / "gradebook.csv", csv_text(rows))
+    for name in exports:
+        sheets = (book.sheet(student) for student in book.students)
+        save(out / f"{name}.csv", csv_text(tables.EXPORTS[name](book, sheets)))
     return waiting
 
 
-def _to_read(book, solutions):
-    """Yield (question, (reference, rubric)) for each question that a person reads."""
-    for question in book.questions:
-        if any(part.kind == "written" for part in question.parts):
-            yield question, reference(solutions / f"{question.notebook}.py", question.id)
-
-
-def reference(path, question_id):
-    """Return the reference answer and the rubric of a question; empty where there is no solution."""
-    try:
-        cells = read_submission(path).cells
-    except Unreadable:
-        return "the solutions are not on this machine.", ""
-    found = {"written": [], "rubric": []}
-    for cell in cells:
-        for role, texts in found.items():
-            if cell.marks.get(role) == question_id:
-                texts.append(cell.source.strip())
-    return tuple("\n\n".join(texts) for texts in found.values())
-
-
-def save(path, text):
+def save(path: Path, text: str) -> None:
     """Write a whole file or none: what was there stays until the new text is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name[:200]}.new")
@@ -72,13 +69,13 @@ def save(path, text):
     os.replace(new, path)
 
 
-def file_names(students):
+def file_names(students: Iterable[str]) -> dict[str, str]:
     """Return {student: file name}, different even where capitals and small letters are the same."""
     twins = Counter(map(str.casefold, students))
     return {student: file_name(student, twins[student.casefold()] > 1) for student in students}
 
 
-def file_name(student, has_twin=False):
+def file_name(student: str, has_twin: bool = False) -> str:
     """Return a student's name as a file name: itself, unless it is too long or has odd letters."""
     plain = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student).strip(". ") or "_"
     short = plain.encode()[:100].decode("utf-8", "ignore")

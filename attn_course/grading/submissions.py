@@ -4,6 +4,7 @@ import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from attn_course import register
@@ -34,6 +35,15 @@ class File:
     @property
     def key(self):
         return self.student, self.notebook, self.name
+
+    @property
+    def changed(self) -> datetime | None:
+        """When the file was last changed, None where that cannot be told."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return None
+        return datetime.fromtimestamp(found.st_mtime).astimezone()
 
     @property
     def stamp(self):

@@ -23,8 +23,8 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
     The document is cut to a length drawn from 4 .. 7/8 block_size; a quarter of it, on average, and
     never nothing, is taken out as the span.
     """
-    longest = 7 * block_size // 8
-    kept = document[: rng.integers(4, longest, endpoint=True)]
+    most = block_size * 7 // 8
+    kept = document[: rng.integers(4, most, endpoint=True)]
     size = round(rng.uniform(0, len(kept) / 2))
     size = min(max(size, 1), len(kept))
     start = rng.integers(0, len(kept) - size, endpoint=True)

@@ -61,8 +61,8 @@ def train(
         training.run(plan, bar, watch=watch)
         training.save()
     except Stopped:
-        done = f"{label} was stopped after {training.num_steps} of {steps} steps"
-        warnings.warn(f"{done}; what was trained is kept.", stacklevel=2)
+        how_far = f"{label} was stopped after {training.num_steps} of {steps} steps"
+        warnings.warn(f"{how_far}; what was trained is kept.", stacklevel=2)
     finally:
         bar.close()
     return training.losses

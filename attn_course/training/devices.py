@@ -2,14 +2,14 @@
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
 
 from attn_course.refusals import BadOption
 
-DeviceLike = str | torch.device | None
+DeviceLike: TypeAlias = str | torch.device | None
 
 
 def best_device(wanted: DeviceLike = None) -> torch.device:

@@ -1,7 +1,7 @@
 """How encoded pairs become padded tensors of similar length. Knows no text and no model."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ from attn_course.translation.vocabulary import BOS, EOS, PAD
 
 Ids = list[int]
 Pair = tuple[Ids, Ids]
-DeviceLike = str | torch.device
+DeviceLike: TypeAlias = str | torch.device
 
 
 class Batch(NamedTuple):
@@ -22,7 +22,10 @@ class Batch(NamedTuple):
     inputs: Tensor
     targets: Tensor
 
-    on_cpu = ("lengths",)  # packing reads them there
+    @property
+    def on_cpu(self) -> tuple[str, ...]:
+        """What never moves to another device: packing reads it on the CPU."""
+        return ("lengths",)
 
 
 def pad(sequences: Sequence[Ids], device: DeviceLike = "cpu") -> Tensor:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from attn_course.refusals import BadOption, BadText, Refusal
 from attn_course.translation.config import (
@@ -38,6 +39,7 @@ HELP = f"""usage: {USE}
   --attention     what fills the slot of a gru: {", ".join(ATTENTIONS)}
   --seed          of weights, order and dropout, 1 if not given
   --tokens        the budget in target subwords, if not the preset's
+  --cooldown      the last share of the budget, in which the rate falls to zero, if not the preset's
   --data          the folder of Multi30k's raw files, if they are not to be downloaded
   --out           the folder of the run; one that was stopped goes on where it was
   --device        cpu, cuda or mps, if not the best there is
@@ -48,7 +50,7 @@ BEAM = 5
 
 
 class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
+    def error(self, message: str) -> NoReturn:
         raise BadOption(f"{message}; see attn translate --help.")
 
 
@@ -97,6 +99,17 @@ def _up_to(highest):
     return read
 
 
+def _share(text):
+    """A reader of numbers above 0 and up to 1."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1")
+    return share
+
+
 def _parser():
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("--threads", type=_up_to(1024))
@@ -127,6 +140,7 @@ def _train(words):
     parser.add_argument("--preset", default="default", choices=list(PRESETS))
     parser.add_argument("--seed", type=_up_to(2**20), default=1)
     parser.add_argument("--tokens", type=_up_to(2**40))
+    parser.add_argument("--cooldown", type=_share)
     parser.add_argument("--data")
     parser.add_argument("--out", required=True)
     _say("starting ...")
@@ -161,6 +175,8 @@ def _config(options):
         config = replace(config, attention=options.attention)
     if options.tokens:
         config = replace(config, tokens=options.tokens)
+    if options.cooldown:
+        config = replace(config, cooldown=options.cooldown)
     return config
 
 

@@ -47,8 +47,8 @@ def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> D
     state = None
     last = source.new_full((len(source), 1), BOS)
     done = torch.zeros_like(last, dtype=torch.bool)
-    tokens = []
-    rows = []
+    tokens: list[Tensor] = []
+    rows: list[Tensor] = []
     while len(tokens) < max_length:
         log_probs, weights, state = advance(model, last, memory, state)
         likeliest = log_probs.argmax(-1, keepdim=True)  # (B, 1)

@@ -114,7 +114,7 @@ class Clause(NamedTuple):
     subject: Phrase
     objects: dict  # case -> Phrase
     time: list | None
-    place: tuple | None  # (German preposition, English preposition), Phrase
+    place: Any  # None, or ((German preposition, English preposition), Phrase)
     relative: "Clause | None" = None  # what else the subject is doing
 
     def key(self, part: str) -> tuple[str, str]:
@@ -152,7 +152,7 @@ class Clause(NamedTuple):
 
     def _german_time(self):
         name = self.key("time")
-        return [(word, {(name, i)}) for i, (word, _) in enumerate(self.time)]
+        return [(word, {(name, i)}) for i, (word, _) in enumerate(self.time or [])]
 
     def _german_subject(self):
         words = tag(self.subject.german("nom"), self.key("subject"))

@@ -33,7 +33,7 @@ class KnownWords:
     @classmethod
     def of(cls, texts: Iterable[str]) -> "KnownWords":
         """All words of the texts."""
-        found = set()
+        found: set[int] = set()
         for text in texts:
             found.update(map(_number, words_of(text)))
         return cls(np.array(sorted(found), dtype=np.uint32))

@@ -134,7 +134,7 @@ ADJECTIVES = [
 ]
 
 VERBS = [
-    Verb(*fields, tuple(tuple(pair.split()) for pair in objects.split("+") if pair))
+    Verb._make([*fields, tuple(tuple(pair.split()) for pair in objects.split("+") if pair)])
     for *fields, objects in _rows(
         """
         , rennen, rennt, gerannt, ist, run, running, ran, ,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -165,8 +165,9 @@ class Run(NamedTuple):
         encoded = [self.vocabulary.encode_pair(pair) for pair in pairs]
         batch = collate(encoded, self.device)
         self.model.eval()
-        memory = self.model.encode(batch.source, batch.lengths)
-        _, weights, _ = self.model.decode(batch.inputs, memory)
+        model: Any = self.model
+        memory = model.encode(batch.source, batch.lengths)
+        _, weights, _ = model.decode(batch.inputs, memory)
         arrays = weights.float().cpu().numpy()
         return [
             self._between_words(source, target, array)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 from torch import Tensor
 
 from attn_course.translation.batches import Batch, Pair, collate
-from attn_course.translation.vocabulary import PAD
+from attn_course.translation.vocabulary import BOS, PAD
 
 Link = tuple[int, int]
 
@@ -112,11 +113,12 @@ def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) ->
 
 
 def _own_inputs(model, memory, inputs):
-    """inputs (B, T) -> the same start marks, each followed by the model's own likeliest subwords."""
-    last = inputs[:, :1]  # (B, 1)
+    """inputs (B, T) -> as many, start marks followed by the model's own likeliest subwords."""
+    B, T = inputs.shape
+    last = inputs.new_full((B, 1), BOS)
     own = [last]
     state = None
-    for _ in range(inputs.shape[1] - 1):
+    for _ in range(T - 1):
         logits, _, state = model.decode(last, memory, state)
         last = logits.argmax(-1)
         own.append(last)

@@ -78,8 +78,11 @@ class Trainer:
         self.config = config
         self.slot = slot
         self.device = best_device(device)
-        self.temporary = None if folder else tempfile.TemporaryDirectory(prefix="attn-")
-        self.folder = Path(folder or self.temporary.name)
+        self.temporary = None
+        if folder is None:
+            self.temporary = tempfile.TemporaryDirectory(prefix="attn-")
+            folder = self.temporary.name
+        self.folder = Path(folder)
         self.encoded = encode_corpus(corpus, size=config.vocabulary)
         self.vocabulary = self.encoded.vocabulary
         torch.manual_seed(config.seed)
@@ -229,7 +232,9 @@ class Trainer:
 
     def _evaluate(self, bar):
         """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
-        scores = [self._validate() if self.rank == 0 else None]
+        scores: list[dict[str, float]] = [{}]
+        if self.rank == 0:
+            scores = [self._validate()]
         if self.training.world > 1:
             dist.broadcast_object_list(scores)
         found = scores[0]

@@ -63,7 +63,7 @@ class Vocabulary:
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The written form of each id."""
-        return [self.tokenizer.id_to_token(i) for i in ids]
+        return [self.tokenizer.id_to_token(i) or "" for i in ids]
 
     def words(self, text: str) -> list[str]:
         """The words of a text, as `word_numbers` counts them."""

@@ -246,6 +246,16 @@ HONEST = {
     },
 }
 
+UNSEEN = "no number shows what"
+tiny = sp.exp(-(10**5) * n)
+tinier = sp.exp(-(10**6) * n)
+halved = sp.Rational(1, 2) ** (10**5 * n)
+of_ratio = sp.log(own / crowd)
+small = sp.Rational(1, 2) ** (15 * n)
+differences = sum((-1) ** k * sp.binomial(9, k) * sp.log(h + k * small) for k in range(10))
+padding = [k * sp.exp(-k * x) for k in range(1, 91)]
+opposite = [-part for part in padding]
+long_lines = [held(sp.Add, joined, k, -k, *padding, *opposite) for k in range(2, 31)]
 cancelling = sp.sin(x) ** 2 + sp.cos(x) ** 2
 hyper = sp.cosh(beta) ** 2 - sp.sinh(beta) ** 2
 SHAM = {
@@ -283,6 +293,10 @@ SHAM = {
             fraction(joined, single + sp.exp(-(10**6) / x)),
             "differ, if only by very little",
         ),
+        "29 long lines": (
+            fraction(*long_lines, single),
+            "is too long to check",
+        ),
         "a rounded number": (
             fraction(1.4142135623730951**2 / ((1 + x) * (1 - x)) * x / x, single),
             "is a rounded number",
@@ -310,6 +324,22 @@ SHAM = {
         ),
         "R is left": ((bound(divided, (">=", divided)), at_most), "still contains R, s"),
         "a minimum": ((bound(divided, (">=", sp.Min(least, 1))), at_most), "uses Min"),
+        "a small term in a bound from below": (
+            (bound(divided, (">=", least + tinier), (">=", least)), at_most),
+            UNSEEN,
+        ),
+        "a small term in a bound from above": (
+            (at_least, bound(divided, ("<=", most - tinier), ("<=", most))),
+            UNSEEN,
+        ),
+        "a hyperbolic function far out": (
+            (bound(divided, (">=", least * sp.coth(10**6 * n)), (">=", least)), at_most),
+            UNSEEN,
+        ),
+        "an exponential of next to nothing": (
+            (bound(divided, (">=", least * sp.exp(tinier)), (">=", least)), at_most),
+            UNSEEN,
+        ),
         "a way round that cancels": (
             (bound(held(sp.Add, weight, n, -n), (">=", least)), at_most),
             "two things at once",
@@ -365,6 +395,47 @@ SHAM = {
             (given_length(put_in, own / (2 * own + n - 2)), straight),
             "step 2 of `weight_of_a` does not follow",
         ),
+        "a small term beside the logarithm": (
+            (weight_of_a, log_odds(of_ratio + tiny, line)),
+            UNSEEN,
+        ),
+        "a small power beside the logarithm": (
+            (weight_of_a, log_odds(of_ratio + halved, line)),
+            UNSEEN,
+        ),
+        "a small power inside the logarithm": (
+            (weight_of_a, log_odds(sp.log(own / crowd + halved), line)),
+            UNSEEN,
+        ),
+        "a factor next to one": ((weight_of_a, log_odds(of_ratio * (1 + tiny), line)), UNSEEN),
+        "factors next to one": (
+            (weight_of_a, log_odds(of_ratio * (1 + tiny) * (1 - tiny) * (1 + tiny**2), line)),
+            UNSEEN,
+        ),
+        "an exponential of next to nothing": (
+            (weight_of_a, log_odds(sp.log(own / crowd * sp.exp(tiny)), line)),
+            UNSEEN,
+        ),
+        "a power with a small exponent": (
+            (weight_of_a, log_odds(of_ratio * n**tiny, line)),
+            UNSEEN,
+        ),
+        "a small term that is seen elsewhere": (
+            (weight_of_a, log_odds(of_ratio + tiny + held(sp.log, tiny) + 10**5 * n, line)),
+            UNSEEN,
+        ),
+        "a sum of small terms": (
+            (weight_of_a, log_odds(of_ratio + sp.Sum(sp.exp(-(10**5) * i), (i, 1, n)), line)),
+            UNSEEN,
+        ),
+        "a small term in a difference": (
+            (weight_of_a, log_odds(of_ratio + held(sp.Mul, 1 + tiny, 1) - 1, line)),
+            UNSEEN,
+        ),
+        "terms whose differences cancel": (
+            (weight_of_a, log_odds(of_ratio + differences, line)),
+            "step 1 of `log_odds` does not follow",
+        ),
         "an integral": (
             (weight_of_a, log_odds(sp.Integral(1 / x, (x, 1, w / (1 - w))), line)),
             "Integral is not something",
@@ -418,6 +489,13 @@ SHAM = {
                 error_1,
             ),
             "differ, if only by very little",
+        ),
+        "an exponential of next to nothing": (
+            (
+                distance(far_2, added * sp.exp(sp.exp(-(10**6) * (1 + beta))), root_2),
+                error_1,
+            ),
+            UNSEEN,
         ),
         "a rounded root": (
             (distance(far_2, added, 2**0.5 * beta / (E + 2)), error_1),

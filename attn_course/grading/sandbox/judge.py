@@ -26,6 +26,7 @@ from attn_course.grading.record import State
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
+from attn_course.judge_derivation import FOR_A_PERSON
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
@@ -124,7 +125,8 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
         parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
     lent = _lent(submission.cells, asked, parts)
     stopped = (f"cell {number}: {text}" for number, text in sorted(session.errors.items()))
-    return {"problem": "", "parts": parts, "remarks": [*submission.remarks, *lent, *stopped]}
+    remarks = [*submission.remarks, *lent, *_undecided(asked, parts), *stopped]
+    return {"problem": "", "parts": parts, "remarks": remarks}
 
 
 def _judged(session, cells, question, part, secret):
@@ -155,6 +157,13 @@ def _message(verdict, found):
     if verdict.status == NOT_ATTEMPTED and other:
         return f"its cell {other[0].number} is a {other[0].kind} cell, which does not run."
     return one_line(verdict.message)
+
+
+def _undecided(asked, verdicts):
+    """Yield a remark on each derivation in which a step is neither shown nor refuted."""
+    for (question, part), (_, message, _) in zip(asked, verdicts, strict=True):
+        if part.judge and FOR_A_PERSON in message:
+            yield f"{question.id}: a step could not be decided; a person should look."
 
 
 def _lent(cells, asked, verdicts):

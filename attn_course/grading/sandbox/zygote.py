@@ -22,9 +22,12 @@ WATCH_SECONDS = 0.2  # between looks at what a child writes
 
 def main(servers):
     """Import what all `servers` need, [(number of a socket, options), ...], then become each of them."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")  # when memory runs out, a child is ended, not the supervisor
     lists = [options["preload"] for _, options in servers]
     shared = [name for name in lists[0] if all(name in names for names in lists)]
-    import_all(shared)
+    with contextlib.suppress(Exception):  # each server meets it again, and says so
+        import_all(shared)
     children = [become(servers, place) for place in range(len(servers))]
     for number, _ in servers:
         os.close(number)
@@ -49,10 +52,13 @@ def become(servers, place):
 
 def import_all(names):
     """Import on one thread: a pool of threads does not survive a fork."""
-    with tempfile.TemporaryDirectory() as tempfile.tempdir:  # some leave a folder behind there
-        for name in names:
-            importlib.import_module(name)
-    tempfile.tempdir = None
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # some leave a folder behind there
+        try:
+            for name in names:
+                importlib.import_module(name)
+        finally:
+            tempfile.tempdir = None
     if "torch" in names:
         sys.modules["torch"].set_num_threads(1)
 
@@ -61,8 +67,6 @@ def serve(control, *, role, preload, tier):
     """Import the rest, shut the doors, then fork a child for each request on the socket `control`."""
     tier = TIERS[tier]()
     try:
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-            score.write("1000")  # when memory runs out, a child is ended, not the supervisor
         tier.enter()
         import_all([role, *preload])
         module = sys.modules[role]

@@ -1,0 +1,49 @@
+"""What Gradescope runs for each submission: one folder in, one results.json out. Holds no solution."""
+
+import json
+import secrets
+import sys
+from pathlib import Path
+
+from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.record import Record
+from attn_course.grading.report import save
+from attn_course.grading.sandbox.bench import Bench, Lost
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.submissions import File, files_of
+from attn_course.grading.tables import gradescope_json
+
+STUDENT = "you"
+UNBOXED = "This machine has no sandbox: the submission was run unprotected."
+
+
+def run(base: Path, notebooks: list[str]) -> dict:
+    """Grade base/submission, write base/results/results.json and return what is in it."""
+    files = files_of(STUDENT, base / "submission", notebooks)
+    settings = Settings(
+        seed=secrets.randbits(128),
+        limits=Limits(),
+        notebooks=tuple(notebooks),
+        tier=best_tier() or Nothing.name,
+    )
+    with settings.bench() as bench:
+        records = {file.key: _graded(file, bench, settings) for file in files}
+    book = Gradebook([STUDENT], notebooks, files, records)
+    found = gradescope_json(book.sheet(STUDENT))
+    if settings.tier == Nothing.name:
+        found["output"] = f"{UNBOXED}\n{found['output']}"
+    save(base / "results" / "results.json", json.dumps(found, indent=1, ensure_ascii=False))
+    return found
+
+
+def _graded(file: File, bench: Bench, settings: Settings) -> Record:
+    try:
+        return grade_one(file, bench, settings)
+    except (Lost, RuntimeError) as error:
+        return Record.failed(file, f"grading it failed ({error})")
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), sys.argv[2:])

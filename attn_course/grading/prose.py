@@ -1,0 +1,73 @@
+"""Markdown and formulas made into HTML and MathML on our side. No foreign tag or address survives."""
+
+import contextlib
+import html
+from functools import cache
+from xml.etree import ElementTree
+
+LONGEST_FORMULA = 2_000
+MAX_DEPTH = 60  # of elements inside each other
+TAGS = frozenset(
+    "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover "
+    "mtable mtr mtd mstyle mpadded mphantom menclose".split()
+)
+ATTRIBUTES = frozenset(
+    "display displaystyle scriptlevel mathvariant stretchy fence form separator accent accentunder "
+    "lspace rspace minsize maxsize linethickness columnalign rowspacing columnspacing columnlines "
+    "rowlines width height depth notation".split()
+)
+UNUSED = ["image", "link", "autolink", "reference", "html_block", "html_inline", "entity"]
+
+
+def as_html(text: str) -> str:
+    """Return Markdown as HTML; what is not understood is shown as it was written."""
+    try:
+        return _parser().render(text)
+    except Exception:  # of the library's making, on a text of a stranger's
+        return f"<pre>{html.escape(text)}</pre>"
+
+
+@cache
+def _parser():
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.disable(UNUSED)
+    parser.use(dollarmath_plugin, allow_digits=False)
+    parser.add_render_rule("math_inline", _inline)
+    for name in ("math_block", "math_inline_double"):
+        parser.add_render_rule(name, _displayed)
+    return parser
+
+
+def _inline(parser, tokens, index, options, env):
+    return as_mathml(tokens[index].content, "inline")
+
+
+def _displayed(parser, tokens, index, options, env):
+    return as_mathml(tokens[index].content, "block")
+
+
+def as_mathml(formula: str, display: str) -> str:
+    """Return LaTeX as MathML, or as the code it is where that fails; display: "inline" or "block"."""
+    from latex2mathml.converter import convert_to_element
+
+    if len(formula) <= LONGEST_FORMULA:
+        # The library meets whatever a student typed; it may fail in any way it likes.
+        with contextlib.suppress(Exception):
+            made = convert_to_element(formula, display=display)
+            return ElementTree.tostring(_clean(made), encoding="unicode")
+    return f"<code>{html.escape(formula)}</code>"
+
+
+def _clean(element, depth=0):
+    """The element with known tags and attributes alone; its texts are text."""
+    if depth > MAX_DEPTH:
+        raise ValueError("too deep")
+    tag = element.tag if element.tag in TAGS else "mrow"
+    known = {name: value for name, value in element.attrib.items() if name in ATTRIBUTES}
+    made = ElementTree.Element(tag, known)
+    made.text = html.unescape(element.text or "")
+    made.extend(_clean(child, depth + 1) for child in element)
+    return made

@@ -1,0 +1,128 @@
+"""roster.csv: who is in the class, when their work is due and what lateness costs. Knows no answer."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from pathlib import Path
+
+from attn_course.grading.spreadsheet import read_rows, unguarded
+from attn_course.grading.submissions import Refused
+
+EVERYONE = "*"  # the row that holds for all who have nothing else in theirs
+DAY = timedelta(days=1)
+PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%?)(?: (?:a|per) day)?")
+
+
+@dataclass(frozen=True)
+class Person:
+    """One row: who it is, and the rule that holds for what they hand in."""
+
+    student: str
+    name: str = ""
+    email: str = ""
+    id: str = ""
+    due: datetime | None = None
+    handed_in: datetime | None = None  # None: when the file was last changed
+    free_days: float = 0
+    penalty: float = 0  # for each further day begun
+    is_share: bool = False  # whether the penalty is a share of the points, or points
+
+    def days_late(self, changed: datetime | None) -> int:
+        """Return how many days beyond the free ones have begun at the moment of handing in."""
+        moment = self.handed_in or changed
+        if self.due is None or moment is None:
+            return 0
+        days = (moment - self.due) / DAY - self.free_days
+        return max(0, math.ceil(days))
+
+    def deduction(self, points: float, days: int) -> float:
+        """Return what `days` of lateness take from `points`."""
+        each = points * self.penalty if self.is_share else self.penalty
+        return min(points, each * days)
+
+
+@dataclass(frozen=True)
+class Roster:
+    """The class; without a file nobody is named, and nothing is ever late."""
+
+    people: dict[str, Person] = field(default_factory=dict)
+    everyone: Person = Person(EVERYONE)
+
+    def person(self, student: str) -> Person:
+        """Return a student's row, or everyone's rule where they have none."""
+        return self.people.get(student, self.everyone)
+
+
+def load(path: Path) -> Roster:
+    """Return the roster in a CSV file; raise Refused at the first bad line."""
+    rows: dict[str, dict[str, str]] = {}
+    places = {}
+    for where, row in read_rows(path, ("student",)):
+        student = unguarded(row["student"])
+        if not student:
+            raise Refused(f"{where}: there is no student in it.")
+        if student in rows:
+            raise Refused(f"{where}: {student!r} is in the roster already.")
+        rows[student] = row
+        places[student] = where
+    rules = rows.pop(EVERYONE, {})
+    everyone = _person(EVERYONE, rules, places.get(EVERYONE, ""))
+    people = {
+        student: _person(student, {**rules, **_filled(row)}, places[student])
+        for student, row in rows.items()
+    }
+    return Roster(people, everyone)
+
+
+def _filled(row):
+    return {name: cell for name, cell in row.items() if cell}
+
+
+def _person(student, row, where):
+    penalty, is_share = _penalty(row.get("penalty", ""), where)
+    return Person(
+        student=student,
+        name=unguarded(row.get("name", "")),
+        email=unguarded(row.get("email", "")),
+        id=unguarded(row.get("id", "")),
+        due=_moment(row.get("due", ""), where, "due"),
+        handed_in=_moment(row.get("handed_in", ""), where, "handed_in"),
+        free_days=_days(row.get("free_days", ""), where),
+        penalty=penalty,
+        is_share=is_share,
+    )
+
+
+def _moment(text, where, column):
+    """The moment that a text names, such as 2026-11-20 (its last second) or 2026-11-20T18:00."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise Refused(f"{where}: {column} is {text!r}, not a date such as 2026-11-20.") from None
+    if len(text) == len("2026-11-20"):
+        moment = datetime.combine(moment.date(), time(23, 59, 59))
+    return moment.astimezone()
+
+
+def _days(text, where):
+    if not text:
+        return 0.0
+    if not re.fullmatch(r"\d{1,3}(\.\d+)?", text):
+        raise Refused(f"{where}: free_days is {text!r}, not a number of days.")
+    return float(text)
+
+
+def _penalty(text, where):
+    """(amount, whether it is a share) of a rule such as "10% a day" or "0.5 a day"."""
+    if not text:
+        return 0.0, False
+    found = PENALTY.fullmatch(text)
+    if not found:
+        raise Refused(
+            f"{where}: penalty is {text!r}, not a rule such as '10% a day' or '0.5 a day'."
+        )
+    amount = float(found[1])
+    return (amount / 100, True) if found[2] else (amount, False)

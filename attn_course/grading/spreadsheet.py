@@ -1,0 +1,51 @@
+"""Tables that people open in a spreadsheet, safely written and carefully read. Knows not what is in them."""
+
+import csv
+import io
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from attn_course.grading.submissions import Refused
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
+
+
+def guarded(text: str) -> str:
+    """Return `text` so that no spreadsheet takes it for a formula; `unguarded` takes it back."""
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def unguarded(text: str) -> str:
+    """Return what `guarded` was given."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
+
+
+def number(value: float | None) -> str:
+    """Return points as text; blank where there are none, which is not zero."""
+    return "" if value is None else f"{value:g}"
+
+
+def csv_text(rows: Iterable[Iterable[str]]) -> str:
+    """Return rows as the text of a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def read_rows(path: Path, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (where it stands, row) for each line; raise Refused where it is no such table."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise Refused(f"{path} cannot be read ({reason}).") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        missing = [name for name in needed if name not in (reader.fieldnames or ())]
+        if missing:
+            raise Refused(f"{path.name} needs the columns {', '.join(needed)}.")
+        for row in reader:
+            cells = {name: (cell or "").strip() for name, cell in row.items() if name}
+            yield f"{path.name}, line {reader.line_num}", cells
+    except csv.Error as error:
+        raise Refused(f"{path} is not a table of commas and lines ({error}).") from None

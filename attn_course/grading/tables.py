@@ -1,0 +1,125 @@
+"""What leaves the grader as tables: gradebook.csv, files for an LMS, Gradescope's JSON. Adds nothing up."""
+
+from collections.abc import Callable, Iterable
+
+from attn_course import register
+from attn_course.grading.gradebook import Gradebook, Sheet
+from attn_course.grading.roster import Person
+from attn_course.grading.spreadsheet import guarded, number
+
+PEOPLE = ("name", "email", "id")
+
+
+def csv_header(book: Gradebook) -> list[str]:
+    """Return the columns of gradebook.csv."""
+    columns = ["student"]
+    if book.roster.people:
+        columns += PEOPLE
+    for name in book.notebooks:
+        columns += [question.id for question in register.questions_of(name)]
+        columns.append(name)
+    columns.append("total")
+    if book.has_bonus:
+        columns.append("bonus")
+    if _has_rule(book):
+        columns += ["days late", "deducted"]
+    return [*columns, "awaiting", "problems"]
+
+
+def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
+    """Return a student's row: points, sub-totals, total, lateness, answers that await a person."""
+    row = [guarded(sheet.student)]
+    if book.roster.people:
+        row += _named(book.roster.person(sheet.student))
+    for name in book.notebooks:
+        questions = register.questions_of(name)
+        row += [number(sheet.of_question(question.id)) for question in questions]
+        row.append(number(sheet.before_deduction(name)))
+    row.append(number(sheet.total()))
+    if book.has_bonus:
+        row.append(number(sheet.total(bonus=True)))
+    if _has_rule(book):
+        days = max(sheet.days_late.values(), default=0)
+        row += [str(days), number(sheet.deduction)]
+    return [*row, str(sheet.num_waiting), guarded(" ".join(sheet.problems))]
+
+
+def _has_rule(book):
+    roster = book.roster
+    return any(person.due for person in (roster.everyone, *roster.people.values()))
+
+
+def _named(person: Person) -> list[str]:
+    return [guarded(person.name), guarded(person.email), guarded(person.id)]
+
+
+def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+    """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible."""
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *book.notebooks]
+    possible = [number(register.points_of(name)) for name in book.notebooks]
+    rows = [header, ["    Points Possible", "", "", "", "", *possible]]
+    for sheet in sheets:
+        person = book.roster.person(sheet.student)
+        who = [person.name or sheet.student, person.id, person.id, person.email, ""]
+        rows.append([*map(guarded, who), *_points(book, sheet)])
+    return rows
+
+
+def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+    """Return the rows that Moodle imports: ID number, e-mail, a column a notebook."""
+    rows = [["ID number", "Full name", "Email address", *book.notebooks]]
+    for sheet in sheets:
+        person = book.roster.person(sheet.student)
+        who = [person.id, person.name or sheet.student, person.email]
+        rows.append([*map(guarded, who), *_points(book, sheet)])
+    return rows
+
+
+def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+    """Return the rows of Gradescope's table of grades: points and points possible of each notebook."""
+    header = ["First Name", "Last Name", "SID", "Email", "Sections"]
+    for name in book.notebooks:
+        header += [name, f"{name} - Max Points"]
+    rows = [header]
+    for sheet in sheets:
+        person = book.roster.person(sheet.student)
+        first, _, last = (person.name or sheet.student).rpartition(" ")
+        row = [*map(guarded, (first, last, person.id, person.email)), ""]
+        for name in book.notebooks:
+            row += [number(sheet.of(name)), number(register.points_of(name))]
+        rows.append(row)
+    return rows
+
+
+EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet]], list[list[str]]]] = {
+    "canvas": canvas,
+    "moodle": moodle,
+    "gradescope": gradescope_table,
+}
+
+
+def _points(book, sheet):
+    return [number(sheet.of(name)) for name in book.notebooks]
+
+
+def gradescope_json(sheet: Sheet) -> dict:
+    """Return a student's results in the schema of Gradescope's results.json; the score has no bonus."""
+    tests = [
+        {
+            "name": f"{entry.question.id} {entry.question.title} ({entry.kind})",
+            "number": entry.question.id,
+            "score": entry.points,
+            "max_score": entry.out_of,
+            "status": "passed" if entry.passed else "failed",
+            "output": " ".join(filter(None, [entry.message, entry.comment])),
+            "visibility": "visible",
+        }
+        for entry in sheet.entries
+    ]
+    return {
+        "score": sheet.total() or 0,
+        "output": "\n".join(sheet.problems + sheet.remarks),
+        "visibility": "visible",
+        "tests": tests,
+        "extra_data": {"bonus": sheet.total(bonus=True) or 0, "deducted": sheet.deduction},
+    }

@@ -1,0 +1,355 @@
+"""What stands in the gradebook: blanks, bonus, marks that stay true, lateness, files for an LMS."""
+
+import csv
+import io
+import os
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from attn_course import register
+from attn_course.grading import pages, roster, tables, written
+from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.record import PartRecord, Record, State
+from attn_course.grading.references import Reference
+from attn_course.grading.spreadsheet import csv_text
+from attn_course.grading.submissions import File, Refused
+from attn_course.grading.written import Mark
+
+PROPER = "01_copying"
+EXTRA = "02_average_of_two"
+BOTH = [PROPER, EXTRA]
+ANSWER = "The score leads all others by a clear difference, so that one weight is almost one."
+
+
+class Full:
+    """Stands in for results.jsonl: every part judged is right, every other one awaits a person."""
+
+    def __init__(self, answer=ANSWER):
+        self.answer = answer
+
+    def get(self, key):
+        student, notebook, name = key
+        parts = [
+            PartRecord(
+                question=question.id,
+                kind=part.kind,
+                status=State.CORRECT if part.judge else State.WAITING,
+                points=part.points if part.judge else 0,
+                out_of=part.points,
+                message="",
+                answer=self.answer,
+            )
+            for question in register.questions_of(notebook)
+            for part in question.parts
+        ]
+        return Record(student, notebook, name, "", parts=tuple(parts))
+
+
+def handed(student, notebook, path=Path("nowhere")):
+    return File(student, notebook, path, f"{notebook}.ipynb")
+
+
+def made(files, notebooks=(PROPER,), results=None, **known):
+    students = sorted({file.student for file in files})
+    students = known.pop("students", students)
+    return Gradebook(students, list(notebooks), files, results or Full(), **known)
+
+
+def row_of(book, student):
+    row = tables.csv_row(book, book.sheet(student))
+    return dict(zip(tables.csv_header(book), row, strict=True))
+
+
+def judged(notebook):
+    """What the machine gives for a notebook at most."""
+    questions = register.questions_of(notebook)
+    return sum(part.points for question in questions for part in question.parts if part.judge)
+
+
+@pytest.fixture
+def bonus(monkeypatch):
+    monkeypatch.setattr(register, "BONUS", frozenset({EXTRA}))
+    return made([handed("Ann", name) for name in BOTH], BOTH)
+
+
+def test_a_notebook_that_was_not_handed_in_is_blank_and_not_zero():
+    book = made([handed("Ann", PROPER), handed("Bob", EXTRA)], BOTH)
+    row = row_of(book, "Ann")
+    assert row[EXTRA] == row["2.1"] == "" and float(row[PROPER]) == float(row["total"]) > 0
+    nobody = made([], students=["Cid"])
+    row = row_of(nobody, "Cid")
+    assert row["total"] == row["1.1"] == "" and row["problems"] == "nothing was handed in."
+
+
+def test_a_file_that_could_not_be_graded_is_zero_and_not_blank():
+    class Unread:
+        def get(self, key):
+            return Record(*key, "", problem="it is empty.")
+
+    row = row_of(made([handed("Ann", PROPER)], results=Unread()), "Ann")
+    assert row["total"] == row["1.1"] == "0"
+
+
+def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonus):
+    row = row_of(bonus, "Ann")
+    assert float(row["total"]) == judged(PROPER)
+    assert float(row["bonus"]) == judged(EXTRA) == float(row[EXTRA])
+    assert tables.gradescope_json(bonus.sheet("Ann"))["score"] == judged(PROPER)
+
+
+def test_without_a_bonus_notebook_there_is_no_such_column():
+    book = made([handed("Ann", PROPER)])
+    assert "bonus" not in tables.csv_header(book)
+    assert "bonus" not in pages.student_page(book, book.sheet("Ann"), "")
+
+
+def test_pages_show_the_bonus_beside_the_points(bonus):
+    sheet = bonus.sheet("Ann")
+    page = pages.student_page(bonus, sheet, "")
+    assert f"<b>{judged(PROPER):g} of {register.points_of(PROPER):g}</b>points" in page
+    assert f"<b>{judged(EXTRA):g} of {register.points_of(EXTRA):g}</b>bonus" in page
+    overview = pages.ClassPage(bonus)
+    overview.add(sheet, "ann.html")
+    students = overview.html({}, [], "").split("</table>")[0]
+    assert students.count("<th ") == students.count("<td") and ">bonus</th>" in students
+
+
+MARKS = {("Ann", "1.7", "written"): Mark(0.5, "neat", "Eve")}
+
+
+def stamped(**known):
+    """A book whose marks are for the answers in it."""
+    book = made([handed("Ann", PROPER)], marks=MARKS, **known)
+    return book.stamped_marks()
+
+
+def test_a_mark_holds_for_the_answer_it_was_given_for():
+    marks = stamped()
+    assert marks["Ann", "1.7", "written"].digest
+    book = made([handed("Ann", PROPER)], marks=marks)
+    assert (row_of(book, "Ann")["1.7"], row_of(book, "Ann")["awaiting"]) == ("0.5", "0")
+
+
+def test_a_changed_answer_awaits_a_person_again_and_shows_the_old_mark():
+    book = made([handed("Ann", PROPER)], marks=stamped(), results=Full("Something else."))
+    assert (row_of(book, "Ann")["1.7"], row_of(book, "Ann")["awaiting"]) == ("0", "1")
+    question = register.find("1.7")
+    page = pages.WrittenPage(question, Reference(), {"Ann": "Ann"})
+    page.add(book.sheet("Ann"))
+    text = " ".join(page.html("", anonymous=False).split())
+    assert "has changed since 0.5 points were given by Eve: neat" in text and page.num_waiting == 1
+    assert book.stamped_marks() == stamped()  # the old mark is kept as it was
+
+
+def test_a_changed_rubric_has_a_person_look_again():
+    old = {"1.7": Reference("so", "⅓ this")}
+    marks = stamped(references=old)
+    for references, waiting in ((old, "0"), ({"1.7": Reference("so", "½ this")}, "1")):
+        book = made([handed("Ann", PROPER)], marks=marks, references=references)
+        assert row_of(book, "Ann")["awaiting"] == waiting
+
+
+def test_a_mark_that_lifts_a_verdict_is_for_that_judge(monkeypatch):
+    lifted = {("Ann", "1.1", "code"): Mark(0.25)}
+    marks = made([handed("Ann", PROPER)], marks=lifted).stamped_marks()
+    book = made([handed("Ann", PROPER)], marks=marks)
+    assert row_of(book, "Ann")["1.1"] == "0.25"
+    monkeypatch.setattr("attn_course.grading.gradebook.judge_digest", lambda name: "mended")
+    assert row_of(book, "Ann")["1.1"] == "1" and row_of(book, "Ann")["awaiting"] == "2"
+
+
+def saved(path, *rows):
+    columns = "student,question,points,grader,comment"
+    path.write_text("\n".join([columns, *rows]) + "\n", "utf-8")
+    return written.load(path, {"Ann", "Bob"})
+
+
+def test_points_may_be_fractions(tmp_path):
+    marks = saved(tmp_path / "w.csv", "Ann,1.7,2/3,,", "Bob,1.7,0,,")
+    assert [mark.points for mark in marks.values()] == [2 / 3, 0]
+    (tmp_path / "again.csv").write_text(written.dump(marks))
+    again = written.load(tmp_path / "again.csv", {"Ann", "Bob"})
+    assert all(again[key].agrees(marks[key]) for key in marks)
+    for bad in ("1/0", "3/2", "1e-1", "-1/3", "1/3/3", "9" * 5000):
+        with pytest.raises(Refused, match="is not a number of points from 0 to 1"):
+            saved(tmp_path / "w.csv", f"Ann,1.7,{bad},,")
+
+
+def test_graders_who_contradict_each_other_are_listed_and_refused(tmp_path):
+    eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,", "Bob,1.7,1,Eve,")
+    dan = saved(tmp_path / "dan.csv", "Ann,1.7,1/2,Dan,", "Bob,1.7,1,Dan,")
+    with pytest.raises(Refused) as caught:
+        written.merged({}, {"eve.csv": eve, "dan.csv": dan})
+    assert "Ann 1.7 written: 1 by Eve in eve.csv, 0.5 by Dan in dan.csv" in str(caught.value)
+    assert "Bob" not in str(caught.value)
+    with pytest.raises(Refused, match=r"1 by Eve in the written\.csv of --out"):
+        written.merged(eve, {"dan.csv": dan})
+
+
+def test_a_grader_may_change_what_they_gave_before(tmp_path):
+    eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,")
+    later = saved(tmp_path / "later.csv", "Ann,1.7,1/2,Eve,")
+    assert written.merged(eve, {"later.csv": later}) == later
+
+
+def test_marks_for_another_answer_contradict_nobody():
+    old = {("Ann", "1.7", "written"): Mark(1, grader="Eve", digest="old")}
+    new = {("Ann", "1.7", "written"): Mark(0, grader="Dan", digest="new")}
+    assert written.merged(old, {"dan.csv": new}) == new
+
+
+def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path):
+    book = made([handed("Ann", PROPER)])
+    codes = written.codes(7, ["Ann", "Bob"])
+    page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
+    page.add(book.sheet("Ann"))
+    text = page.html("", anonymous=True)
+    assert "Ann" not in text and codes["Ann"] in text
+    (tmp_path / "w.csv").write_text(f"student,question,points\n{codes['Ann']},1.7,1\n")
+    hidden = {code: student for student, code in codes.items()}
+    found = written.load(tmp_path / "w.csv", codes.keys(), hidden=hidden)
+    assert list(found) == [("Ann", "1.7", "written")]
+    assert written.codes(8, ["Ann"]) != written.codes(7, ["Ann"])
+
+
+def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
+    class Each(Full):
+        def get(self, key):
+            texts = {
+                "Ann": ANSWER,
+                "Bob": f"  {ANSWER.upper()} !",
+                "Cid": "Because.",
+                "Dan": "because",
+            }
+            self.answer = texts.get(
+                key[0], "Reference words, long enough to be no accident at all."
+            )
+            return super().get(key)
+
+    students = ["Ann", "Bob", "Cid", "Dan", "Eve"]
+    book = made([handed(student, PROPER) for student in students], results=Each())
+    reference = Reference("reference words: long enough to be *no accident* at all")
+    page = pages.WrittenPage(register.find("1.7"), reference, {name: name for name in students})
+    for student in students:
+        page.add(book.sheet(student))
+    text = page.html("", anonymous=False)
+    assert "the same words as Bob." in text and "the same words as Ann." in text
+    assert "the same words as the reference." in text
+    assert text.count("the same words as") == 3
+
+
+def test_a_rubric_in_parts_becomes_items_to_click():
+    rubric = (
+        "**Rubric (2 points).** ⅓ the *score* leads ·\n½ hence $\\alpha_j$ ·\n"
+        "1 the output. Not needed: 3 proofs."
+    )
+    items = pages.rubric_items(rubric)
+    assert [item.points for item in items] == ["1/3", "1/2", "1"]
+    assert items[0].label == "the score leads" and "alpha_j" in items[1].label
+    assert pages.rubric_items("Full points for any answer.") == []
+
+
+RULES = (
+    "student,name,email,id,due,free_days,penalty",
+    "*,,,,2026-11-20,1,10% a day",
+    "Ann,Ann Lee,ann@x.org,17,,,",
+    "Bob,Bob,bob@x.org,18,2026-11-25T12:00,0,0.5",
+    "Zoë,,zoe@x.org,19,,,",
+)
+
+
+def rules(tmp_path, *rows):
+    (tmp_path / "roster.csv").write_text("\n".join(rows or RULES) + "\n", "utf-8")
+    return roster.load(tmp_path / "roster.csv")
+
+
+def late(tmp_path, student, moment):
+    path = tmp_path / student
+    path.touch()
+    seconds = datetime.fromisoformat(moment).timestamp()
+    os.utime(path, (seconds, seconds))
+    return handed(student, PROPER, path)
+
+
+@pytest.mark.parametrize(
+    ("student", "moment", "days", "deducted"),
+    [
+        ("Ann", "2026-11-20T23:00", "0", 0),
+        ("Ann", "2026-11-21T23:00", "0", 0),  # a free day
+        ("Ann", "2026-11-22T00:30", "1", 0.5),  # a tenth of five points
+        ("Ann", "2027-11-22T00:30", "366", 5),  # never more than there is
+        ("Bob", "2026-11-25T11:00", "0", 0),  # an extension
+        ("Bob", "2026-11-26T13:00", "2", 1),
+        ("stranger", "2026-11-22T00:30", "1", 0.5),
+    ],
+)
+def test_lateness_costs_what_the_roster_says(tmp_path, student, moment, days, deducted):
+    book = made([late(tmp_path, student, moment)], roster=rules(tmp_path))
+    row = row_of(book, student)
+    assert (row["days late"], float(row["deducted"])) == (days, deducted)
+    assert float(row["total"]) == judged(PROPER) - deducted and float(row[PROPER]) == judged(PROPER)
+    assert ("the roster does not name" in row["problems"]) == (student == "stranger")
+
+
+def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
+    known = rules(tmp_path, "student,due,penalty,handed_in", "Ann,2026-11-20,1,2026-11-21T06:00")
+    book = made([handed("Ann", PROPER)], roster=known)
+    assert row_of(book, "Ann")["deducted"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        (("name", "Ann"), "roster.csv needs the columns student."),
+        (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
+        (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
+        (("student,free_days", "Ann,-1"), "line 2: free_days is '-1', not a number"),
+        (("student", "Ann", "Ann"), "line 3: 'Ann' is in the roster already."),
+    ],
+)
+def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sentence):
+    with pytest.raises(Refused) as caught:
+        rules(tmp_path, *rows)
+    assert sentence in str(caught.value)
+
+
+def exported(name, book):
+    sheets = [book.sheet(student) for student in book.students]
+    text = csv_text(tables.EXPORTS[name](book, sheets))
+    return list(csv.reader(io.StringIO(text)))
+
+
+@pytest.fixture
+def classbook(tmp_path):
+    files = [late(tmp_path, "Ann", "2026-11-22T00:30")]
+    return made(files, students=["Ann", "Bob", "Zoë"], roster=rules(tmp_path))
+
+
+def test_canvas_gets_ids_points_possible_and_points_after_deduction(classbook):
+    rows = exported("canvas", classbook)
+    assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", PROPER]
+    assert rows[1] == ["    Points Possible", "", "", "", "", "6"]
+    assert rows[2] == ["Ann Lee", "17", "17", "ann@x.org", "", "4.5"]
+    assert rows[4] == ["Zoë", "19", "19", "zoe@x.org", "", ""]
+
+
+def test_moodle_gets_ids_and_mails(classbook):
+    rows = exported("moodle", classbook)
+    assert rows[0] == ["ID number", "Full name", "Email address", PROPER]
+    assert rows[1:3] == [["17", "Ann Lee", "ann@x.org", "4.5"], ["18", "Bob", "bob@x.org", ""]]
+
+
+def test_gradescope_gets_points_and_their_maximum(classbook):
+    rows = exported("gradescope", classbook)
+    assert rows[0][:5] == ["First Name", "Last Name", "SID", "Email", "Sections"]
+    assert rows[1] == ["Ann", "Lee", "17", "ann@x.org", "", "4.5", "6"]
+
+
+def test_no_export_lets_a_name_become_a_formula(classbook):
+    person = replace(classbook.roster.people["Ann"], name="=1+1")
+    classbook.roster.people["Ann"] = person
+    for name in tables.EXPORTS:
+        assert "'=1+1" in exported(name, classbook)[-3]

@@ -1,0 +1,61 @@
+"""The translator that comes with the course: small, recorded, offline, and honest about itself."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+from attn_course.translation import ready
+from attn_course.translation.command import main
+from attn_course.translation.config import PRESETS
+from attn_course.translation.corpora import load
+from attn_course.translation.known_words import KnownWords, words_of
+from attn_course.translation.recording import record
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+
+
+def test_the_model_is_small_in_half_precision_and_has_its_record_beside_it():
+    weights = torch.load(ready.FOLDER / "best.pt", weights_only=True)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.float16}
+    assert sum(path.stat().st_size for path in ready.FOLDER.iterdir()) <= 8_000_000
+    kept = json.loads((ready.FOLDER / "record.json").read_text("utf-8"))
+    assert kept["command"].startswith("attn translate train ")
+    assert kept["num_parameters"] == sum(tensor.numel() for tensor in weights.values())
+    whole = kept["test"]["beam 5"]
+    halved = kept["in half precision"]["beam 5"]
+    assert halved["bleu"] == pytest.approx(whole["bleu"], abs=0.3)
+    assert halved["signature"] == whole["signature"]
+
+
+def test_a_sentence_is_translated_without_a_run(capsys):
+    assert main(["Ein Hund rennt durch den Schnee."]) == 0
+    out, err = capsys.readouterr()
+    assert {"dog", "snow"} <= set(words_of(out)) and err == ""
+
+
+def test_another_language_gets_a_remark(capsys):
+    assert main(["The children are singing about an enormous elephant."]) == 0
+    assert "words never occur in the German text" in capsys.readouterr().err
+
+
+def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
+    corpus = load("tiny")
+    trainer = Trainer(corpus, PRESETS["tiny"], tmp_path / "run", device="cpu", progress=False)
+    record(trainer, trainer.fit(), "attn translate train")
+    kept = ready.make_ready(tmp_path / "run", corpus, tmp_path / "ready")
+    assert set(kept["in half precision"]) == {"perplexity", "greedy", "beam 5"}
+    assert "hypotheses" not in kept
+    shutil.rmtree(tmp_path / "run")
+    run = ready.open_run(tmp_path / "ready", device="cpu")
+    assert isinstance(run, Run) and next(run.model.parameters()).dtype is torch.float32
+    assert len(run.translate(["Der Hund schläft."])) == 1
+    assert KnownWords.load(tmp_path / "ready").unknown(corpus.train[0][0]) == []
+
+
+def test_capitals_make_no_difference_to_what_is_known():
+    known = KnownWords.of(["Ein Hund, der rennt."])
+    assert known.unknown("EIN hund läuft.") == ["läuft"]
+    assert known.remark("Ein Hund rennt.") is None
+    assert known.remark("Zwei Katzen.").startswith("2 of 2 words")
