@@ -49,6 +49,7 @@ def judge_layer(
         D, H, *_ = sizes
         axes = ", ".join(AXES[: len(case)])
         setting = f"({axes}) = {case}"
+
         x = rng.normal(size=(B, T, D))
         parameters = _draw(rng, shapes(*sizes))
         result = layer_class.via(run_layer, sizes, parameters, x)
@@ -113,6 +114,7 @@ def causal_weights(scores: Any) -> dict[str, Any]:
     """The same under the causal mask, and what else may go wrong with that; scores (B, H, T, T)."""
     T = scores.shape[-1]
     look = causal_mask(T, like=scores)
+
     return masked_weights(scores, look) | {
         "heads": softmax(scores.where(look, -np.inf), 1),
         "future": softmax(scores.where(look.mT, -np.inf)),
@@ -258,6 +260,7 @@ def _judge_eval(output, calm, option):
     """NotYet where a dropout moves the output though nothing is trained."""
     if output.shape != calm.shape:
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
+
     far = np.abs(output - calm).max()
     if not far <= TOLERANCE:
         raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
@@ -287,6 +290,7 @@ def _judge_residual_dropout(output, calm, rate):
     if lost is not None:
         _judge_coins(lost, rate, ("sequences", "tokens", "features"))
         return
+
     if close(output, calm):
         raise NotYet(
             "residual_dropout changes nothing in training: it should drop output features."
@@ -298,6 +302,7 @@ def _lost(found, calm, rate):
     """Which numbers were dropped, where all others were divided by 1 - rate; else None."""
     if found.shape != calm.shape:
         return None
+
     lost = np.abs(found) <= TOLERANCE
     grown = calm / (1 - rate)
     kept = np.abs(found - grown) <= TOLERANCE

@@ -32,6 +32,7 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
         kinds = result["kinds"]
         ending = ": is a `return` missing?" if kinds == "NoneType" else "."
         raise NotYet(f"{name} returned {kinds}, where a tensor is expected{ending}")
+
     if len(outputs) != count:
         raise NotYet(f"{name} returned {len(outputs)} tensors, where {count} are expected.")
     return outputs
@@ -92,6 +93,7 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:
         raise NotYet(f"an nn.Module is expected, but this is a {result['kind']}.")
+
     if "own" in result:
         raise NotYet(_why_not_loaded(result["own"], parameters))
     if "returned" in result:
@@ -116,6 +118,7 @@ def _first_misfit(own, parameters):
         others = [name for name in own if name not in parameters]
         there = ", ".join(others) or "nothing else"
         return f"there is no parameter `{missing[0]}` (there is {there})"
+
     for name, values in parameters.items():
         shape = tuple(own[name])
         if shape != values.shape:

@@ -17,6 +17,7 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
     """`value` as a finite float array."""
     if value is None:
         raise NotYet(f"{name} is None: is a `return` missing?")
+
     try:
         found = np.asarray(value)
         if _holds_numbers(found):
@@ -27,6 +28,7 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
     if found.dtype.kind != "f":
         kind = _KINDS.get(found.dtype.kind, str(found.dtype))
         raise NotYet(f"{name} is {kind}, where real numbers are expected.")
+
     if np.isnan(found).any():
         raise NotYet(f"{name} contains nan (not a number).")
     if np.isinf(found).any():
@@ -45,6 +47,7 @@ def _holds_numbers(found):
 def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
     """`value` as a vector (size,); a single row or column counts as a vector."""
     found = array(value, name)
+
     long_axes = [axis for axis in found.shape if axis > 1]
     is_vector = found.ndim > 0 and len(long_axes) <= 1
     if not is_vector or found.size != size:
@@ -66,6 +69,7 @@ def number(value: Any, name: str = "the answer") -> float:
     found = array(value, name)
     if found.size != 1:
         raise NotYet(f"{name} has shape {found.shape}, where one number is expected.")
+
     return float(found.reshape(()))
 
 

@@ -37,6 +37,7 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
     if not found:
         raise BuildError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
+
     if not numbers:
         return found
 
@@ -58,6 +59,7 @@ def build(
         outputs = None
         if not force:
             outputs = stored_outputs(notebook, target)
+
         if outputs is None:
             outputs = execute(solution_notebook(source), target.parent)
 
@@ -212,5 +214,6 @@ def _missing_cells(solution: Any, name: str) -> Iterator[str]:
             wanted = f"{id_stem(question.id)}-{part.kind}"
             if wanted not in ids:
                 yield f"there is no answer cell {wanted}."
+
         if cards.heading(question) not in text:
             yield f'question {question.id} has no heading, "### {question.id}".'

@@ -22,6 +22,7 @@ def heading(question: Question) -> str:
     """The heading of a question and its card: kind, points, minutes."""
     points = points_in_words(question.points, question.is_bonus)
     card = f"*{question.kind} · {points} · {question.minutes} min*"
+
     return f"### {question.id} {question.title}\n\n{card}"
 
 
@@ -86,6 +87,7 @@ def row_of(name: str, first_cell: str) -> Row:
 
     if quote is None or head is None:
         raise BuildError(f"{name} needs a line that says what it asks, and one with its minutes.")
+
     return Row(name, quote["asks"], int(head["minutes"]))
 
 

@@ -15,6 +15,7 @@ def build(argv: Sequence[str]) -> int:
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebooks to build; all if none")
     parser.add_argument("--check", action="store_true", help="execute nothing, fail on any drift")
     parser.add_argument("--force", action="store_true", help="execute again what did not change")
+
     options = parser.parse_args(argv)
     try:
         root = building.root_of_project()
@@ -34,6 +35,7 @@ def _check(root: Path, numbers: Sequence[str]) -> int:
     found = building.problems(root, numbers)
     for problem in found:
         print(f"attn build --check: {problem}", file=sys.stderr)
+
     if found:
         return 1
     count = len(building.sources(root, numbers))
