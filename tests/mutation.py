@@ -28,9 +28,10 @@ TABLE = {  # name: modules, tests
     "masks": ("attn_utils/masks.py", KERNELS),
     "kernels": ("attn_utils/kernels.py", KERNELS),
     "layers": ("attn_utils/layers.py", [*KERNELS[::-1], "tests/test_translation_model.py"]),
-    "judges": ("attn_utils/course/questions/*.py", ["tests/test_questions.py"]),
-    "chains": ("attn_utils/course/chains.py", ["tests/test_derivation.py"]),
-    "grading": ("attn_utils/grading/*.py", ["tests/test_grading_*.py"]),
+    "judges": ("attn_course/questions/*.py", ["tests/test_questions.py"]),
+    "chains": ("attn_course/chain_rules.py", ["tests/test_derivation.py"]),
+    "comparing": ("attn_course/compare_lines.py", ["tests/test_derivation.py"]),
+    "grading": ("attn_course/grading/*.py", ["tests/test_grading_*.py"]),
 }
 SWAPS = {
     ast.Eq: ast.NotEq,
