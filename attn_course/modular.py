@@ -402,17 +402,30 @@ def factors(number):
 @functools.cache
 def square_root(number):
     """A root modulo the prime by Tonelli and Shanks; Inexact where there is none."""
-    if pow(number, (PRIME - 1) // 2, PRIME) != 1:
+    if not _has_root(number):
         raise Inexact
-    odd, twos = PRIME - 1, 0
+    odd = PRIME - 1
+    twos = 0
     while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    other = next(k for k in range(2, 1000) if pow(k, (PRIME - 1) // 2, PRIME) != 1)
-    turn, left = pow(other, odd, PRIME), pow(number, odd, PRIME)
+        odd //= 2
+        twos += 1
+    turn = pow(_without_root(), odd, PRIME)
+    left = pow(number, odd, PRIME)
     root = pow(number, (odd + 1) // 2, PRIME)
     while left != 1:
         order = next(k for k in range(1, twos) if pow(left, 2**k, PRIME) == 1)
         step = pow(turn, 2 ** (twos - order - 1), PRIME)
-        twos, turn = order, step * step % PRIME
-        root, left = root * step % PRIME, left * turn % PRIME
+        twos = order
+        turn = step * step % PRIME
+        root = root * step % PRIME
+        left = left * turn % PRIME
     return root
+
+
+def _has_root(number):
+    return pow(number, (PRIME - 1) // 2, PRIME) == 1
+
+
+def _without_root():
+    """The smallest number that is no square modulo the prime."""
+    return next(number for number in range(2, 1000) if not _has_root(number))

@@ -65,6 +65,22 @@ PRODUCT = Claim(
     only=(t,),
 )
 
+c, d = sp.symbols("c d", positive=True)
+lambda_a = sp.Symbol("lambda_a", real=True)
+scaled = lambda_a * c * (g_aa + g_ab)
+LENGTH = Claim(
+    name="`score_a`",
+    start=p_a / sp.sqrt(d),
+    goal=lambda_a * c / sp.sqrt(d),
+    to_do=(
+        gone("the query and the key put in", "p_a"),
+        both("orthonormality", present("c", "c"), gone("products", "g_aa", "g_ab")),
+    ),
+    symbols=(lambda_a, c, d, p_a, g_aa, g_ab),
+    where={p_a: (scaled, scaled), g_aa: (1, 1), g_ab: (0, 0)},
+    only=(lambda_a, c, d),
+)
+
 m, j, theta, delta, q_1, q_2, k_1, k_2 = sp.symbols("m j theta delta q_1 q_2 k_1 k_2", real=True)
 turned_query = (q_1 * sp.cos(m * theta) - q_2 * sp.sin(m * theta)) * (
     k_1 * sp.cos(j * theta) - k_2 * sp.sin(j * theta)
@@ -123,6 +139,26 @@ CLAIMS = {
             "two things at once": chain(PRODUCT, t),
             "still contains g_ab": chain(PRODUCT, t * (g_aa + g_ab), t + t * g_ab),
             "does not follow": chain(PRODUCT, t * (g_aa + g_ab), 2 * t),
+        },
+    ),
+    "a score of a key of any length from orthonormality": (
+        LENGTH,
+        [
+            chain(LENGTH, scaled / sp.sqrt(d), LENGTH.goal),
+            chain(
+                LENGTH,
+                lambda_a * (c * g_aa + c * g_ab) / sp.sqrt(d),
+                lambda_a * c * g_aa / sp.sqrt(d),
+                c / sp.sqrt(d) * lambda_a,
+            ),
+        ],
+        {
+            "two things at once": chain(LENGTH, LENGTH.goal),
+            "still contains g_aa": chain(LENGTH, scaled / sp.sqrt(d), g_aa * LENGTH.goal),
+            "step 2 of `score_a` does not follow": chain(
+                LENGTH, scaled / sp.sqrt(d), 2 * LENGTH.goal
+            ),
+            "step 1 of `score_a` does not follow": chain(LENGTH, scaled / d, LENGTH.goal),
         },
     ),
     "a rotation sees the distance": (
