@@ -12,7 +12,7 @@ import mpmath
 from attn_course.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
-CHAIN_STEPS = 120_000  # operations on all lines of a chain
+CHAIN_STEPS = 40_000  # operations on all lines of a chain
 LARGEST = 40  # binary digits before the point of the argument of a function
 
 

@@ -8,17 +8,18 @@ import functools
 import hashlib
 import math
 import secrets
+from collections.abc import Iterable
 from fractions import Fraction
 
-from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, walk
+from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, rational, walk
 
 PRIME = 2**80 + 18513  # -1, 2, 3, 5, 7, 11, 13, 17 and 19 have square roots modulo this one
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
 TERMS = 200  # of an exponent that is multiplied out
 ASSIGNMENTS = 2
-
-
-EQUAL, DIFFERENT, UNKNOWN = "equal", "different", "unknown"
+EQUAL = "equal"
+DIFFERENT = "different"
+UNKNOWN = "unknown"
 
 
 class Inexact(ArithmeticError):
@@ -57,7 +58,7 @@ def _same_exponentials(left, right, assignment):
         raise Inexact
     terms = assignment.expanded(minus(left, right))
     whole = math.lcm(*(factor.denominator for factor in terms.values()))
-    return assignment.exponential({key: whole * factor for key, factor in terms.items()}) == 1
+    return assignment.exponential(_scaled(terms, whole)) == 1
 
 
 def _same_squares(left, right, assignment):
@@ -139,7 +140,8 @@ class Assignment:
         if tree[0] == "Mul":
             return product(map(self.square, tree[1:]))
         if tree[0] == "Pow" and is_number(tree[2]):
-            return self.power(tree[1], ("Rational", *_pair(2 * fraction_of(tree[2])))) % PRIME
+            exponent = rational(2 * fraction_of(tree[2]))
+            return self.power(tree[1], exponent) % PRIME
         return power(self.value(tree), 2)
 
     def root(self, base, exponent):
@@ -148,24 +150,33 @@ class Assignment:
         if head == "Symbol":
             return power(self.unknown(base), _whole(ROOTS * exponent))
         if head == "Rational" and base[1] > 0:
-            primes = factors(base[1]) | {p: -k for p, k in factors(base[2]).items()}
-            return product(self.root_of_prime(p, k * exponent) for p, k in primes.items())
+            powers = prime_powers(base)
+            return product(self.root_of_prime(p, k * exponent) for p, k in powers.items())
         if head == "exp":
-            terms = self.expanded(base[1])
-            return self.exponential({key: exponent * factor for key, factor in terms.items()})
+            return self.exponential(_scaled(self.expanded(base[1]), exponent))
         if head == "Pow" and is_number(base[2]) and is_positive(base[1], self.positive):
-            return self.power(base[1], ("Rational", *_pair(fraction_of(base[2]) * exponent)))
+            whole = fraction_of(base[2]) * exponent
+            return self.power(base[1], rational(whole))
         if head == "Mul":
             return self.root_of_product(base, exponent)
         return self.opaque_root(self.value(base), exponent)
 
     def root_of_product(self, base, exponent):
-        outside = [part for part in base[1:] if is_positive(part, self.positive)]
-        inside = [part for part in base[1:] if part not in outside]
-        found = product(self.power(part, ("Rational", *_pair(exponent))) for part in outside)
+        outside, inside = self.split(base)
+        wanted = rational(exponent)
+        found = product(self.power(part, wanted) for part in outside)
         if not inside:
             return found
         return found * self.opaque_root(product(map(self.value, inside)), exponent)
+
+    def split(self, factors):
+        """The factors that are positive by their form, and the others."""
+        outside = []
+        inside = []
+        for part in factors[1:]:
+            place = outside if is_positive(part, self.positive) else inside
+            place.append(part)
+        return outside, inside
 
     def opaque_root(self, value, exponent):
         step = self.dependent("root", exponent.denominator, value % PRIME)
@@ -230,15 +241,16 @@ class Assignment:
         if head == "exp":
             return self.value(argument[1])
         if head == "Rational" and argument[1] > 0:
-            primes = factors(argument[1]) | {p: -k for p, k in factors(argument[2]).items()}
-            return sum(k * self.dependent("log", p) for p, k in primes.items())
+            powers = prime_powers(argument)
+            return sum(k * self.dependent("log", p) for p, k in powers.items())
         if head == "Pow" and is_positive(argument[1], self.positive):
             return self.value(argument[2]) * self.log(argument[1])
         if head == "Mul":
-            outside = [part for part in argument[1:] if is_positive(part, self.positive)]
-            inside = [part for part in argument[1:] if part not in outside]
+            outside, inside = self.split(argument)
             found = sum(map(self.log, outside))
-            return found + self.opaque_log(product(map(self.value, inside))) if inside else found
+            if not inside:
+                return found
+            return found + self.opaque_log(product(map(self.value, inside)))
         return self.opaque_log(self.value(argument))
 
     def opaque_log(self, value):
@@ -315,7 +327,7 @@ _FUNCTIONS = {
 }
 
 
-def renamed(tree, index):
+def renamed(tree: Tree, index: Tree) -> Tree:
     """The tree with the variable of the sum around it named after what the tree itself holds."""
     inner = max((node[1] for node in walk(tree) if node[0] in BINDING), default=0)
     return _replaced(tree, index, ("Bound", inner + 1))
@@ -328,17 +340,17 @@ def _replaced(tree, old, new):
     return (tree[0], *parts)
 
 
-def inverse(number):
+def inverse(number: int) -> int:
     if number % PRIME == 0:
         raise ZeroDivisionError
     return pow(number, -1, PRIME)
 
 
-def power(number, exponent):
+def power(number: int, exponent: int) -> int:
     return inverse(pow(number, -exponent, PRIME)) if exponent < 0 else pow(number, exponent, PRIME)
 
 
-def product(numbers):
+def product(numbers: Iterable[int]) -> int:
     found = 1
     for number in numbers:
         found = found * number % PRIME
@@ -351,8 +363,8 @@ def _whole(number):
     return int(number)
 
 
-def _pair(fraction):
-    return fraction.numerator, fraction.denominator
+def _scaled(terms, number):
+    return {key: number * factor for key, factor in terms.items()}
 
 
 def _is_log(key):
@@ -389,7 +401,7 @@ def _merged(one, other):
     return _ordered(exponents.items())
 
 
-def factors(number):
+def factors(number: int) -> dict[int, int]:
     """Small prime factors with their exponents; what is left counts as one prime."""
     found = {}
     for prime in range(2, 100):
@@ -399,20 +411,39 @@ def factors(number):
     return found | ({number: 1} if number > 1 else {})
 
 
+def prime_powers(number: Tree) -> dict[int, int]:
+    """Prime factors of a positive fraction, those below with negative exponents."""
+    below = factors(number[2])
+    return factors(number[1]) | {prime: -exponent for prime, exponent in below.items()}
+
+
 @functools.cache
-def square_root(number):
+def square_root(number: int) -> int:
     """A root modulo the prime by Tonelli and Shanks; Inexact where there is none."""
-    if pow(number, (PRIME - 1) // 2, PRIME) != 1:
+    if not _has_root(number):
         raise Inexact
-    odd, twos = PRIME - 1, 0
+    odd = PRIME - 1
+    twos = 0
     while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    other = next(k for k in range(2, 1000) if pow(k, (PRIME - 1) // 2, PRIME) != 1)
-    turn, left = pow(other, odd, PRIME), pow(number, odd, PRIME)
+        odd //= 2
+        twos += 1
+    turn = pow(_without_root(), odd, PRIME)
+    left = pow(number, odd, PRIME)
     root = pow(number, (odd + 1) // 2, PRIME)
     while left != 1:
         order = next(k for k in range(1, twos) if pow(left, 2**k, PRIME) == 1)
         step = pow(turn, 2 ** (twos - order - 1), PRIME)
-        twos, turn = order, step * step % PRIME
-        root, left = root * step % PRIME, left * turn % PRIME
+        twos = order
+        turn = step * step % PRIME
+        root = root * step % PRIME
+        left = left * turn % PRIME
     return root
+
+
+def _has_root(number):
+    return pow(number, (PRIME - 1) // 2, PRIME) == 1
+
+
+def _without_root():
+    """The smallest number that is no square modulo the prime."""
+    return next(number for number in range(2, 1000) if not _has_root(number))

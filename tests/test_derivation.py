@@ -475,6 +475,16 @@ def test_a_long_chain_gets_a_sentence_at_once():
     assert "is too long to check" in chain.fault and "is too long to check" in verdict.message
 
 
+def test_a_chain_that_takes_too_many_operations_gets_a_sentence():
+    j = sp.Symbol("j", integer=True)
+    inner = sp.Sum(sp.exp(-i * j * x) * sp.log(n + i * j), (i, 1, 30))
+    outer = sp.Sum(inner, (j, 1, 30))
+    start = time.process_time()
+    chain = derive((outer, ""), (">=", outer - sp.log(n), ""), (">=", outer - n, ""))
+    assert time.process_time() - start < 4
+    assert "takes too many operations" in chain.fault
+
+
 def test_what_cannot_be_decided_is_left_to_a_person():
     tower = sp.exp(sp.exp(10**10 * x))
     chain = derive((chains.total, ""), (chains.total + tower, ""), (chains.single, ""))

@@ -480,7 +480,6 @@ def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
     with subprocess.Popen(command, **options) as process:
         while num_lines(tmp_path / "out") == 0:
             time.sleep(0.02)
-        time.sleep(0.5)  # the workers are about to import what they need
         os.killpg(process.pid, signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130 and said.endswith("\nstopped.\n")
