@@ -12,6 +12,7 @@ import mpmath
 from attn_course.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
+CHAIN_STEPS = 120_000  # operations on all lines of a chain
 LARGEST = 40  # binary digits before the point of the argument of a function
 
 
@@ -25,6 +26,30 @@ class Unclear(ArithmeticError):
 
 class TooLong(ArithmeticError):
     """The value would take too many operations or digits."""
+
+
+class Exhausted(ArithmeticError):
+    """The chain takes too many operations in all."""
+
+
+class Work:
+    """Counts operations: those of one evaluation, and those of a whole chain."""
+
+    def __init__(self):
+        self.chain = CHAIN_STEPS
+        self.begin()
+
+    def begin(self) -> "Work":
+        self.here = STEPS
+        return self
+
+    def step(self) -> None:
+        self.here -= 1
+        self.chain -= 1
+        if self.chain < 0:
+            raise Exhausted
+        if self.here < 0:
+            raise TooLong
 
 
 def context(bits: int):
@@ -60,10 +85,10 @@ def program(tree: Tree) -> list[tuple]:
 class Machine:
     """Runs programs in one context at one point: symbol -> ball."""
 
-    def __init__(self, mp, point, steps=STEPS):
+    def __init__(self, mp, point, work=None):
         self.mp = mp
         self.point = point
-        self.steps = steps
+        self.work = work or Work()
 
     def value(self, tree):
         return self.run(program(tree))
@@ -71,9 +96,7 @@ class Machine:
     def run(self, code):
         found = []
         for head, details, slots in code:
-            self.steps -= 1
-            if self.steps < 0:
-                raise TooLong
+            self.work.step()
             found.append(self.step(head, details, [found[slot] for slot in slots]))
         return found[-1]
 
@@ -247,23 +270,21 @@ class Machine:
             raise NoValue
         if not uses:
             return self.counted(head, code, count)
-        if count * len(code) > self.steps:
+        if count * len(code) > self.work.here:
             raise TooLong
         total = self.exact(Fraction(int(head == "Product")))
         combine = self.mul if head == "Product" else self.add
-        inner = Machine(self.mp, self.point, self.steps)
+        inner = Machine(self.mp, self.point, self.work)
         for k in range(first, first + count):
             inner.point = self.point | {level: self.exact(Fraction(k))}
             total = combine(total, inner.run(code))
-        self.steps = inner.steps
         return total
 
     def counted(self, head, code, count):
         number = self.exact(Fraction(count))
         if not count:
             return self.exact(Fraction(int(head == "Product")))
-        inner = Machine(self.mp, self.point, self.steps)
-        term = inner.run(code)
+        term = self.run(code)
         return self.pow(term, number) if head == "Product" else self.mul(number, term)
 
 

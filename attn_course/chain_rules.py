@@ -157,7 +157,7 @@ def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[
     """What is wrong with the way the lines go from first to last, as a sentence, or None.
 
     A line finishes at most one task, undoes none unless it finishes another, and is none of the earlier
-    lines; all tasks are done in the end, and not at once.
+    lines; all tasks are done in the end, and not at once. Where nothing is listed, one line may do.
     """
     seen = []
     for step, line in enumerate(unpadded(line, positive) for line in lines):
@@ -176,7 +176,7 @@ def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[
         if len(new) > 1:
             return f"step {step} does two things at once: {' and '.join(new)}. One thing a line"
         seen.append((line, done))
-        if len(seen) == 2 and len(done) == len(list(tasks)):
+        if len(seen) == 2 and done and len(done) == len(list(tasks)):
             return (
                 f"step {step} jumps to the end: show a line on the way. Lines that SymPy shows alike count "
                 "as one"

@@ -74,30 +74,40 @@ class Outcome:
         return f"{step} does not follow from the line before: {self.detail}."
 
 
-def compare(before: Tree, relation: str, after: Tree, domain: Domain) -> Outcome:
+def compare(
+    before: Tree, relation: str, after: Tree, domain: Domain, work: balls.Work | None = None
+) -> Outcome:
     """Does `before relation after` hold wherever the symbols may lie?
 
     A symbol with a pinned value takes it where it has gone from `after`; one that still stands there is free.
+    work: what may still be spent on the chain.
     """
+    try:
+        return _compare_freely(before, relation, after, domain, work or balls.Work())
+    except balls.Exhausted:
+        return Outcome(OPEN, "the chain takes too many operations to work out")
+
+
+def _compare_freely(before, relation, after, domain, work):
     left = _with_values_used(before, after, domain)
-    outcome = _compare(left, relation, after, domain)
+    outcome = _compare(left, relation, after, domain, work)
     standing = sorted(symbols(after) & set(domain.pins))
     if outcome.state == FAILS and standing:
         both = (_with_values_used(line, ZERO, domain) for line in (before, after))
-        if _compare(next(both), relation, next(both), domain):
+        if _compare(next(both), relation, next(both), domain, work):
             names = " and ".join(map(shown_name, standing))
             verb = "stand" if len(standing) > 1 else "stands"
             return Outcome(FAILS, f"{names} still {verb} here, but the value has been used")
     return outcome
 
 
-def _compare(left, relation, after, domain):
+def _compare(left, relation, after, domain, work):
     known = modular.compare(left, after, domain.positive)
     if known == modular.EQUAL:
         if relation in ("<", ">"):
             return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
-        return _where_defined(after, domain)
-    found, hidden = _by_numbers(left, relation, after, domain)
+        return _where_defined(after, domain, work)
+    found, hidden = _by_numbers(left, relation, after, domain, work)
     if not found:
         return found
     squares = modular.UNKNOWN
@@ -121,14 +131,14 @@ def _with_values_used(before, after, domain):
     return before
 
 
-def _where_defined(line, domain):
+def _where_defined(line, domain, work):
     """Algebra holds wherever both sides have a value: a look whether this one has."""
     names = names_in(line)
     for mode, point in draw_points(names, domain):
         if mode != "moderate":
             break
         try:
-            sign_of_difference(line, ZERO, point)
+            sign_of_difference(line, ZERO, point, work)
         except balls.NoValue:
             return Outcome(FAILS, f"at {point.shown(names)} it has no finite real value")
         except (balls.TooLong, balls.Unclear):
@@ -136,14 +146,14 @@ def _where_defined(line, domain):
     return Outcome(HOLDS, "by algebra")
 
 
-def _by_numbers(left, relation, right, domain):
+def _by_numbers(left, relation, right, domain, work):
     """What numbers say, and the part of a line that mattered at no point, if there is one."""
     names = names_in(left) | names_in(right)
-    hidden = Hidden(left, right)
+    hidden = Hidden(work, left, right)
     decided = 0
     for mode, point in draw_points(names, domain):
         try:
-            sign, values = sign_of_difference(left, right, point)
+            sign, values = sign_of_difference(left, right, point, work)
         except balls.NoValue:
             if mode in AT_ENDS:
                 continue
@@ -167,15 +177,17 @@ class Hidden:
     has to matter.
     """
 
-    def __init__(self, *lines: Tree):
+    def __init__(self, work: balls.Work, *lines: Tree):
+        self.work = work
         self.unseen = [(line, set(visible.leaves(line))) for line in lines]
         self.bits = min(VISIBLE, AGREED // max(1, *(len(ways) for _, ways in self.unseen)))
 
     def look(self, point: "Point") -> None:
         for line, ways in self.unseen:
             for mp in CONTEXTS[1:] if ways else ():
-                with contextlib.suppress(ArithmeticError):
-                    ways -= visible.seen(line, mp, point.values(mp), self.bits)
+                with contextlib.suppress(balls.NoValue, balls.Unclear, balls.TooLong):
+                    machine = balls.Machine(mp, point.values(mp), self.work.begin())
+                    ways -= visible.seen(line, machine, self.bits)
                     break
 
     def part(self) -> str:
@@ -189,9 +201,10 @@ class Hidden:
 def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, str]:
     """A point where two lines differ, and their values there; empty where none was found."""
     names = names_in(left) | names_in(right)
+    work = balls.Work()
     for _, point in draw_points(names, domain):
         try:
-            sign, values = sign_of_difference(left, right, point)
+            sign, values = sign_of_difference(left, right, point, work)
         except ArithmeticError:
             continue
         if sign:
@@ -225,12 +238,14 @@ def apart(left, right) -> tuple[str, str]:
     return short(left, digits), short(right, digits)
 
 
-def sign_of_difference(left: Tree, right: Tree, point: "Point") -> tuple[int, tuple]:
+def sign_of_difference(
+    left: Tree, right: Tree, point: "Point", work: balls.Work
+) -> tuple[int, tuple]:
     """-1, 0 or 1 for left - right, and both values; raises where no precision decides."""
     error = balls.Unclear()
     for mp in CONTEXTS:
         try:
-            machine = balls.Machine(mp, point.values(mp))
+            machine = balls.Machine(mp, point.values(mp), work.begin())
             first = machine.value(left)
             second = machine.value(right)
         except balls.Unclear as unclear:

@@ -161,6 +161,8 @@ def _read(step):
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
+    from attn_course import balls
+
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
     try:
         trees.limit_work(lines)
@@ -173,8 +175,9 @@ def look_at(chain: Derivation) -> None:
     except (Unreadable, TypeError, ValueError) as error:
         chain.fault = f"`where` cannot be read: {' '.join(str(error).split())}."
         return
+    work = balls.Work()
     for k, step in enumerate(chain.steps[1:], 1):
-        outcome = _compare(chain, lines, k, domain)
+        outcome = _compare(chain, lines, k, domain, work)
         if not outcome:
             chain.fault = outcome.sentence(f"step {k}")
         elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
@@ -195,16 +198,16 @@ def _merged(lines):
     return [f"SymPy shows step {same[0]} like the line above it: the two count as one line."]
 
 
-def _compare(chain, lines, k, domain):
+def _compare(chain, lines, k, domain, work):
     from attn_course.compare_lines import compare
     from attn_course.limits import compare_limit
 
     relation = chain.steps[k].relation
     if not is_limit(relation):
-        return compare(lines[k - 1], relation, lines[k], domain)
+        return compare(lines[k - 1], relation, lines[k], domain, work)
     name, target = limit_of(relation)
     exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
-    return compare_limit(lines[k - 1], name, target, lines[k], domain, exact)
+    return compare_limit(lines[k - 1], name, target, lines[k], domain, exact, work)
 
 
 def _go_on(chain, relation):

@@ -6,7 +6,7 @@ A chain arrives as lists of strings, from a process that is not trusted. Nothing
 import functools
 from dataclasses import dataclass, field
 
-from attn_course import trees
+from attn_course import balls, trees
 from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
 from attn_course.compare_lines import FAILS, HOLDS, OPEN, Domain, compare, difference_at
 from attn_course.derivation import as_data, domain_of
@@ -102,6 +102,7 @@ def judge_derivation(answer, claim: Claim) -> None:
 def _judge_lines(chain, claim):
     """The relation between the first line and the last, if every line follows from the one before."""
     proved = EQUAL
+    work = balls.Work()
     for k, line in enumerate(chain[1:], 1):
         step = f"step {k} of {claim.name}"
         if is_limit(line.relation):
@@ -113,7 +114,7 @@ def _judge_lines(chain, claim):
                 f"{step} turns round: after {proved} a line with {line.relation} says nothing of "
                 "the first line."
             )
-        outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain)
+        outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain, work)
         if outcome.state == OPEN:
             raise NotYet(f"{outcome.sentence(step)} {FOR_A_PERSON}")
         if outcome.state == FAILS:

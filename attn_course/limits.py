@@ -33,6 +33,7 @@ def compare_limit(
     after: Tree,
     domain: Domain,
     exact: Tree | None = None,
+    work: balls.Work | None = None,
 ) -> Outcome:
     """Does `before` tend to `after` when the symbol `name` goes to `target`?
 
@@ -43,19 +44,22 @@ def compare_limit(
     if name in symbols(after):
         return Outcome(FAILS, f"{shown_name(name)} is still there after it went to its limit")
     if exact is not None:
-        outcome = compare(exact, "=", after, domain)
+        outcome = compare(exact, "=", after, domain, work)
         if outcome:
             return Outcome(HOLDS, "by SymPy's limit")
-    return _by_a_sequence(before, name, target, after, domain)
+    return _by_a_sequence(before, name, target, after, domain, work or balls.Work())
 
 
-def _by_a_sequence(before, name, target, after, domain):
+def _by_a_sequence(before, name, target, after, domain, work):
     others = (names_in(before) | names_in(after)) - {name}
     points = [point for mode, point in draw_points(others, domain) if mode == "moderate"]
-    hidden = Hidden(after)
+    hidden = Hidden(work, after)
     for point in points[:POINTS]:
-        hidden.look(point)
-        gap, reached, settled = _closest(before, name, target, after, point)
+        try:
+            hidden.look(point)
+        except balls.Exhausted:
+            return Outcome(OPEN, "neither SymPy nor numbers could tell in time")
+        gap, reached, settled = _closest(before, name, target, after, point, work)
         if gap is not None and gap <= NEAR:
             continue
         if not settled:
@@ -68,7 +72,7 @@ def _by_a_sequence(before, name, target, after, domain):
     return Outcome(HOLDS, f"by numbers that come within {NEAR:g}")
 
 
-def _closest(before, name, target, after, point):
+def _closest(before, name, target, after, point, work):
     """How near the sequence comes, where it ends, and whether it had settled there."""
     mp = CONTEXTS[1]
     gap = reached = None
@@ -76,7 +80,7 @@ def _closest(before, name, target, after, point):
     for k in range(1, LONGEST):
         there = Point({**point.places, name: _approach(target, k)})
         try:
-            machine = balls.Machine(mp, there.values(mp))
+            machine = balls.Machine(mp, there.values(mp), work.begin())
             last, reached = reached, machine.value(before)[0]
             end = machine.value(after)[0]
         except ArithmeticError:

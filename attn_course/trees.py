@@ -274,7 +274,27 @@ def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
         return values.get(tree[1], tree)
     if not values or not children(tree):
         return tree
+    if tree[0] in BINDING:
+        return _substitute_below(tree, values)
     parts = [substitute(part, values) if isinstance(part, tuple) else part for part in tree[1:]]
+    return (tree[0], *(sorted(parts) if tree[0] in SEVERAL else parts))
+
+
+def _substitute_below(tree, values):
+    """A sum with trees in the place of some symbols; sums among these trees keep an index of their own."""
+    head, level, low, high, body = tree
+    own = f"#{level}"  # no symbol has such a name
+    body = substitute(_replaced(body, ("Bound", level), ("Symbol", own)), values)
+    level = 1 + max((node[1] for node in walk(body) if node[0] in BINDING), default=0)
+    body = _replaced(body, ("Symbol", own), ("Bound", level))
+    return (head, level, substitute(low, values), substitute(high, values), body)
+
+
+def _replaced(tree, old, new):
+    """The tree with one part in the place of another, wherever it stands."""
+    if tree == old:
+        return new
+    parts = [_replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]]
     return (tree[0], *(sorted(parts) if tree[0] in SEVERAL else parts))
 
 

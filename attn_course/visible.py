@@ -3,6 +3,8 @@
 Knows trees and balls; compares no lines and knows no question.
 """
 
+from fractions import Fraction
+
 from attn_course import balls
 from attn_course.trees import (
     BINDING,
@@ -45,9 +47,10 @@ def _factors(node):
     return node[1:] if node[0] == "Mul" else ()
 
 
-def seen(tree: Tree, mp, point: dict, bits: int) -> set[tuple]:
+def seen(tree: Tree, machine: balls.Machine, bits: int) -> set[tuple]:
     """The ways to the leaves that matter here: a share in them is a share of 2**-bits in the whole."""
-    look = _Look(mp, point)
+    mp = machine.mp
+    look = _Look(machine)
     middle, radius = look.value(tree)
     look.least = max(mp.ldexp(abs(middle), -bits), mp.ldexp(radius, bits))
     look.descend((), tree, mp.one)
@@ -57,13 +60,12 @@ def seen(tree: Tree, mp, point: dict, bits: int) -> set[tuple]:
 class _Look:
     """Goes from the whole to its leaves with the slope of the whole in each part."""
 
-    def __init__(self, mp, point):
-        self.mp = mp
-        self.point = point
-        self.machine = balls.Machine(mp, point)
+    def __init__(self, machine):
+        self.mp = machine.mp
+        self.machine = machine
         self.known = {}
         self.found = set()
-        self.least = mp.zero
+        self.least = self.mp.zero
 
     def value(self, node):
         if node not in self.known:
@@ -73,6 +75,7 @@ class _Look:
     def _value(self, node):
         if node[0] in BINDING:
             return self.machine.value(node)
+        self.machine.work.step()
         details = [part for part in node[1:] if not isinstance(part, tuple)]
         return self.machine.step(node[0], details, [self.value(part) for part in children(node)])
 
@@ -119,7 +122,8 @@ class _Look:
             far = ()
             slope *= 1 if head == "Product" else last - first + 1
         for k in (*near, *far):
-            inner = _Look(self.mp, self.point | {level: self.machine.exact(fraction_of((0, k, 1)))})
+            point = self.machine.point | {level: self.machine.exact(Fraction(k))}
+            inner = _Look(balls.Machine(self.mp, point, self.machine.work))
             inner.least = self.least
             inner.found = self.found
             term = inner.value(body)[0]

@@ -4,14 +4,14 @@
 #
 # > The keys tremble, and one of them grows and shrinks: what is left of the average of two?
 #
-# *48 min, 5 questions, 8 points, needs 02*
+# *58 min, 5 questions, 8 points, needs 02*
 #
 # After this notebook you can
 #
 # - **design** a query that keeps an average although it never sees the keys themselves, and say how small the noise
 #   must be,
 # - **derive** the exact law of a weight when its key has a random length,
-# - **predict** what the output does from one draw to the next, and show it for a query of your own.
+# - **predict** what the output does from one draw to the next, and measure it for a query of your own.
 
 # %%
 import math
@@ -32,12 +32,14 @@ rng = np.random.default_rng(3)
 # | $\mu_i$ | mean of key $i$; known, orthonormal | rows of $(n, d)$ | `means` |
 # | $k_i$ | key $i$, drawn anew each time | rows of $(n, d)$ | `keys` |
 # | $\nu$ | noise: variance of each coordinate of a key | number | `noise` |
-# | $\epsilon = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
+# | $\ell = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
 # | $q_i = \mu_i^\top q$ | score of the query on mean $i$ | number | `q_a`, ... |
 # | $t$ | height of the tie: $q_a = q_b = t$, other $q_i = 0$ | number | `t` |
 # | $\lambda_i$, $\beta$ | random length of key $i$ in 3.5, its variance | numbers | `beta` |
+# | $c$ | the multiple of $\mu_a + \mu_b$ in 3.5, where scores are divided by $\sqrt d$ | number | `c` |
 #
-# In $\mathcal N(m, V)$ the second number is always a *variance*. Scores, weights $\alpha_i$ and values as before.
+# In $\mathcal N(m, V)$ the second number is always a *variance*. Scores, weights $\alpha_i$ and values as in
+# [02](02_average_of_two.ipynb); the output has no letter here.
 
 # %% [markdown]
 # ## Two kinds of noise
@@ -63,23 +65,40 @@ backwards = np.mean(lengths < 0), math.erfc(1) / 2
 print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
 
 # %% [markdown]
-# On the right $k_b$ is where it was: only $k_a$ is stretched. Handouts like to say that $k_a$ "keeps its direction and
-# changes its length". A normal length can be negative, so in almost 8% of the draws the key points *backwards*.
+# On the right $k_b$ is where it was: only $k_a$ is stretched. This is often described as a key that "keeps its direction and
+# changes its length". But a normal length can be negative: in almost 8% of the draws the key points *backwards*.
+#
+# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands where $a$ and $b$ tie if all keys
+# are at their means; the picture shows one noisy draw. *Predict* what happens to the border when the keys are drawn anew;
+# then press the button, and slide the noise down to nothing.
+
+# %%
+# my prediction: ...
+trio = np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, -0.7]])
+named = {"names": ["key a", "key b", "key 3"], "title": "borders jump with noise"}
+plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
+
+# %% [markdown]
+# The border turns a little with every draw, and the query, which stays, is now on this side, now on that. A short query
+# is in the pale middle, where a turn of the border changes little. A long one is far out, where it changes everything.
 
 # %% [markdown]
 # ### 3.1 A query that sees only the means
 #
 # *code + written · 2 points · 8 min*
 #
-# **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Show** a
+# **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Find** a
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
 # place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
 # in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
-#
-# The check draws keys with noise that fits the length of *your* query. *Predict:* does a longer query suffer more?
+
+# %% [markdown]
+# So that no length is favoured, the check divides the noise by the length of *your* query: every score then trembles by a
+# thousandth. *Predict:* if the noise did *not* shrink, would a longer query suffer more? The figure below answers.
 
 
 # %% answer="3.1"
+# my prediction: ...
 def robust_query(means, a, b):
     """A query that averages values a and b for keys near their means. means: (n, d) -> (d,)."""
     raise NotImplementedError("your answer here")
@@ -94,11 +113,12 @@ check("3.1", robust_query)
 # %% [markdown]
 # ## How small is vanishingly small?
 #
-# Handouts ask for noise that is "vanishingly small" and leave it there. Small compared with what? Two means are tied
-# exactly, by a query of length 10, 100 or 1000; then the two keys are drawn 5000 times and $a$'s share of their weight
-# is shown. *Predict* which panel is still an average. Slide the noise (its logarithm, base ten) until all three are.
+# "Vanishingly small" noise is a common way to state 3.1. Small compared with what? Two means are tied exactly, by a query
+# of length 10, 100 or 1000; then the two keys are drawn 5000 times and $a$'s share of their weight is drawn. *Predict* at
+# $\nu = 10^{-4}$ which panel is still an average. Then slide the noise (its logarithm, base ten) until all three are.
 
 # %%
+# my prediction: ...
 blur = rng.normal(size=(2, 5000, 12))  # the noise of k_a and of k_b
 direction = rng.normal(size=12)
 direction /= np.linalg.norm(direction)
@@ -124,22 +144,23 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 #
 # *derive · 1 point · 8 min*
 #
-# Now the second kind of noise, with $\nu \to 0$: $k_a = \epsilon\,\mu_a$, every other key *equal* to its mean. **Given** a
+# Now the second kind of noise, with $\nu \to 0$: $k_a = \ell\,\mu_a$, every other key *equal* to its mean. **Given** a
 # query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ in terms of
-# $t$, $n$, $\epsilon$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\epsilon$. **Form:** two chains,
+# $t$, $n$, $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\ell$. **Form:** two chains,
 # `weight_of_a` and `log_odds`; the first lines are given, and $w$ stands for the weight in (i). One thing a line: (i) put
-# the scores in, count the sum; (ii) put the weight in for $w$, then take $\epsilon$ out of every function.
+# the scores in, count the sum; (ii) put the weight in for $w$, then take $\ell$ out of every function.
 #
-# *Predict:* what multiplies $\epsilon$?
+# *Predict* what multiplies $\ell$ in (ii); your own last line answers.
 
 # %% answer="3.2"
+# my prediction: ...
 t = sp.Symbol("t", positive=True)
-epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}  # each lies between these two ends
-own = sp.exp(t * epsilon)  # you may use this one
+own = sp.exp(t * ell)  # you may use this one
 
 weight_of_a = derive(
     (definition, "definition"),
@@ -161,14 +182,16 @@ check("3.2", weight_of_a, log_odds)
 #
 # *code · 1 point · 8 min*
 #
-# **Given** that $\epsilon \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Show** the probability that the
+# **Given** that $\ell \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Find** the probability that the
 # weight of $a$ is at most $w$, $0 < w < 1$, for the query of 3.2, exactly for every $n \ge 2$ and any $t > 0$ (try 1000).
-# **Form:** `weight_cdf(w, t, n)`, returning a number that is right to 0.005.
+# **Form:** `weight_cdf(w, t, n)`, returning a number that is right to 0.005. A normal variable of mean $m$ and variance $V$
+# is at most $x$ with probability $\frac12\big(1 + \text{erf}\frac{x - m}{\sqrt{2V}}\big)$, in code `math.erf`.
 #
-# *Predict* `weight_cdf(0.5, t, 2)` for every `t`.
+# *Predict* `weight_cdf(0.5, t, 2)` for every `t`: with two keys, how often is the weight below one half?
 
 
 # %% answer="3.3"
+# my prediction: ...
 def weight_cdf(w, t, n):
     """The probability that the weight of a is at most w."""
     raise NotImplementedError("your answer here")
@@ -193,14 +216,17 @@ if check("3.3", weight_cdf):
         distance = np.abs(law - (drawn[:, None] <= points).mean(0)).max()
         print(f"t = {height:g}, n = {count}: your law and 20,000 draws differ by {distance:.4f}")
     print("99.9% of runs stay below 0.0138, whatever the law (Dvoretzky, Kiefer and Wolfowitz)")
+    halves = [round(float(np.ravel(weight_cdf(0.5, t, 2))[0]), 6) for t in (0.5, 5.0, 50.0)]
+    print(f"weight_cdf(0.5, t, 2) at t = 0.5, 5, 50: {halves}")
 
 # %% [markdown]
 # ### 3.4 What the output does
 #
 # *code + written · 2 points · 8 min*
 #
-# **Given** your own query of 3.1, and $k_a$ of random length. **Show** what the output does from draw to draw. **Form:**
-# `behaviour`, a letter; and in words, **why**: which scores move, and what the softmax makes of it.
+# **Given** your own query of 3.1, and $k_a$ of random length. **Decide** what the output does from draw to draw: choose the
+# line that describes *your* query. **Form:** `behaviour`, a letter; and in words, **why**: which scores move from draw to
+# draw, and what the softmax makes of it.
 #
 # - **A** it stays close to the average in almost every draw
 # - **B** it jumps: almost $v_a$ in some draws, almost $v_b$ in others, seldom between
@@ -223,10 +249,11 @@ check("3.4", behaviour, robust_query)
 # Once 3.4 passes, your own query meets both kinds of noise: four values in the plane, 500 outputs each, spread a little
 # across the segment from $v_a$ to $v_b$ to show how many there are.
 #
-# Below them comes the density of the weight, the slope of *your* law of 3.3. *Predict*, then slide $t$: where does one
-# hill become two? Then slide $n$: which of the two grows, and why?
+# Below them comes the density of the weight, the slope of *your* law of 3.3. *Predict* at which $t$ one hill becomes two,
+# for $n = 2$; then slide $t$. Then slide $n$: which of the two hills grows, and why?
 
 # %%
+# my prediction, the t at which one hill becomes two: ...
 if check("3.4", behaviour, robust_query):
     values = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.5], [1.5, 0.0]])
     query = np.ravel(robust_query(np.eye(4), 0, 1))
@@ -235,7 +262,8 @@ if check("3.4", behaviour, robust_query):
         keys[:, 0, 0] *= stretch
         outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1)) * [1, -1]
         axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
-        plots.scatter(values, size=60, colour=6, label="v_a (0, 0), v_b (1, 1), two others", **axis)
+        named = ["v_a", "v_b", "another", "another"]
+        plots.scatter(values, size=60, colour=6, label="four values", names=named, **axis)
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
         ax.set_ylim(-0.2, 2.2)
 
@@ -256,6 +284,9 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
+# Up to $t = 2$ there is one hill around one half, beyond it there are two, and they move to the ends. More keys lower the
+# weight of $a$ at every length, so the hill near 0 grows.
+#
 # ## Is one head hopeless?
 #
 # You may read that one head is "not practical" against such noise. That is a statement about the tie at height $t$ over
@@ -263,6 +294,7 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
 # So move the whole picture: scores $h$, $h$ on the means of $a$, $b$ and $h - 12$ on six others. *Predict* the best $h$.
 
 # %%
+# my prediction, the best h: ...
 shifts = np.linspace(-12, 12, 49)
 near = [np.mean(np.abs(drawn_weight(lengths, h, 8, h - 12) - 0.5) < 0.05) for h in shifts]
 label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one half"}
@@ -276,19 +308,23 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 # %% [markdown]
 # ### 3.5 Every key of random length
 #
-# *derive + code · 2 points · 10 min*
+# *derive + code + written · 2 points · 16 min*
 #
 # **Given** keys $k_i = \lambda_i\mu_i$ with independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$,
-# and a query that knows the means but not the lengths: $q_a = q_b = c$ on two means, $0$ on the others. **Find** the
-# scores of $k_a$ and $k_b$, and the variance of their gap. **Form:** two chains, `score_a` and `score_b`, where
-# $p_a = k_a^\top q$; and `noisy_gap_variance(beta, c, d)`, returning a number. One thing a line: put the product in, then $c$.
+# and a query that knows the means but not the lengths, $q = c(\mu_a + \mu_b)$. With $g_{aa} = \mu_a^\top\mu_a$,
+# $g_{ab} = \mu_a^\top\mu_b$ and so on, $p_a = k_a^\top q = c\lambda_a(g_{aa} + g_{ab})$. **Find** the scores of $k_a$ and
+# $k_b$. **Form:** two chains, `score_a` and `score_b`. One thing a line: put key and query in, then use orthonormality.
 #
-# *Predict:* is the variance larger or smaller than with one random key?
+# *Predict:* is the variance of their gap larger or smaller than with one random key?
 
 # %% answer="3.5 derive"
+# my prediction: ...
 c, d = sp.symbols("c d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
-products = {q_a: (c, c), q_b: (c, c), p_a: (lambda_a * q_a,) * 2, p_b: (lambda_b * q_b,) * 2}
+g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
+put_in = {p_a: c * lambda_a * (g_aa + g_ab), p_b: c * lambda_b * (g_ab + g_bb)}
+orthonormal = {g_aa: 1, g_ab: 0, g_bb: 1}
+products = {name: (value, value) for name, value in (put_in | orthonormal).items()}
 
 score_a = derive(
     (p_a / sp.sqrt(d), "definition"),
@@ -306,8 +342,10 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# Now the variance of the gap. Then eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$: is the
-# output "the average over resamplings"?
+# Now, how does the output vary when the keys are drawn again and again? **Find** the variance of the gap of the two scores,
+# and the share of the draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have
+# together. **Form:** `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, each returning a number; the
+# second is compared with a simulation, to 0.01. `math.erf` and `math.erfc` help.
 
 
 # %% answer="3.5 code"
@@ -316,35 +354,56 @@ def noisy_gap_variance(beta, c, d):
     raise NotImplementedError("your answer here")
 
 
+def share_decided(beta, c, d, w):
+    """How often a or b has more than w of the weight of both."""
+    raise NotImplementedError("your answer here")
+
+
 # %% check="3.5 code"
-check("3.5", noisy_gap_variance)
+check("3.5", noisy_gap_variance, share_decided)
+
+# %% [markdown]
+# Eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$. *Predict:* what is the mean of the weight of
+# $a$ over all draws, and in how many draws is it within a tenth of one half?
 
 # %%
+# my prediction, mean and share: ...
 scale = 80 / np.sqrt(16)
 factors = 1 + 0.5 * rng.normal(size=(40_000, 2))
 weights = softmax(np.c_[scale * factors, np.zeros((40_000, 6))])
 print(f"mean weights {weights[:, 0].mean():.2f} and {weights[:, 1].mean():.2f}")
 print(f"within 0.1 of one half {np.mean(np.abs(weights[:, 0] - 0.5) < 0.1):.3f}")
 print(f"one of the two above 0.9 {np.mean(weights[:, :2].max(-1) > 0.9):.3f}")
-if check("3.5", noisy_gap_variance):
-    gap = scale * (factors[:, 0] - factors[:, 1])
-    ratio = gap.var() / np.asarray(noisy_gap_variance(0.25, 80, 16)).item()
+if check("3.5", noisy_gap_variance, share_decided):
+    variance = np.asarray(noisy_gap_variance(0.25, 80, 16)).item()
+    ratio = (scale * (factors[:, 0] - factors[:, 1])).var() / variance
     print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
+    print(f"your share of decided draws {np.asarray(share_decided(0.25, 80, 16, 0.9)).item():.3f}")
+plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0, 1))
 
 # %% [markdown]
-# The *mean over draws* is the average. A draw is not: the weight is within a tenth of one half in about one case in
-# forty. The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is.
+# **In words:** how does the output vary over resamplings of the keys? Say what its mean over the draws is, what a single
+# draw is like, and why the two differ. **Form:** three or four sentences.
+
+# %% [markdown] written="3.5"
+# *Your answer to 3.5: replace this line.*
+
+# %% [markdown]
+# The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is: within a tenth of one half
+# is one draw in forty.
 
 # %% [markdown]
 # ## Going further
 #
-# Optional. **A memory that makes up its mind.** In a Hopfield network the values are the keys, and $b$ times the output is
-# the next query. Started at a mixture, share $p$ of one pattern and $1 - p$ of another, one round gives
-# $p \leftarrow 1/(1 + e^{-b(2p - 1)})$. *Predict:* does a start at 0.51 fall back to the average, or run to one pattern?
+# Optional. **A memory that makes up its mind.** In a Hopfield network that stores two orthonormal patterns, the values are
+# the keys, and $\gamma$ times the output is the next query. Started at a mixture, share $p$ of one pattern and $1 - p$ of the
+# other, one round gives $p \leftarrow 1/(1 + e^{-\gamma(2p - 1)})$. *Predict* for $\gamma = 1$ and $\gamma = 5$: does a start at 0.51 fall
+# back to the average, or run to one pattern?
 #
-# The peaks of a density whose log-odds are normal, mean 0 and variance $b$, solve the same equation.
+# The peaks of a density whose log-odds are normal, mean 0 and variance $\gamma$, solve the same equation.
 
 # %%
+# my prediction: ...
 strengths = np.linspace(1, 5, 161)
 p = np.full(161, 0.51)
 for _ in range(3000):
@@ -354,11 +413,11 @@ odds = np.log(grid / (1 - grid))
 log_density = -(odds**2) / (2 * strengths[:, None]) - np.log(grid * (1 - grid))  # (161, 2000)
 peaks = grid[log_density.argmax(-1)]
 series = {"average fed back, started at 0.51": p, "-peak of the density": peaks}
-plots.curves(strengths, series, xlabel="strength b", ylabel="where it ends", title="the same fork")
+plots.curves(strengths, series, xlabel="strength γ", ylabel="where it ends", title="the same fork")
 
 # %% [markdown]
-# Up to $b = 2$ the average is stable, beyond it a hundredth of a lead decides; at the same place the one peak of the
-# density becomes two. Which $t$ is that in 3.3, for $n = 2$?
+# Up to $\gamma = 2$ the average is stable, beyond it a hundredth of a lead decides; at the same place the one peak of the
+# density becomes two. In 3.3 the log-odds have variance $t^2/2$, so for $n = 2$ this is $t = 2$, where you saw it.
 
 # %% [markdown]
 # ## Common mistakes
@@ -373,13 +432,20 @@ both = drawn_weight(1 + lengths - rng.permutation(lengths), 5.0, 2) > 0.9
 alone = drawn_weight(lengths, 5.0, 2) > 0.9
 few, turned = drawn_weight(lengths, 1.0, 6), drawn_weight([-1.5], 10.0, 2)[0]
 small, signs = drawn_weight([1.05], 250.0, 2)[0], drawn_weight(np.sign(lengths), 12.0, 2)
-print(f"'k_b is random too': weight > 0.9 in {both.mean():.2f}, in truth {alone.mean():.2f}")
-print(f"'the longer key wins': length -1.5 against 1, weight {turned:.0e}")
-print(f"'c follows the length': lengths 1, 2, 4, 8 give weights {saturated}")
-print(f"'the other keys do not count': t = 1, n = 6, mean weight {few.mean():.2f}")
-print(f"'λ_a must be much larger than λ_b': 1.05, 1, c = 1000, d = 16: {small:.6f}")
-print(f"'the mean of c λ² is c': for β = 0.5 it is {np.mean(lengths**2):.2f} c")
-print(f"'normalised keys are safe': average in {np.mean(signs > 0.4):.3f} of the draws")
+print("'In 3.4 k_b is random too.' Then a has more than 0.9 of the weight")
+print(f"    in {both.mean():.2f} of the draws; in truth it is {alone.mean():.2f}")
+print("'The longer key wins.' A key of length -1.5 is longer than one of length 1")
+print(f"    and gets the weight {turned:.0e}")
+print("'The output follows the length of k_a.' Lengths 1, 2, 4, 8 give the weights")
+print(f"    {saturated}")
+print("'The other keys do not count.' With six keys and a tie at height 1")
+print(f"    the mean weight of a is {few.mean():.2f}, not 0.50")
+print("'λ_a must be much larger than λ_b.' At c = 1000 and d = 16, λ_a = 1.05 against")
+print(f"    λ_b = 1 is enough for a weight of {small:.6f}")
+print("'If a query is made of the drawn keys, its mean score is c.' The score is c λ²,")
+print(f"    and for β = 0.5 its mean is {np.mean(lengths**2):.2f} c")
+print("'Normalised keys are safe.' The output is the average in all draws but those with")
+print(f"    a key turned round: in {np.mean(signs > 0.4):.3f} of them")
 
 # %% [markdown]
 # ## Summary
@@ -397,7 +463,7 @@ print(f"'normalised keys are safe': average in {np.mean(signs > 0.4):.3f} of the
 # 4. At which $t$ does the density of the weight change its shape, and what happens there?
 # 5. Why is "right on average" of no use to the reader of a single output?
 #
-# **Next:** `04_two_heads` gives the job to two queries.
+# **Next:** [04, two heads](04_two_heads.ipynb), gives the job to two queries.
 #
 # **References.** Aitchison and Shen (1980), the logit-normal law; Ramsauer et al. (2021), attention as a Hopfield
 # network; Henry et al. (2020), normalised queries and keys.

@@ -37,16 +37,18 @@ rng = np.random.default_rng(5)
 # %% [markdown]
 # ## The definition
 #
-# In **self-attention** the keys, queries and values are made from the same tokens by three matrices:
+# So far, up to [04](04_two_heads.ipynb), keys and values were given and the query was ours to choose. In **self-attention**
+# the keys, queries and values are made from the same tokens by three matrices:
 #
 # $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
 # \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
 #
 # Below, four tokens of equal length in the plane look at each other, first with no projections at all, then with a $Q$
-# that turns every query by 90°. *Predict:* at which token does the one at 30° look in each case?
+# that turns every query by 90°. *Predict* at which token the one at 30° looks in each case.
 
 
 # %%
+# my prediction, without and with the turn: ...
 def self_attention(tokens, K, Q, V):
     """Equation (1). tokens: (n, d), matrices (d, d) -> context (n, d), weights (n, n)."""
     keys, queries, values = (tokens @ np.transpose(M) for M in (K, Q, V))  # row x @ M.T is Mx
@@ -87,15 +89,16 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 #
 # *code · 2 points · 8 min*
 #
-# **Given** the tokens (2), used as their own keys, queries and values. **Show** to which combination of the $u$'s the
+# **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s to which the
 # output $c_2$ comes ever closer as $\beta$ grows: as things are (`added=None`), after adding $u_d$ to $x_2$
 # (`added="d"`), after adding $u_c$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$
 # numbers. That combination and the exact mixture both pass.
 #
-# *Predict:* token 2 would like to learn $u_b$. Adding $u_d$ makes it resemble token 1, which knows. Does that help?
+# *Predict:* adding $u_d$ makes token 2 resemble token 1, which knows $u_b$. Does more of $u_b$ arrive in $c_2$?
 
 
 # %% answer="5.1"
+# my prediction: ...
 def limit_of_c2(u_a, u_b, u_c, u_d, added):
     """What c_2 tends to when the u's are long; added: None, "d" or "c"."""
     raise NotImplementedError("your answer here")
@@ -106,18 +109,25 @@ check("5.1", limit_of_c2)
 
 # %%
 if check("5.1", limit_of_c2):
+    groups = {}
     for added in (None, "d", "c"):
         tokens = three_tokens(*(3 * np.eye(4)), added)
         shares = self_attention(tokens, *[np.eye(4)] * 3)[0][1] / 3
-        listed = ", ".join(f"{share:.6f}" for share in shares)
-        print(f"added {added!s:4}  u_a, u_b, u_c, u_d in c_2: {listed}")
+        groups[f"u_{added} added" if added else "as things are"] = shares
+        print(f"added {added!s:4}  u_b in c_2: {shares[1]:.6f}")
+    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "β = 3"}
+    plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
+
+# %% [markdown]
+# Once your answer is right, the bars show what comes back in $c_2$ each time. Of $u_b$, which token 1 knows, nothing can be
+# seen; the printed numbers tell whether the little there is grows. Was that your prediction?
 
 # %% [markdown]
 # ### 5.2 Why not u_b
 #
 # *written · 2 points · 7 min*
 #
-# **Given** 5.1. **Show** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and why or why not. There
+# **Given** 5.1. **Decide** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and say why or why not. There
 # are two independent reasons, one about *where token 2 looks* and one about *what looking can return*; give both.
 # **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
 
@@ -146,14 +156,14 @@ for added in (None, "d"):
 
 # %% [markdown]
 # Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
-# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two lines above count.
+# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two printed lines measure it.
 
 # %% [markdown]
 # ### 5.3 Three matrices
 #
 # *code · 3 points · 15 min*
 #
-# **Given** the same tokens (2) and now all of equation (1). **Show** matrices with $c_2 \to u_b$ and
+# **Given** the same tokens (2) and now all of equation (1). **Design** matrices with $c_2 \to u_b$ and
 # $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
@@ -190,7 +200,7 @@ if check("5.3", projections):
 
 # %% [markdown]
 # Columns say what goes in, rows what comes out. The map shows your own design at work. Slide $\beta$ down: if your
-# scores are inner products of the $u$'s, their gaps shrink with $\beta^2$ and the rows blur. *Predict* where.
+# scores are inner products of the $u$'s, their gaps are $\beta^2$: at $\beta = 1$ a lead of one, which is a blur.
 
 # %% [markdown]
 # ### 5.4 How exact
@@ -199,12 +209,15 @@ if check("5.3", projections):
 #
 # **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
-# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far`. Along $u_b$ and $u_c$ the output $c_2$ misses
-# $u_b$ by (near + far − 1) and (−far) times $\beta$; $c_1$ misses $u_b - u_c$ by (far + near − 1) and (1 − near) times
-# $\beta$.
-#
-# **Find** both distances in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length given to a
-# form in which $\beta$ stands in two places, with at least one line between.
+# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
+# from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
+# given to a form in which $\beta$ stands in two places, with at least one line between.
+
+# %% [markdown]
+# Where the given lengths come from: $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ holds $u_b$
+# (near + far) times where 1 is wanted, so it misses by (near + far − 1), and it holds $u_c$ (−far) times where 0 is wanted.
+# Likewise $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ misses by (far + near − 1) along $u_b$ and by (1 − near) along
+# $u_c$. The $u$'s are orthogonal and $\beta$ long, so the length is $\beta$ times the root of the sum of squares.
 
 # %% answer="5.4"
 beta = sp.Symbol("beta", positive=True)
@@ -247,11 +260,14 @@ if check("5.4", error_2, error_1):
 # That never shows what keys and queries are *for*. So make the contents unknown.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, with $y$ and $z$ anywhere in a subspace orthogonal to the $u$'s;
-# the columns of `content`, $(d, m)$, are an orthonormal basis of it. **Show** matrices with $c_2 \to y$ and
+# the columns of `content`, $(d, m)$, are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
 # $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
+#
+# *Predict:* can a $V$ alone still do it, whoever looks at whom?
 
 
 # %% answer="5.5"
+# my prediction, can V alone do it, whoever looks at whom: ...
 def routing_projections(u_a, u_c, u_d, content):
     """K, Q, V that carry y to token 2 and z to token 1, whatever they are."""
     raise NotImplementedError("your answer here")
@@ -278,9 +294,10 @@ if check("5.5", routing_projections):
 found = {name: [returned(y, *triple) for y in carried] for name, triple in designs.items()}
 found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
+
 # %% [markdown]
 # A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
-# returns what was sent. This is the division of labour that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads
+# returns what was sent. No $V$ can mend the flat line: it never meets what token 1 carries. This is the division of labour that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads
 # *contents*.
 
 # %% [markdown]
@@ -343,7 +360,7 @@ if check("5.3", projections):
 # 4. Why must scores grow with $\beta$ for 5.3 to work by looking?
 # 5. Which of $K$, $Q$, $V$ may depend on contents in 5.5, and which must not?
 #
-# **Next:** `06_transformer_attention` does all of this for batches, heads and masks, in PyTorch.
+# **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this for batches, heads and masks, in PyTorch.
 #
 # **References.** Vaswani et al. (2017), self-attention and narrow heads; Elhage et al. (2021), where a head looks and
 # what it moves, as two circuits.

@@ -7,7 +7,7 @@
 #
 # After this notebook you can
 #
-# - **show** the verdict on an answer of yours and get a hint for it,
+# - **read** the verdict on an answer of yours and get a hint for it,
 # - **write** a derivation that the computer checks line by line,
 # - **hand in** your work, and know what a person will read.
 
@@ -30,13 +30,26 @@ from attn_utils import attend
 # *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**,
 # the inner product of the two; the scores become **weights**, positive numbers that sum to one, the larger score the
 # larger weight; the output, the **context**, is the average of the **values** under those weights.
-#
-# Here are four keys in the plane, each with one number as its value, and a query. *Predict* before you run the cell:
-# which key gets the most weight, and between which two values will the context be?
+
+# %% [markdown]
+# Here are four keys in the plane, each with one number as its value, 1 to 4. Every place of the plane is a query; it is
+# coloured by the keys that such a query attends to. *Predict* where a query must stand for key 3 to get almost all of the
+# weight, and where for all four to get the same. Then drag the query there (where the page can run it).
 
 # %%
+# my prediction: ...
 keys = np.array([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0], [-1.0, 0.0]])  # (S, d)
 values = np.array([[1.0], [2.0], [3.0], [4.0]])  # (S, dv)
+plots.query_plane(keys, values, query=(3.0, 1.0), limit=6.0, title="whom a query attends to")
+
+# %% [markdown]
+# Turning the query changes *which* keys it prefers, stretching it changes *how much*: colours are pure far out and mixed
+# near the middle. On a dashed border two keys tie. At the origin every score is zero and all keys weigh the same; this is
+# the only place where these four do. You will come back to this map in 01, 02, 03 and 04.
+#
+# The same query in numbers, with the function that the rest of the course is about:
+
+# %%
 query = np.array([[3.0, 1.0]])  # (T, d)
 context, weights = attend(query, keys, values, scale=1.0)  # scale=1.0: scores as they are
 print("scores ", (query @ keys.T)[0].round(2))
@@ -48,30 +61,11 @@ print("context", context[0].round(2))
 # way and gets next to none. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend:
 # nothing has been picked yet.
 #
-# Now take the query in your hand. *Predict*, then try with the sliders (where the page can run them): can key 3 get
-# almost all of the weight? Can all four keys get the same?
-
-
-# %%
-def draw(angle, length):
-    query = length * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-    context, weights = attend(query[None], keys, values, scale=1.0)
-    left, right = plots.panels(2)
-    named = {f"key {i}": key for i, key in enumerate(keys)}
-    plots.arrows(named | {"query / 5": query / 5}, limit=1.7, ax=left)
-    plots.bars(weights[0], title=f"weights; the context is {context[0, 0]:.2f}", ax=right)
-
-
-plots.explore(draw, angle=(-180, 180, 20), length=(0.0, 8.0, 3.0))
-
-# %% [markdown]
-# Turning the query changes *which* keys it prefers, stretching it changes *how much*. At length zero every score is
-# zero and all keys weigh the same; this is the only way to make these four equal.
-#
 # Several queries make a table, and the course draws it as a map: queries down, keys across. *Predict* the darkest
 # cell of each row.
 
 # %%
+# my prediction, a key for each row: ...
 queries = np.array([[3.0, 1.0], [-6.0, 0.0], [0.0, 0.0]])  # (T, d)
 names = ["(3, 1)", "(-6, 0)", "(0, 0)"]
 plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="three queries")
@@ -84,12 +78,13 @@ plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="t
 # ## Questions come in three kinds
 #
 # Every question has a card like the one below: its kind, what it is worth, and how long it should take. You write
-# where the cell says *your answer here*. **Before** you run anything, predict the result; the surprise is the lesson.
+# where the cell says *your answer here*. **Before** you run anything, predict the result, and write it down where a line
+# says `# my prediction: ...`: nobody marks it, but a surprise that was written down is a lesson.
 
 # %% [markdown]
 # ### 0.1
 #
-# **Given** a list of numbers. **Show** their mean. **Form:** a function `mean(values)` that returns one number.
+# **Given** a list of numbers. **Compute** their mean. **Form:** a function `mean(values)` that returns one number.
 #
 # Any right way of writing it passes: judges measure what a function *does*, never how it looks.
 
@@ -158,7 +153,7 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # %% [markdown]
 # ### 0.3
 #
-# **Given** the picture of the four keys above. **Show** in two sentences which value the context would approach if
+# **Given** the four keys and the query $(3, 1)$ above. **Say** in two sentences which value the context would approach if
 # the query grew ever longer in the same direction, and why. **Form:** replace the line in the cell below.
 #
 # Written answers are read by a person, who has a reference answer and a list of ideas with points.
@@ -187,5 +182,7 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # %% [markdown]
 # ## What is next
 #
-# `01_copying` asks when attention returns one value unchanged. After it the order is the number; from 06 on you need
-# PyTorch, from 09 on a GPU helps and is not required.
+# [01, copying](01_copying.ipynb), asks when attention returns one value unchanged. After it the order is the number:
+# [02](02_average_of_two.ipynb), [03](03_one_noisy_head.ipynb), [04](04_two_heads.ipynb) and
+# [05](05_keys_queries_values.ipynb) with NumPy alone. From [06](06_transformer_attention.ipynb) on you need PyTorch; in
+# [09](09_translation.ipynb) your attention translates German, and a GPU helps and is not required.

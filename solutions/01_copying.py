@@ -3,11 +3,11 @@
 #
 # > When does a soft look-up return one value, as if it had been picked by hand?
 #
-# *48 min, needs 00*
+# *56 min, needs 00*
 #
 # After this notebook you can
 #
-# - **implement** attention weights that survive scores far beyond what `exp` can take,
+# - **prove** that attention weights are a distribution, and **implement** them for scores far beyond what `exp` can take,
 # - **derive** how much weight a key gets from its lead over the others, and how far the output is from a copy,
 # - **design** a query that copies a chosen value, and say how large it must be.
 
@@ -32,6 +32,11 @@ rng = np.random.default_rng(1)
 # | $\alpha_i$ | the weight of item $i$ | $(n,)$ | `weights` |
 # | $c$ | the context: the output | $(d_v,)$ | `context` |
 # | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: the lead of item $j$ | number | `gap` |
+# | $Z = \sum_k e^{s_k}$ | what the exponentials are divided by | number | `Z` |
+# | $t$ | how many times $k_j$ a query is | number | |
+# | $\varepsilon$ | a share of the weight, allowed on other keys | number | `epsilon` |
+#
+# You met all of this in [00](00_start_here.ipynb); now it gets letters.
 
 # %% [markdown]
 # ## The definition
@@ -41,10 +46,11 @@ rng = np.random.default_rng(1)
 # $$\alpha_i = \frac{e^{s_i}}{\sum_{l=1}^{n} e^{s_l}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
 # Here it is on four keys, the scores left as they are (`scale=1.0`); later notebooks divide them by $\sqrt d$.
-# *Predict:* the query points along key 0, whose value is 1. What is the context when the query is 1, 4, 16 times
-# that key?
+# The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that key,
+# and write it into the first line of the cell.
 
 # %%
+# my prediction for 1, 4, 16 times key 0: ...
 keys = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
 values = np.array([[1.0], [2.0], [3.0], [4.0]])
 groups = {}
@@ -56,19 +62,69 @@ plots.bars(groups, title="the same direction, three lengths")
 
 # %% [markdown]
 # The direction never changes, and yet the output moves from a blend of everything almost to the first value. The
-# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go.
+# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go. Who predicted
+# 1.0000 for a query of sixteen keys was nearly right: what is missing is the share of key 1.
+#
+# Length and direction together are a place in the plane, and every place can be coloured by the key that wins there.
+# The fifth key is new: it lies *between* the others. *Predict* how much land it owns, then drag the query, and that key.
+
+# %%
+# my prediction, the land of key 4: ...
+land = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [0.3, 0.2]])
+plots.query_plane(land, query=(2.6, 1.4), hull=True, land=True, title="who wins where")
+
+# %% [markdown]
+# None. A key inside the *hull* of the others, the dotted outline, is never the winner: some other key always reaches
+# further in the direction of the query. Pull it out across the outline, and a sector opens for it. A query in that
+# sector, made long enough, copies its value; a query on a dashed border never decides.
 
 # %% [markdown]
 # ### 1.1
 #
-# **Given** a query, keys, and a number `scale` that multiplies every score. **Show** the weights of equation (1).
-# **Form:** `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
+# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_k e^{s_k}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
+# they are a distribution: all together 1, each above 0. **Form:** two chains. `sum_of_weights` goes from $\sum_i \alpha_i$
+# to 1; one thing a line: take $Z$ out of the sum, put the sum in for $Z$, in either order. `one_weight` goes from
+# $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. In SymPy, $s_i$ is `s[i]`.
+
+# %% answer="1.1 derive"
+s = sp.IndexedBase("s")
+i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
+Z = sp.Symbol("Z", positive=True)
+normaliser = {
+    Z: (sp.Sum(sp.exp(s[k]), (k, 1, n)),) * 2
+}  # Z lies between these two ends: it is their value
+
+sum_of_weights = derive(
+    (sp.Sum(sp.exp(s[i]) / Z, (i, 1, n)), "definition"),
+    # BEGIN SOLUTION
+    (sp.Sum(sp.exp(s[i]), (i, 1, n)) / Z, "Z is the same in every term"),
+    (1, "that sum is Z, whatever its index is called"),
+    # END SOLUTION
+    where=normaliser,
+)
+one_weight = derive(
+    (sp.exp(s[j]) / Z, "definition"),
+    # BEGIN SOLUTION
+    (">", 0, "an exponential is positive, and so is a sum of them"),
+    # END SOLUTION
+    where=normaliser,
+)
+display(sum_of_weights, one_weight)
+
+# %% check="1.1 derive"
+check("1.1", sum_of_weights, one_weight)
+
+# %% [markdown]
+# Now compute them. **Given** a query, keys, and a number `scale` that multiplies every score. **Compute** the weights of
+# equation (1), for scores up to 10,000 in size, without overflow and without a warning. **Form:**
+# `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
-# They must be a distribution, none negative and summing to one, for scores up to 10,000 in size, without overflow and
-# without a warning. *Predict first:* at which score does `np.exp` give infinity? Can a weight be exactly zero?
+# *Predict:* from which score on does `np.exp` give infinity? And can a computed weight be exactly zero, although your
+# second chain says that none is? The last cell of the common mistakes answers both.
 
 
-# %% answer="1.1"
+# %% answer="1.1 code"
+# my prediction, np.exp is infinite from: ...
 def attention_weights(query, keys, scale=1.0):
     """The weight of every key. query: (d,), keys: (n, d) -> (n,)."""
     # 1. the scores, (n,)
@@ -80,17 +136,16 @@ def attention_weights(query, keys, scale=1.0):
     # END SOLUTION
 
 
-# %% check="1.1"
+# %% check="1.1 code"
 check("1.1", attention_weights)
 
 # %% [markdown]
 # ### 1.2
 #
-# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. Call the sum of
-# the rivals' exponentials $R = \sum_{i\ne j} e^{s_i}$. It is at most $(n-1)\,e^{s-\Delta}$, when all rivals are at the
-# gap, and at least $e^{s-\Delta}$, which it comes close to when all but one are far below.
-#
-# **Find** the best lower and the best upper bound on the weight of key $j$ in terms of $\Delta$ and $n$ alone.
+# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
+# rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
+# $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
+# weight of key $j$ in terms of $\Delta$ and $n$ alone.
 # **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
 # `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
 # $R$, in either order.
@@ -124,10 +179,11 @@ display(at_least, at_most)
 check("1.2", at_least, at_most)
 
 # %% [markdown]
-# The picture draws the weight by brute force, with all rivals exactly at the gap. *Predict:* how do the curves for 1,
-# 10, 100 and 1000 rivals differ?
+# The picture draws the weight by brute force, with all rivals exactly at the gap. *Predict* how the curves for 1, 10, 100
+# and 1000 rivals differ: in shape, in steepness, in place?
 
 # %%
+# my prediction: ...
 gaps = np.linspace(0, 14, 141)
 series = {}
 for count in (1, 10, 100, 1000):
@@ -144,14 +200,16 @@ plots.curves(gaps, series, **label)
 # %% [markdown]
 # ### 1.3
 #
-# **Given** the scores of all keys and an index $j$. **Show** whether attention returns (almost) $v_j$.
+# **Given** the scores of all keys and an index $j$. **Decide** whether attention returns (almost) $v_j$.
 # **Form:** `copies(scores, j)`, returning `True` or `False`.
 #
 # The cases are far from any border line, so any sensible threshold passes. *Predict:* do the scores
-# $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$?
+# $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? And $(9, 0)$, if there are not one but a
+# thousand rivals at 0?
 
 
 # %% answer="1.3"
+# my predictions, yes or no: ...
 def copies(scores, j):
     """Whether the output is almost exactly the value of item j. scores: (n,)."""
     # BEGIN SOLUTION
@@ -163,17 +221,35 @@ def copies(scores, j):
 # %% check="1.3"
 check("1.3", copies)
 
+# %%
+settings = {
+    "0.02 against 0.0001, 2": [0.02] + [0.0001] * 2,
+    "1000 against 990, 2": [1000.0] + [990.0] * 2,
+    "9 against 0, 1": [9.0, 0.0],
+    "9 against 0, 1,000": [9.0] + [0.0] * 1000,
+    "9 against 0, 50,000": [9.0] + [0.0] * 50_000,
+}
+found = [softmax(np.array(scores))[0] for scores in settings.values()]
+for number, name in enumerate(settings, 1):
+    print(f"{number}: {name} rivals")
+plots.bars(found, range(1, 6), xlabel="setting", ylabel="weight of the first value")
+
+# %% [markdown]
+# A ratio of 200 to one is nothing, a lead of ten out of a thousand is everything: the softmax sees *differences*. And the
+# same lead of 9 copies against one rival, wavers against a thousand and is lost in a crowd of fifty thousand.
+
 # %% [markdown]
 # ### 1.4
 #
 # **Given** keys that are linearly independent, and nothing more: they may lean on each other and differ in length.
-# **Show** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
+# **Find** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
 # numbers.
 #
-# *Predict:* does a long query in the direction of $k_j$ do it?
+# *Predict:* does a long query in the direction of $k_j$ do it? The figure after the check answers.
 
 
 # %% answer="1.4"
+# my prediction: ...
 def copy_query(keys, j):
     """A query that copies item j. keys: (n, d), linearly independent -> (d,)."""
     # 1. choose the scores you want, (n,)
@@ -192,25 +268,27 @@ check("1.4", copy_query)
 # %%
 def draw(angle, length):
     """Key 1 turns and stretches; the query stays along key 0."""
-    turned = length * np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))])
-    pair = np.array([[1.0, 0.0], turned])
+    turned = length * np.array([np.sin(np.radians(angle)), np.cos(np.radians(angle))])
+    pair = np.array([[0.0, 1.0], turned])
+    shadow = turned * [0.0, 1.0]  # what of key 1 lies along the query
     left, right = plots.panels(2)
-    plots.arrows({"key 0": pair[0], "key 1": turned}, limit=4, ax=left)
+    named = {"query / 2": 4 * pair[0], "key 0": pair[0], "key 1": turned, "its shadow": shadow}
+    plots.arrows(named, limit=4.6, colours={"key 0": 0, "key 1": 1, "its shadow": 3}, ax=left)
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 
 
 plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
-# The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything: what
-# counts is the score, which knows lengths as well as the angle. Turn key 1 past the angle where its shadow on the query
-# is shorter than key 0, and key 0 wins again.
+# The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything. A score is the
+# length of the key's *shadow* on the query, times the length of the query. Turn key 1 until its shadow is shorter than
+# key 0, and key 0 wins again.
 
 # %% [markdown]
 # ### 1.5
 #
 # **Given** that every other score is at least `gap` below $s_j$, that there are $n$ items, and that no value is
-# further than `diameter` from $v_j$. **Show** the tight bound on $\lVert c - v_j \rVert$: never exceeded, and reached
+# further than `diameter` from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: never exceeded, and reached
 # by some choice of scores and values. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
@@ -231,6 +309,7 @@ check("1.5", copy_error_bound)
 # it is right. *Predict:* do the points touch it?
 
 # %%
+# my prediction: ...
 spread = rng.uniform(0, 12, 1500)  # the gap of each random trial
 scores = np.c_[spread, np.zeros(1500), -rng.exponential(2, (1500, 8))]  # (1500, 10)
 points = rng.normal(size=(1500, 10, 3))
@@ -246,21 +325,24 @@ if check("1.5", copy_error_bound):
 
 # %% [markdown]
 # Points and bound fall together, but no point gets there: in a random setting most rivals are lower than they may be,
-# and their values pull in different directions. Tight means that *some* setting gets there. Which one?
+# and their values pull in different directions. Tight means that *some* setting gets there: which
+# scores, and which values?
 
 # %% [markdown]
 # ### 1.6
 #
-# **Given** $n \ge 2$ orthonormal keys in $d$ dimensions, scores *divided by* $\sqrt d$, and the query $c\,k_j$.
-# **Show** the smallest $c$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the weight on the other keys.
-# **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
+# **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
+# $\sqrt d$, and the query $t\,k_j$. **Find** the smallest $t$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the
+# weight on the other keys. **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
-# *Predict:* going from 100 keys to 10,000, does $c$ grow by a factor of 100, of 10, or of 2?
+# *Predict:* with a hundredth left elsewhere, going from 100 keys to 10,000, does $t$ grow by a factor of 100, of 10, or of
+# less than 2?
 
 
 # %% answer="1.6"
+# my prediction: ...
 def copy_sharpness(n, d, epsilon):
-    """The smallest c for which the query c k_j copies up to epsilon."""
+    """The smallest t for which the query t k_j copies up to epsilon."""
     # BEGIN SOLUTION
     return np.sqrt(d) * np.log((n - 1) * (1 - epsilon) / epsilon)
     # END SOLUTION
@@ -275,8 +357,11 @@ series = {}
 for d in (16, 64, 256):
     scores = np.c_[multiples / np.sqrt(d), np.zeros((121, 15))]  # (121, 16)
     series[f"d = {d}"] = softmax(scores)[:, 1:].sum(-1)
-label = {"xlabel": "multiple c", "ylabel": "weight left elsewhere", "title": "16 orthonormal keys"}
+label = {"xlabel": "multiple t", "ylabel": "weight left elsewhere", "title": "16 orthonormal keys"}
 plots.curves(multiples, series, **label)
+if check("1.6", copy_sharpness):
+    few, many = (np.ravel(copy_sharpness(n, 16, 0.01))[0] for n in (100, 10_000))
+    print(f"100 keys: t = {few:.1f}; 10,000 keys: t = {many:.1f}, {many / few:.2f} times as much")
 
 # %% [markdown]
 # The same query is sharp in 16 dimensions and blurred in 256; each curve is the one before, stretched twofold. Division
@@ -285,8 +370,9 @@ plots.curves(multiples, series, **label)
 # %% [markdown]
 # ### 1.7
 #
-# **Given** all of the above. **Show** in three or four sentences what must hold of the query, the keys and the values
-# for the output to be almost $v_j$, and why this is called copying. **Form:** words; a formula is welcome, not needed.
+# **Given** all of the above. **Say** in three or four sentences what must hold of the query and the keys for the output to
+# be almost $v_j$, what (if anything) must hold of the values, and why this is called copying. **Form:** words; a formula is
+# welcome, not needed.
 
 # %% [markdown] written="1.7"
 # The score of key $j$ must exceed **every** other score by a clear **difference**: $\log n + \log\frac1\varepsilon$ is
@@ -296,9 +382,10 @@ plots.curves(multiples, series, **label)
 # is the stored value itself, unchanged by the others, as if it had been read at an address.
 
 # %% [markdown] rubric="1.7"
-# **Rubric.** ⅓ the score of $j$ leads all others by a *difference* (not a ratio, sign or angle) · ⅓ therefore the weight
-# is near one, the rest *together* near zero, or the dependence on $n$ · ⅓ the output is then that value unchanged;
-# values play no part. Not needed: $\varepsilon$, proofs, the converse (a $v_j$ that is a mixture of other values can
+# **Rubric.** ⅓ the score of $j$ leads all others by a *difference* (not a ratio, sign or angle) · ⅓ therefore its weight
+# is near one, the rest *together* near zero (or: the lead must grow with $\log n$) · ⅓ the output is then that value,
+# unchanged, whatever the other values are: nothing is asked of them, their distance only decides how far "almost" is. An
+# answer that asks only for *bounded* values earns the last third too. Not needed: $\varepsilon$, proofs, the converse (a $v_j$ that is a mixture of other values can
 # come out without its weight). "Much larger" counts as a difference unless a ratio is meant. Common wrong reasons: the
 # query is aligned with $k_j$ (length counts too); the other keys oppose the query (neither needed nor enough); the
 # *key* is higher (its score is); the *data* are concentrated (the weights are).
@@ -306,7 +393,9 @@ plots.curves(multiples, series, **label)
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of these is often written down as the condition for copying. Each is run here, and the number refutes it.
+# Each of the first four is often written down as the condition for copying; the number refutes it. Nor are such conditions
+# *needed*: in the last three every key agrees with the query, or every key opposes it, or the ratio of the scores is next to
+# one, and the first value is copied all the same.
 
 # %%
 claims = {
@@ -317,12 +406,6 @@ claims = {
 }
 for claim, scores in claims.items():
     print(f"{claim:40} weight {softmax(np.array(scores))[0]:.3f}")
-
-# %% [markdown]
-# Nor are these conditions *needed*: below, every key agrees with the query, or every key opposes it, or the ratio of
-# the scores is next to one, and the first value is copied all the same.
-
-# %%
 for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 990.0]):
     print(f"scores {scores!s:25} weight {softmax(np.array(scores))[0]:.5f}")
 
@@ -331,7 +414,7 @@ for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 
 # to a longer one at an angle. And one key can never be copied, whatever the query: one that lies between others.
 #
 # Last, "weights lie between 0 and 1, ends included": $e^s$ is *positive*, so with two keys or more no weight is ever 0
-# or 1. What prints as 0 or 1 has been rounded.
+# or 1: your second chain. What prints as 0 or 1 has been rounded.
 
 # %%
 short = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
@@ -339,11 +422,13 @@ longer = softmax(np.array([1.0, 10 * np.cos(np.pi / 3)]))[0]  # a rival at 60°,
 between = max(softmax(q * np.array([1.0, -1.0, 0.0]))[2] for q in np.linspace(-50, 50, 2001))
 print(f"aligned, short: {short:.4f}   aligned, rival longer: {longer:.3f}   between: {between:.4f}")
 print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
+with np.errstate(over="ignore"):
+    print("exp(709) is finite:", np.isfinite(np.exp(709.0)), " exp(710):", np.exp(710.0))
 
 # %% [markdown]
 # ## Summary
 #
-# 1. Weights are a distribution, fixed by score *differences* (1).
+# 1. Weights are a distribution, each above zero, fixed by score *differences* (1).
 # 2. A lead well above the logarithm of the number of rivals is always enough to take nearly all the weight.
 # 3. The output is then within a known distance of that key's value, wherever the other values are.
 
@@ -356,7 +441,7 @@ print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
 # 5. What must be true of $k_j$ for *some* query to copy it?
 #
-# **Next:** `02_average_of_two` asks one query to look at two things at once.
+# **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #
 # **References.** Bahdanau, Cho and Bengio (2015), the first attention of this kind; Vaswani et al. (2017), the
 # division by $\sqrt d$; Graves, Wayne and Danihelka (2014), addressing a memory by content.

@@ -3,12 +3,12 @@
 #
 # > One query, two things to look at: when is the output the average of two chosen values?
 #
-# *48 min, needs 01*
+# *55 min, needs 01*
 #
 # After this notebook you can
 #
-# - **implement** a matrix that takes a sum of two vectors apart, and a query that averages two values,
-# - **derive** the weight of each of two tied keys from the definition, and compute it for any score,
+# - **prove** that one matrix takes a sum of two vectors apart, and **design** a query that averages two values,
+# - **derive** the scores of that query and the weight of two tied keys, and compute it for any score,
 # - **predict** how high a tie must be when there are more keys, or when scores are divided by $\sqrt d$.
 
 # %%
@@ -27,28 +27,30 @@ rng = np.random.default_rng(2)
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $q$, $k_i$, $v_i$ | query, keys, values as in 01 | $(d,)$, rows of $(n, d)$, rows of $(n, d_v)$ | `query`, `keys`, `values` |
+# | $q$, $k_i$, $v_i$ | query, keys, values as in [01](01_copying.ipynb) | $(d,)$, rows of $(n, d)$, rows of $(n, d_v)$ | `query`, `keys`, `values` |
 # | orthonormal | $k_i^\top k_j = 0$ for $i \ne j$, and $k_i^\top k_i = 1$ | | |
 # | $s_i = k_i^\top q$, $\alpha_i$ | scores and weights | $(n,)$ | `scores`, `weights` |
 # | $a$, $b$ | the two items to average | integers | `a`, `b` |
-# | $m = \frac12(v_a + v_b)$ | the target | $(d_v,)$ | `target` |
+# | $v_{ab} = \frac12(v_a + v_b)$ | the target | $(d_v,)$ | `target` |
 # | $t$ | the height of a tie: $s_a = s_b = t$, all other scores $0$ | number | `t` |
 # | $r$ | the leftover: weight on neither $a$ nor $b$ | number | `leftover` |
+# | $\varepsilon$ | the leftover that is allowed, as in 01 | number | `epsilon` |
 # | $A$, $B$ | orthonormal columns, $A^\top B = 0$ | $(d, m)$, $(d, p)$ | `A`, `B` |
 
 # %% [markdown]
 # ## The definition, and what can go wrong
 #
-# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx m$. Split the weight into what $a$ and $b$ have and
+# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into what $a$ and $b$ have and
 # the leftover. If $a$ and $b$ have equal weight, then exactly
 #
-# $$c - m = r\,(\bar v_{\text{rest}} - m), \tag{1}$$
+# $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}), \tag{1}$$
 #
 # where $\bar v_{\text{rest}}$ is the weighted mean of the other values. So two things are needed: *a tie* between $a$
 # and $b$, and *little leftover*. Here are the four unit vectors as keys, so that a query is its own list of scores.
-# *Predict:* which of the three attempts below comes closest to the target, 0.5, and which is furthest off?
+# *Predict* which of the three attempts below comes closest to the target, 0.5, and which is furthest off.
 
 # %%
+# my prediction, closest and furthest: ...
 values = np.array([[0.0], [1.0], [8.0], [8.0]])  # the target for a, b = 0, 1 is 0.5
 tries = {
     "no tie": [6.0, 4.0, 0.0, 0.0],
@@ -64,20 +66,37 @@ plots.bars(groups, title="three ways to look at items 0 and 1")
 # %% [markdown]
 # Without a tie the output leans to one of the two. With a low tie the two are equal, but about a quarter of the weight
 # is on the values 8 and pulls the output far away: equal is not enough, the tie must also stand *high* above the rest.
+#
+# In the map of [01](01_copying.ipynb), ties have a place. *Predict* where the query must stand to weigh the keys $a$ and
+# $b$ alike, and where to keep the third one out of it. Then drag it there.
+
+# %%
+# my prediction, the place of a high tie: ...
+trio = np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, -0.7]])
+names = ["key a", "key b", "key 3"]
+plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
+
+# %% [markdown]
+# On the dashed border between the two sectors the two weigh the same, near the origin and far from it. Near the origin
+# the third key still has its share; further out along the border it loses it. A step off the border, and the further out
+# you are, the more of the tie is gone.
+#
+# Before we make an average: is anything lost in it? Twice the average of two values is their sum. If the values of $a$
+# and those of $b$ live in different subspaces, can each be had back from the sum?
 
 # %% [markdown]
 # ### 2.1
 #
-# One context can hold two values at once, as a sum. Can they be had back?
-#
-# **Given** $A$ and $B$ with orthonormal columns and $A^\top B = 0$. **Show** a matrix $M$ with $M(v_a + v_b) = v_a$ for
-# *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s. **Form:** `projection(A, B)`,
-# returning a $(d, d)$ array.
+# **Given** $A$ and $B$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and $A^\top B = 0$. **Find** a matrix
+# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s, and
+# **prove** that yours does it: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
+# returning a $(d, d)$ array; the proof in words and formulas.
 #
 # *Predict:* is there only one such matrix?
 
 
-# %% answer="2.1"
+# %% answer="2.1 code"
+# my prediction: ...
 def projection(A, B):
     """M with M (v_a + v_b) = v_a. A: (d, m), B: (d, p) -> (d, d)."""
     # BEGIN SOLUTION
@@ -85,15 +104,32 @@ def projection(A, B):
     # END SOLUTION
 
 
-# %% check="2.1"
+# %% check="2.1 code"
 check("2.1", projection)
 
+# %% [markdown] written="2.1"
+# A vector in the span of $A$'s columns is $v_a = Ax$ for some coordinates $x$, and likewise $v_b = By$. With
+# $M = AA^\top$,
+# $$M(v_a + v_b) = A\,(A^\top A)\,x + A\,(A^\top B)\,y = A\,I\,x + A\,0\,y = Ax = v_a .$$
+# $A^\top A = I$ is used in the first term: $A^\top$ reads off the coordinates of $v_a$ unchanged, and $A$ builds the vector
+# again from them. $A^\top B = 0$ is used in the second: $v_b$ has no coordinates along $A$, so nothing of it comes through.
+# Since $x$ and $y$ were arbitrary, this holds for every $v_a$ and $v_b$. (It is not the only matrix unless $A$ and $B$
+# together fill the space: what $M$ does to vectors orthogonal to both is free.)
+
+# %% [markdown] rubric="2.1"
+# **Rubric (1 point).** ⅓ writes $v_a = Ax$, $v_b = By$ with arbitrary coordinates (or argues column by column: $MA = A$ and
+# $MB = 0$ are enough) · ⅓ uses $A^\top A = I$ for the part that stays, and says so · ⅓ uses $A^\top B = 0$ for the part that
+# goes, and says so. For $M = I - BB^\top$ the roles are exchanged: $B^\top B = I$ removes $v_b$ and $B^\top A = 0$ keeps
+# $v_a$; full points. For the oblique projector independence replaces orthogonality. Not needed: all solutions, uniqueness.
+# Common wrong reasons: "$AA^\top = I$" (only if $A$ is square); a single pair of vectors instead of all.
+
 # %% [markdown]
-# Now break the assumption: a single vector $v_b$ leans towards a single $v_a$, both of length one. If your matrix
-# passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict:* at which angle is the error half as long as
-# $v_b$? (Stuck before that? `hint("2.1")`.)
+# Now break the assumption $A^\top B = 0$: a single vector $v_b$ leans towards a single $v_a$, both of length one. If your
+# matrix passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error is half as long as
+# $v_b$. (Stuck before that? `hint("2.1")`.)
 
 # %%
+# my prediction, in degrees: ...
 angles = np.linspace(5, 90, 86)
 if check("2.1", projection):
     v_a, distance = np.array([[1.0], [0.0], [0.0]]), []
@@ -105,8 +141,9 @@ if check("2.1", projection):
 
 # %% [markdown]
 # At a right angle the curve is at zero, as it must be. Elsewhere most answers take the shadow of one vector on the other
-# for a part of it, and the smaller the angle the longer the shadow. A flat line? Then your $M$ works for *any* two
-# independent subspaces, which is more than was asked.
+# for a part of it, and the smaller the angle the longer the shadow: at 60° it is half as long as the vector. A flat line?
+# Then your $M$ works for *any* two independent subspaces, which is more than was asked. And two right answers may differ:
+# what $M$ does to vectors orthogonal to both subspaces is free.
 
 # %% [markdown] only="solution"
 # **All solutions.** Setting $v_b = 0$ and then $v_a = 0$ gives $MA = A$, $MB = 0$, which is necessary and sufficient; the
@@ -117,15 +154,17 @@ if check("2.1", projection):
 # %% [markdown]
 # ### 2.2
 #
-# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Show** a query for which the output
+# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output
 # is the average of values $a$ and $b$ up to 1% of the largest distance between two values, whatever the values.
 # **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
 #
 # The check looks at weights, not at values: half on each of the two, and at most 1% of the weight out of place. There
-# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys?
+# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys? The slider below
+# answers.
 
 
 # %% answer="2.2"
+# my prediction: ...
 def average_query(keys, a, b):
     """A query that averages values a and b. keys: (n, d), orthonormal -> (d,)."""
     # BEGIN SOLUTION
@@ -150,12 +189,13 @@ check("2.2", average_query)
 def draw(t, n):
     left, right = plots.panels(2)
     heights = np.linspace(0, 14, 113)
+    counts = {"n = 3": 3, "n = 12": 12, "n = 102": 102, "n = 1002": 1002, "your n": n}
     series = {}
-    for count in sorted({3, 12, 102, 1002, n}):
+    for name, count in counts.items():
         scores = np.c_[heights, heights, np.zeros((113, count - 2))]  # (113, n)
-        series[f"n = {count}"] = softmax(scores)[:, 0]
+        series[name] = softmax(scores)[:, 0]
     label = {"xlabel": "height t", "ylabel": "weight of key a", "title": "each of the two"}
-    plots.curves(heights, series, marks={"your t": t}, ax=left, **label)
+    plots.curves(heights, series, marks={"your t": t}, strong="your n", ax=left, **label)
     weights = softmax(np.r_[t, t, np.zeros(n - 2)])
     shares, names = [*weights[:2], weights[2:].sum()], ["a", "b", "rest"]
     plots.bars(shares, names, title=f"t = {t:g}, n = {n}", ax=right)
@@ -165,21 +205,56 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
 # The curves climb from $1/n$ towards one half, and each is the one before moved to the right: from 1 to 10, 100 and 1000
-# *other* keys, every factor of ten costs the same extra height. Find $n = 2$ on the slider: what is special about it?
+# *other* keys, every factor of ten costs the same extra height. So one length does for 20 keys if it does for the largest
+# number: it grows with $\log n$, slowly. Find $n = 2$ on the slider: with no other key, every height is an average.
 
 # %% [markdown]
 # ### 2.3
 #
-# **Given** scores $s_a = s_b = t$, and $s_i = 0$ for the other $n - 2$ keys. **Find** $\alpha_a$ as a function of $t$ and
-# $n$ alone, from the definition of the softmax. **Form:** one chain, `two_tied`; the first line and the values of the
-# scores (`tie`) are given. One thing a line: put the scores in, count the sum, in either order. A score is put in when
-# its symbol goes.
+# **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the three scores $s_a$, $s_b$ and $s_i$ of any other key; then
+# $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** four chains, `score_a`,
+# `score_b`, `score_i`, `two_tied`; first lines and values (`where`) are given. One thing a line: for a score, put the query
+# in, then use orthonormality; for the weight, put the scores in, count the sum, in either order. A value is put in when its
+# symbol goes.
+
+# %%
+t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
+g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
+n, i = sp.symbols("n i", integer=True, positive=True)
+query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
+orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
+pinned = query | orthonormal
+products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
 
 # %% answer="2.3"
-t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
-n, i = sp.symbols("n i", integer=True, positive=True)
+score_a = derive(
+    (s_a, "definition"),
+    # BEGIN SOLUTION
+    (t * (g_aa + g_ab), "the query put in"),
+    (t, "orthonormal keys: one and zero"),
+    # END SOLUTION
+    where=products,
+)
+score_b = derive(
+    (s_b, "definition"),
+    # BEGIN SOLUTION
+    (t * (g_ab + g_bb), "the query put in"),
+    (t, "orthonormal keys: zero and one"),
+    # END SOLUTION
+    where=products,
+)
+score_i = derive(
+    (s_i, "definition"),
+    # BEGIN SOLUTION
+    (t * (g_ia + g_ib), "the query put in"),
+    (0, "another key is orthogonal to both"),
+    # END SOLUTION
+    where=products,
+)
+
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # each lies between these two ends
+tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the three chains end in
 
 two_tied = derive(
     (sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + others), "definition"),
@@ -190,21 +265,22 @@ two_tied = derive(
     # END SOLUTION
     where=tie,
 )
-two_tied
+display(score_a, score_b, score_i, two_tied)
 
 # %% check="2.3"
-check("2.3", two_tied)
+check("2.3", score_a, score_b, score_i, two_tied)
 
 # %% [markdown]
 # ### 2.4
 #
-# **Given** the height $t$, any real number, and $n \ge 2$. **Show** the weight of 2.3 as a number, without overflow and
-# without a warning. **Form:** `average_weight(t, n)`, returning a float.
+# **Given** the height $t$, any real number, and $n \ge 2$. **Compute** the weight of 2.3, without overflow and without a
+# warning. **Form:** `average_weight(t, n)`, returning a float.
 #
-# *Predict:* which of the equal forms in your chain fails first, and at which $t$?
+# *Predict* which of the equal forms in your chain fails first, and at which $t$. The last of the common mistakes runs one.
 
 
 # %% answer="2.4"
+# my prediction: ...
 def average_weight(t, n):
     """The weight of each of two keys tied at height t above n - 2 others."""
     # BEGIN SOLUTION
@@ -219,7 +295,7 @@ check("2.4", average_weight)
 # ### 2.5
 #
 # **Given** $n > 2$ orthonormal keys of width $d$ and a query that scores $t$ on $a$ and $b$ and $0$ elsewhere; if
-# `scaled`, all scores are then divided by $\sqrt d$. **Show** the smallest $t$ that leaves at most a share
+# `scaled`, all scores are then divided by $\sqrt d$. **Find** the smallest $t$ that leaves at most a share
 # $\varepsilon < \frac{n-2}{n}$ of the weight elsewhere. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a
 # float.
 #
@@ -227,6 +303,7 @@ check("2.4", average_weight)
 
 
 # %% answer="2.5"
+# my prediction: ...
 def average_sharpness(n, d, epsilon, scaled):
     """The smallest height t with leftover at most epsilon."""
     # BEGIN SOLUTION
@@ -267,6 +344,7 @@ if check("2.5", average_sharpness):
 # counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
 
 # %%
+# my prediction, left end and right end: ...
 heights = np.linspace(0, 15, 1501)
 weights = softmax(np.c_[heights, heights, np.zeros((1501, 48))])
 seen = np.exp(-(weights * np.log(weights)).sum(-1))
@@ -328,8 +406,8 @@ print(f"'nearly tied is nearly averaged': scores 20 and 20.5 give key a {share:.
 
 # %% [markdown]
 # "Softmax never averages exactly": with two keys it does, at every height. With more the two weights are still exactly
-# equal; only the leftover is not zero. Two more are about computing: the leftover by subtraction, and the softmax as it
-# is printed in books.
+# equal; only the leftover is not zero. Two more are about computing: the leftover found by subtraction is rounded away, and
+# $e^t / (2e^t + n - 2)$, the softmax as it is printed in books, fails above $t = 709$, where $e^t$ has no finite value.
 
 # %%
 for n in (2, 5, 50):
@@ -357,8 +435,8 @@ with np.errstate(all="ignore"):
 # 2. Why does the check of 2.2 not need to look at any values?
 # 3. When is the average of two exact?
 # 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is it still an average?
-# 5. Which two numbers must be small for $c \approx m$, and which of them does a larger $t$ help?
+# 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them does a larger $t$ help?
 #
-# **Next:** `03_one_noisy_head` lets the keys tremble, and asks what is left of the average.
+# **Next:** [03, one noisy head](03_one_noisy_head.ipynb), lets the keys tremble, and asks what is left of the average.
 #
 # **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression.

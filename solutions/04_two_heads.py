@@ -32,13 +32,15 @@ rng = np.random.default_rng(4)
 # | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
 # | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
 # | $c_1, c_2$ | what each head returns | $(d_v,)$ | |
-# | $\epsilon = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `eps` |
+# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `ell` |
 # | $t$ | the length of a query | number | `t` |
+# | $\lambda_i$, $\beta$ | the length of key $i$ in 4.4; the variance of a length | numbers | `beta` |
 
 # %% [markdown]
 # ## The definition
 #
-# Two heads see the same keys and values, each with its own query, and the output is the average of what they return:
+# In [03](03_one_noisy_head.ipynb) one query wanted two things, and noise decided between them. Now two heads see the same
+# keys and values, each with its own query, and the output is the average of what they return:
 #
 # $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)} = \text{softmax}(K q_h). \tag{1}$$
 #
@@ -53,19 +55,33 @@ plots.bars(groups, title="weights of two heads, and of their average")
 # %% [markdown]
 # The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
 # if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
-# them.
+# them. Below, two queries in the map of 03, one for each head, and noisy keys. *Predict* what another draw of the keys
+# does to either; press the button; then drag a query to a border, where 03's single one stood, and press again.
+
+# %%
+# my prediction: ...
+trio = np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, -0.7]])
+named = {"names": ["key a", "key b", "key 3"], "title": "two queries, each in a sector of its own"}
+plots.query_plane(
+    trio, [0.0, 1.0, 2.0], query=[(4.0, 0.0), (0.0, 4.0)], limit=5.0, noise=0.4, **named
+)
+
+# %% [markdown]
+# Deep inside a sector nothing happens when a border moves. The average of the two heads stays where it was, close to one
+# half, while the query on the border loses it with every draw.
 
 # %% [markdown]
 # ### 4.1
 #
-# **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Show** two queries
+# **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Find** two queries
 # for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight out of place. **Form:**
 # `two_head_queries(means, a, b)`, returning `(q1, q2)`.
 #
-# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do?
+# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do: one, two, or more?
 
 
 # %% answer="4.1"
+# my prediction: ...
 def two_head_queries(means, a, b):
     """Two queries whose heads average to (v_a + v_b) / 2. means: (n, d) -> (d,), (d,)."""
     # BEGIN SOLUTION
@@ -77,39 +93,43 @@ def two_head_queries(means, a, b):
 check("4.1", two_head_queries)
 
 # %% [markdown]
+# More than two: infinitely many pairs of weights average to one half each. Which ones they are is a question *without
+# notes* at the end. The next question is choosier.
+#
 # ## One key of random length
 #
-# As in notebook 03, let $k_a$ vary along its mean, $k_a = \epsilon\mu_a$ with $\epsilon$ normal, mean 1, variance
-# $\frac12$, while every other key stays at its mean. When $\epsilon < 0$ the key points the *other way*. Usually such
-# draws are waved aside by a rule: ignore what has $q_i^\top k_a < 0$. *Predict:* how many draws are that? And how many
-# for a query that has nothing to do with $a$, when all keys also have a trace of noise?
+# As in notebook 03, let $k_a$ vary along its mean, $k_a = \ell\mu_a$ with $\ell$ normal, mean 1, variance
+# $\frac12$, while every other key stays at its mean. When $\ell < 0$ the key points the *other way*. A common rule sets
+# such draws aside: ignore the draws with $q_i^\top k_a < 0$. *Predict* how many that are for a query along $\mu_a$, and how
+# many for a query that has nothing to do with $a$, when all keys also have a trace of noise.
 
 # %%
+# my prediction, two shares: ...
 a, b, n = 2, 7, 10
 means = np.linalg.qr(rng.normal(size=(16, n)))[0].T  # (10, 16)
-eps = 1 + sqrt(1 / 2) * rng.normal(size=20_000)
-found, p = (eps < 0).mean(), (1 - erf(1)) / 2  # √2 standard deviations below the mean
-error = 2.58 * sqrt(p * (1 - p) / len(eps))
-print(f"P(ε < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
-trace = eps[:, None] * means[a] + 1e-3 * rng.normal(size=(len(eps), 16))
+ell = 1 + sqrt(1 / 2) * rng.normal(size=20_000)
+found, p = (ell < 0).mean(), (1 - erf(1)) / 2  # √2 standard deviations below the mean
+error = 2.58 * sqrt(p * (1 - p) / len(ell))
+print(f"P(ℓ < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
+trace = ell[:, None] * means[a] + 1e-3 * rng.normal(size=(len(ell), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
 # So the rule sets aside about one draw in thirteen, for ever: no length of the query changes it. And it depends on the
 # query: for one that does not look at $a$ it would throw away half of all draws, for nothing. We say it without the
-# query: **questions 4.2 and 4.3 are about the draws with $\epsilon > 0$**, and we count the others separately.
+# query: **questions 4.2 and 4.3 are about the draws with $\ell > 0$**, and we count the others separately.
 
 # %% [markdown]
 # ### 4.2
 #
-# **Given** $k_a = \epsilon\mu_a$ as above, the other keys at their means but for a trace of noise. **Show** that your
-# function keeps the output at the average: in at least 85% of the draws with $\epsilon > 0$ its weights must be
-# within 0.1 (sum of absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees
-# the means only.
+# **Given** $k_a = \ell\mu_a$ as above, the other keys at their means but for a trace of noise. **Design** the two queries so
+# that the output stays at the average: in at least 85% of the draws with $\ell > 0$ the weights must be within 0.1 (sum of
+# absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
 #
 # *Predict:* does every pair that is right in 4.1 survive?
 
 # %% answer="4.2"
+# my prediction: ...
 # Write two_head_queries again here if the one of 4.1 does not survive.
 # If it does, leave this cell as it is.
 # BEGIN SOLUTION
@@ -126,10 +146,11 @@ check("4.2", two_head_queries)
 
 
 # %%
-def weights_over(eps, scores):
+# my prediction: ...
+def weights_over(ell, scores):
     """Averaged weights in each draw, from scores on the means. (draws,), (H, n) -> (draws, n)."""
-    scores = np.tile(scores, (len(eps), 1, 1))  # (draws, H, n)
-    scores[:, :, a] *= eps[:, None]
+    scores = np.tile(scores, (len(ell), 1, 1))  # (draws, H, n)
+    scores[:, :, a] *= ell[:, None]
     return softmax(scores).mean(1)
 
 
@@ -142,7 +163,7 @@ if check("4.1", two_head_queries):
 values = rng.normal((0, 2), 1, (n, 2))
 values[[a, b]] = [-2, 0], [2, 0]
 *panes, last = plots.panels(len(designs) + 1, width=11.5)
-kept = {name: weights_over(eps[eps > 0][:2000], 20 * s) for name, s in designs.items()}
+kept = {name: weights_over(ell[ell > 0][:2000], 20 * s) for name, s in designs.items()}
 axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
 for ax, (name, weights) in zip(panes, kept.items(), strict=True):
     plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
@@ -160,38 +181,42 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 # %% [markdown]
 # ### 4.3
 #
-# **Given** your queries of 4.2. **Show** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
-# what each head does with $\epsilon$, why this differs from one head, and what happens in the draws with
-# $\epsilon < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
+# **Given** your queries of 4.2. **Describe** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
+# what each head does with $\ell$, why this differs from one head, and what happens in the draws with
+# $\ell < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
 # they are.
 
 # %% [markdown] written="4.3"
 # With $q_1 = t\mu_a$ and $q_2 = t\mu_b$ the output is close to $\frac12(v_a + v_b)$ in almost every draw. Head 2 never
-# sees $\epsilon$, because $\mu_b^\top k_a = 0$: it returns $v_b$ each time. Head 1 scores $t\epsilon$ for $a$ and 0
-# for all others, so it returns $v_a$ whenever $t\epsilon$ is well above $\log(n-1)$: it needs a *lead*, not a tie, and
-# a longer $k_a$ only lengthens the lead. One head alone has to keep $s_a = t\epsilon$ and $s_b = t$ equal, and a
-# change of $\epsilon$ by a few times $1/t$ decides for one of them. When $\epsilon < 0$ (7.86% of all draws), head 1 turns away
+# sees $\ell$, because $\mu_b^\top k_a = 0$: it returns $v_b$ each time. Head 1 scores $t\ell$ for $a$ and 0
+# for all others, so it returns $v_a$ whenever $t\ell$ is well above $\log(n-1)$: it needs a *lead*, not a tie, and
+# a longer $k_a$ only lengthens the lead. One head alone has to keep $s_a = t\ell$ and $s_b = t$ equal, and a
+# change of $\ell$ by a few times $1/t$ decides for one of them. When $\ell < 0$ (7.86% of all draws), head 1 turns away
 # from $a$ and returns the mean of the other values, however long the query.
 
 # %% [markdown] rubric="4.3"
-# **Rubric.** ⅓ close to the average in nearly every draw (not "always": very short or reversed $k_a$ fail) · ⅓ one head
-# does not depend on $\epsilon$ at all, the other only needs a lead · ⅓ one head fails because a tie turns on any
-# change. Not needed: 7.86%, $1/t$. An answer that describes *equal* queries truthfully ("still switches between $v_a$ and
-# $v_b$") earns full points here. Common wrong reasons, each at the cost of its third: the heads' fluctuations cancel on
-# averaging; the vector is split among the heads; each head likes both keys equally (that is the tie); a longer $k_a$
-# pulls the output to $v_a$ (it lengthens a lead); $k_b$ is random too; $c_1 \approx v_a$ in *all* draws.
+# **Rubric.** ⅓ close to the average in nearly every draw with $\ell > 0$, not "always", and what happens for $\ell < 0$: the
+# head that looks for $a$ turns away from it (for a pair that pushes the others down: it stays) · ⅓ what each head does with
+# $\ell$: one does not depend on it at all, the other only needs a lead · ⅓ one head fails because a tie turns on any change.
+# Not needed: 7.86%, $1/t$. **Other designs.** A pair that pushes the others down scores $a$ and $b$ zero in both heads:
+# $\ell$ is multiplied by zero and nothing moves, for $\ell < 0$ either; said so, it earns the first two thirds in full. A truthful
+# description of *equal* queries ("still switches between $v_a$ and $v_b$") earns full points here. Common wrong reasons,
+# each at the cost of its third: the heads' fluctuations cancel on averaging; the vector is split among the heads; each head
+# likes both keys equally (that is the tie); a longer $k_a$ pulls the output to $v_a$ (it lengthens a lead); $k_b$ is random
+# too; $c_1 \approx v_a$ in *all* draws.
 
 # %% [markdown]
-# Now all draws, those with $\epsilon < 0$ included: look for them in the left-hand bars of a design that is otherwise
-# right. *Predict*, then move $t$ and the variance: do longer queries help one head?
+# Now all draws, those with $\ell < 0$ included: look for them in the left-hand bars of a design that is otherwise
+# right. *Predict* whether longer queries help one head; then move $t$ and the variance.
 
 # %%
+# my prediction: ...
 noise = rng.normal(size=4000)
 
 
 def draw(t, variance):
-    eps = 1 + sqrt(variance) * noise
-    samples = {name: weights_over(eps, t * scores)[:, a] for name, scores in designs.items()}
+    ell = 1 + sqrt(variance) * noise
+    samples = {name: weights_over(ell, t * scores)[:, a] for name, scores in designs.items()}
     ax = plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
     ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend
 
@@ -206,14 +231,19 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # ### 4.4
 #
 # **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
-# $\frac14$, and scores **divided by $\sqrt d$**. **Show** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% out
-# of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with $\lambda_a, \lambda_b > 0$,
-# at the length you choose or at ten times that. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`.
-#
-# The function sees the means, not the lengths. *Predict:* which of your designs dies when *other* keys change sign?
+# $\frac14$, and scores **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the
+# weight out of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with
+# $\lambda_a, \lambda_b > 0$. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function sees the
+# means, not the lengths.
+
+# %% [markdown]
+# A right design that is a little short still passes: it is tried as it is, and once more with both queries ten times as
+# long. *Predict:* the *other* keys may now change sign, too. Which of the designs
+# that survive 4.2 does that kill: those that score the other keys zero, or those that score them far below zero?
 
 
 # %% answer="4.4"
+# my prediction: ...
 def scaled_two_head_queries(means, a, b):
     """The same under division by sqrt(d), every key of random length. means: (n, d)."""
     # BEGIN SOLUTION
@@ -246,19 +276,24 @@ plots.curves(variances, series, log="x", **label)
 # %% [markdown]
 # All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
 # lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
-# gives the average here too, and that two are another way to get it. The curve says no.
+# gives the average here too, and that two are another way to get it. The curve says no. A design that scores the other
+# keys far below zero dies as well: a key of negative length turns its score round and takes everything.
 
 # %% [markdown]
 # ### 4.5
 #
-# **Given** orthonormal values, $\epsilon$ of mean 1 and any variance $\beta$, very long queries. One head returns
-# $v_a$ or $v_b$ with probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a
-# pair of heads let one be constant and the other return $v_a$ whenever $\epsilon > 0$, with probability
-# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and else the mean of the other values, at squared distance
-# $\frac n{n-1}$ from $v_a$.
-#
-# **Find** the ratio of the two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in
-# which erf occurs once, with at least one line between.
+# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$,
+# probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one head is
+# constant and the other returns $v_a$ whenever $\ell > 0$, with probability
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
+# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in which erf occurs once, with at
+# least one line between.
+
+# %% [markdown]
+# Where the numbers come from: the variance of a vector is the sum of the variances of its coordinates, the *trace* of its
+# covariance, which is its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length
+# $\frac1{n-1}$ and is orthogonal to $v_a$, so by Pythagoras the two are at squared distance
+# $1 + \frac1{n-1} = \frac n{n-1}$. And each head counts half in $c$, so that a quarter of its variance remains.
 
 # %% answer="4.5"
 n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)
@@ -280,17 +315,18 @@ check("4.5", ratio)
 
 # %% [markdown]
 # That was the limit of long queries. On the way there, the variance of the weight on $v_a$ is an integral over
-# $\epsilon$. For one head it is drawn below, beside the simulation with a band of 99% confidence. *Predict:* does it
+# $\ell$. For one head it is drawn below, with simulations of 400 draws; the grey band is where 99% of those lie. *Predict:* does the variance
 # fall as $t$ grows?
 
 # %%
+# my prediction: ...
 lengths, grid = np.geomspace(2, 200, 14), np.linspace(-4, 6, 20_001)
-density = np.exp(-((grid - 1) ** 2))  # of ε, up to a factor
+density = np.exp(-((grid - 1) ** 2))  # of ℓ, up to a factor
 law = [weights_over(grid, t * designs["one head"])[:, a] for t in lengths]
 exact = np.array([np.cov(w, aweights=density, ddof=0) for w in law])
-runs = {f"-{k}": [weights_over(eps, t * s)[:, a] for t in lengths] for k, s in designs.items()}
-spread = {name: [w.var() for w in weights] for name, weights in runs.items()}
-error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(len(w)) for w in runs["-one head"]]
+runs = {f"-{k}": [weights_over(ell, t * s)[:, a] for t in lengths] for k, s in designs.items()}
+spread = {f"{k}, 400 draws": [w[:400].var() for w in found] for k, found in runs.items()}
+error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(400) for w in runs["-one head"]]
 
 # %%
 left, right = plots.panels(2, width=11)
@@ -298,9 +334,9 @@ label = {"xlabel": "length t", "ylabel": "variance of the weight on v_a"}
 series = {"one head, exact": exact} | spread | {"one quarter": np.full(14, 0.25)}
 plots.curves(lengths, series, band=(exact - error, exact + error), log="x", ax=left, **label)
 fails = {
-    k: [(np.abs(w[eps > 0] - 0.5) > 0.05).mean() for w in weights] for k, weights in runs.items()
+    k: [(np.abs(w[ell > 0] - 0.5) > 0.05).mean() for w in weights] for k, weights in runs.items()
 }
-label["ylabel"] = "share of draws (ε > 0) off by 0.05"
+label["ylabel"] = "share of draws (ℓ > 0) off by 0.05"
 plots.curves(lengths, fails | {"one over t": 1 / lengths}, log="xy", ax=right, **label)
 
 # %% [markdown]
@@ -311,14 +347,14 @@ plots.curves(lengths, fails | {"one over t": 1 / lengths}, log="xy", ax=right, *
 # %% [markdown] only="solution"
 # ## The exact law of two heads
 #
-# Head 1 gives $a$ the log-odds $t\epsilon - \log(n-1)$, which is normal with variance $t^2/2$. Its weight is below 0.9
-# when $\epsilon < (\log(n-1) + \log 9)/t$. Among the draws with $\epsilon > 0$ that has a probability which only falls
+# Head 1 gives $a$ the log-odds $t\ell - \log(n-1)$, which is normal with variance $t^2/2$. Its weight is below 0.9
+# when $\ell < (\log(n-1) + \log 9)/t$. Among the draws with $\ell > 0$ that has a probability which only falls
 # like $1/t$: the last column settles down. Of *all* draws 7.86% stay lost.
 
 
 # %% only="solution"
 def below(x):
-    """Probability that eps is below x."""
+    """Probability that ell is below x."""
     return (1 + erf(x - 1)) / 2
 
 
@@ -339,13 +375,13 @@ for t in (10, 20, 50, 100, 1000):
 # %%
 one = 20 * designs["one head"]
 for name, scores in designs.items():
-    share = weights_over(eps, 20 * scores)[:, a].var() / weights_over(eps, one)[:, a].var()
+    share = weights_over(ell, 20 * scores)[:, a].var() / weights_over(ell, one)[:, a].var()
     print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
 
 # %% only="solution"
 # Equal queries, which are right for 4.1, follow the very same fluctuation: their average has all of it.
-double = weights_over(eps, np.repeat(one, 2, axis=0))[:, a]
-print(f"equal queries: {double.var() / weights_over(eps, one)[:, a].var():.3f} times the variance")
+double = weights_over(ell, np.repeat(one, 2, axis=0))[:, a]
+print(f"equal queries: {double.var() / weights_over(ell, one)[:, a].var():.3f} times the variance")
 print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
 
 # %% [markdown]
@@ -356,25 +392,25 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # %%
 for name, scores in designs.items():
     stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * scores)[:, a].round(3)
-    good = (np.abs(weights_over(eps, 20 * scores)[:, a] - 0.5) < 0.05).mean()
-    print(f"{name}: weight on v_a at ε = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
+    good = (np.abs(weights_over(ell, 20 * scores)[:, a] - 0.5) < 0.05).mean()
+    print(f"{name}: weight on v_a at ℓ = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
 for length in (1.0, 0.1, -0.5):
     print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
 
 # %% [markdown]
 # ## Going further: where a head is nervous
 #
-# A weight $w$ whose score is $q_a\epsilon$ reacts to $\epsilon$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
-# output's weight on $v_a$ by finite differences, and the density of $\epsilon$ as a dashed line. One head is steepest,
+# A weight $w$ whose score is $q_a\ell$ reacts to $\ell$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
+# output's weight on $v_a$ by finite differences, and the density of $\ell$ as a dashed line. One head is steepest,
 # with slope $t/4$, where most draws fall; being steep is harmless only where hardly any draw falls.
 
 # %%
 grid = np.linspace(-1, 3, 801)
 slopes = {k: np.gradient(weights_over(grid, 20 * s)[:, a], grid) for k, s in designs.items()}
 steepest = grid[slopes["one head"].argmax()]
-print(f"one head is steepest at ε = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
-slopes["-density of ε"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)
-plots.curves(grid, slopes, xlabel="length ε of k_a", ylabel="slope of the weight on v_a")
+print(f"one head is steepest at ℓ = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
+slopes["-density of ℓ"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)
+plots.curves(grid, slopes, xlabel="length ℓ of k_a", ylabel="slope of the weight on v_a")
 
 # %% [markdown]
 # ## Summary
@@ -392,7 +428,7 @@ plots.curves(grid, slopes, xlabel="length ε of k_a", ylabel="slope of the weigh
 # 4. Which draws are lost however long the queries are, and how many?
 # 5. What would two heads with independent noise and the same tie gain?
 #
-# **Next:** `05_keys_queries_values` makes keys, queries and values from the same tokens.
+# **Next:** [05, keys, queries, values](05_keys_queries_values.ipynb), makes keys, queries and values from the same tokens.
 #
 # **References.** Vaswani et al. (2017), many heads; Michel, Levy and Neubig (2019), how many are needed;
 # Voita et al. (2019), what single heads specialise in.

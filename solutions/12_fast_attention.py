@@ -208,7 +208,7 @@ plots.curves(lengths, sizes, title="d = 16", **label)
 #
 # ### 12.3
 #
-# A model that writes a text attends with each new token to all before it. **Given** `rotate` at construction
+# A model that writes attends with each new token to all before it. **Given** `rotate` at construction
 # (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, n, d), n ≥ 1.
 # **Compute** what the full causal pass gives for them. **Form:** the class `Cache`; values are not rotated, the first
 # position is 0.
@@ -543,7 +543,7 @@ print(f"5. d = {d}: state {d * d}, cache of 32 keys {32 * 2 * d}, of 64 keys {64
 #
 # 1. What is the state of an empty block, and why must it be that?
 # 2. Which tensor does streaming never hold, and which operations does it save?
-# 3. At which position does the next token stand after 5 tokens in the cache?
+# 3. Where does the next token stand after 5 tokens? And if the oldest was dropped?
 # 4. Why does writing a text wait for memory?
 # 5. Which values does a sum of $\varphi(k)v^\top$ not see?
 #

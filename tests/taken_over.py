@@ -36,7 +36,7 @@ def serve(lines, *, output):
         supervisor.send(report, time.monotonic() + 60)
 
 
-def honest(said="", num_parts=7):
+def honest(said="", num_parts=8):
     """A report of the right form on 01, with `said` as the message of its first part."""
     parts = [("not yet", said, "")] * (num_parts - 1) + [("not attempted", "", "")]
     return {"do": "report", "problem": "", "remarks": [], "parts": parts}

@@ -22,7 +22,7 @@ from attn_course.grading.sandbox import tiers
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 NAME = "01_copying"
-FULL, WRITTEN = 5.0, 1  # what the machine gives for it all, and the answers a person reads
+FULL, WRITTEN = 5.5, 1  # what the machine gives for it all, and the answers a person reads
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
@@ -196,8 +196,8 @@ ODD = {
     "a split cell": (split, FULL, WRITTEN),
     "words in a code cell": (written_as_code, FULL, WRITTEN),
     "format 3": (version_3, FULL, WRITTEN),
-    "a deleted cell": (deleted, FULL - 0.5, WRITTEN),
-    "a retyped cell": (retyped, FULL - 0.5, WRITTEN),
+    "a deleted cell": (deleted, FULL - 1, WRITTEN),
+    "a retyped cell": (retyped, FULL - 1, WRITTEN),
     "leaves its process": (leaves, FULL - 1, WRITTEN),
     "answers called checks": (answers_called_checks, 0, WRITTEN),
     "magics and modules": (magics_and_modules, FULL, WRITTEN),
@@ -318,15 +318,15 @@ def test_columns_are_questions_subtotal_total_and_what_awaits(graded):
         *("student", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", NAME),
         *("total", "awaiting", "problems"),
     ]
-    assert row[NAME] == row["total"] == "5" and row["1.3"] == "0.5"
+    assert row[NAME] == row["total"] == "5.5" and row["1.3"] == "0.5"
     assert graded[-1]["untouched"]["total"] == "0"
-    assert graded[-1]["nbgrader's layout"]["total"] == "5"
+    assert graded[-1]["nbgrader's layout"]["total"] == "5.5"
 
 
 @needs_sandbox
 def test_results_follow_the_schema_of_gradescope(graded):
     found = results(graded[1], "right")
-    assert found["score"] == 5 and len(found["tests"]) == 7
+    assert found["score"] == 5.5 and len(found["tests"]) == 8
     for test in found["tests"]:
         assert set(test) == {
             *("name", "number", "score", "max_score", "status", "output", "visibility")
@@ -350,8 +350,8 @@ def test_results_follow_the_schema_of_gradescope(graded):
 )
 def test_a_lost_point_has_its_reason(graded, who, question, sentence):
     tests = results(graded[1], who)["tests"]
-    found = next(test for test in tests if test["number"] == question)
-    assert found["score"] == 0 and sentence in found["output"], found
+    found = [test for test in tests if test["number"] == question and sentence in test["output"]]
+    assert found and found[0]["score"] == 0, tests
 
 
 @needs_sandbox
@@ -384,14 +384,14 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     shutil.copytree(out, kept)
     given = tmp_path / "written.csv"
     rows_given = (
-        "right,1.7,written,0.5,neat\n'=HYPERLINK(1),1.7,written,1,\ncut short,1.1,code,1,lifted"
+        "right,1.7,written,0.25,neat\n'=HYPERLINK(1),1.7,written,0.5,\ncut short,1.1,code,1,lifted"
     )
     given.write_text(f"student,question,part,points,comment\n{rows_given}\n")
     attn("grade", folder, "--out", kept, "--notebooks", "1", "--written", given)
     again = attn("grade", folder, "--out", kept, "--notebooks", "1")
     found = rows(kept)
-    assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.5", "0")
-    assert found["=HYPERLINK(1)"]["1.7"] == "1" and found["cut short"]["total"] == "1"
+    assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.75", "0")
+    assert found["=HYPERLINK(1)"]["1.7"] == "0.5" and found["cut short"]["total"] == "1"
     assert f"{len(ODD) - 1} written answers await" in again.stdout
     assert "neat" in (kept / "students" / "right.html").read_text("utf-8")
 
@@ -407,7 +407,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
     canvas = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
-    assert canvas[2:] == ["Ann Lee,17,17,,,5", "Bob,18,18,,,"]
+    assert canvas[2:] == ["Ann Lee,17,17,,,5.5", "Bob,18,18,,,"]
     refused = attn(*arguments, "--export", "moodle")
     assert refused.returncode == 2 and "--export needs a --roster" in refused.stderr
 
@@ -434,12 +434,12 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
 
 
 BAD_POINTS = {
-    "nobody,1.7,1": "line 2: there is no student 'nobody'.",
+    "nobody,1.7,0.5": "line 2: there is no student 'nobody'.",
     "right,9.9,1": "line 2: there is no question 9.9",
-    "right,1.7,7": "line 2: '7' is not a number of points from 0 to 1.",
-    "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 1.",
+    "right,1.7,7": "line 2: '7' is not a number of points from 0 to 0.5.",
+    "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
-    "right,1.7,1\nright,1.7,0.5": "line 3: 'right' was given other points for 1.7 above.",
+    "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
     "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
 }
 
@@ -461,12 +461,12 @@ def test_points_of_a_student_who_left_are_kept_and_stop_nobody(tmp_path):
     for who in ("ann", "bob"):
         save(tmp_path / "class" / who / f"{NAME}.ipynb", notebook(NAME))
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--notebooks", "1"]
-    (tmp_path / "w.csv").write_text("student,question,points\nann,1.7,1\nbob,1.7,1\n")
+    (tmp_path / "w.csv").write_text("student,question,points\nann,1.7,0.5\nbob,1.7,0.5\n")
     attn(*arguments, "--written", tmp_path / "w.csv")
     shutil.move(tmp_path / "class" / "bob", tmp_path / "bob")
     assert attn(*arguments).returncode == 0 and list(rows(tmp_path / "out")) == ["ann"]
     shutil.move(tmp_path / "bob", tmp_path / "class" / "bob")
-    assert attn(*arguments).returncode == 0 and rows(tmp_path / "out")["bob"]["1.7"] == "1"
+    assert attn(*arguments).returncode == 0 and rows(tmp_path / "out")["bob"]["1.7"] == "0.5"
 
 
 @needs_sandbox
@@ -611,4 +611,4 @@ def test_the_autograder_grades_in_an_empty_folder_and_holds_no_solution(tmp_path
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     subprocess.run(["sh", source / "run_autograder"], env={**environment, **known}, check=True)
     found = json.loads((tmp_path / "autograder" / "results" / "results.json").read_text("utf-8"))
-    assert found["score"] == FULL and len(found["tests"]) == 7
+    assert found["score"] == FULL and len(found["tests"]) == 8

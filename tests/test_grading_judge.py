@@ -19,7 +19,7 @@ from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 from attn_course.grading.submissions import File
 
-NAME, FULL = "01_copying", 5.0
+NAME, FULL = "01_copying", 5.5
 SEED = 0xFEDCBA9876543210
 LIMITS = Limits(total=60.0)
 tier = sessions.tier  # a fixture
@@ -137,8 +137,8 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path)
     path = tmp_path / f"{NAME}.py"
     expected = Record.of(File("mallory66", NAME, path, path.name))
     assert replace(found, parts=(), tier="", cpu=0.0) == expected
-    assert [part.points for part in found.parts] == [0] * 7
-    assert sum(part.out_of for part in found.parts) == FULL + 1
+    assert [part.points for part in found.parts] == [0] * 8
+    assert sum(part.out_of for part in found.parts) == FULL + 0.5
 
 
 @needs_sandbox
@@ -146,7 +146,7 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
     found = attack(
         """
         def attack():
-            parts = [("correct", "", "")] * 6 + [("awaits a person", "", "")]
+            parts = [("correct", "", "")] * 7 + [("awaits a person", "", "")]
             return honest() | {"parts": parts}
         """
     )
@@ -155,10 +155,10 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
 
 
 UNREADABLE = {
-    "a status of its own": ("return honest() | {'parts': [('perfect', '', '')] * 7}", "1.1 cannot"),
-    "a mark for words": ("return honest() | {'parts': [('correct', '', '')] * 7}", "1.7 cannot"),
-    "numbers for texts": ("return honest() | {'parts': [(1, 2, 3)] * 7}", "1.1 cannot"),
-    "a part too many": ("return honest(num_parts=8)", "not one verdict a part"),
+    "a status of its own": ("return honest() | {'parts': [('perfect', '', '')] * 8}", "1.1 cannot"),
+    "a mark for words": ("return honest() | {'parts': [('correct', '', '')] * 8}", "1.7 cannot"),
+    "numbers for texts": ("return honest() | {'parts': [(1, 2, 3)] * 8}", "1.1 cannot"),
+    "a part too many": ("return honest(num_parts=9)", "not one verdict a part"),
     "no parts": ("return honest() | {'parts': []}", "not one verdict a part"),
     "no report": ("return {'do': 'report'}", "it is not a report"),
     "a wish of its own": ("return {'do': 'write', 'id': 1}", "nothing that a judge may ask"),

@@ -143,8 +143,8 @@ def test_points_can_be_typed_and_downloaded(browser, out):
     type_in = "(c, p, t) => { const f = fields(c); f[0].value = p; f[1].value = t; "
     type_in += "f.forEach(x => x.dispatchEvent(new Event('input'))) }"
     browser.run("grader.value = 'Eve'")
-    browser.run(f"({type_in})(cards[1], '1/2', 'good, \"nearly\"')")
-    browser.run(f"({type_in})(cards[3], '1', '=1')")
+    browser.run(f"({type_in})(cards[1], '1/4', 'good, \"nearly\"')")
+    browser.run(f"({type_in})(cards[3], '1/2', '=1')")
     assert browser.run("document.getElementById('left').textContent") == "2 of 4 without points"
     browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
     assert browser.run("cards.filter(c => c.checkVisibility()).length") == 2
@@ -157,8 +157,8 @@ def test_points_can_be_typed_and_downloaded(browser, out):
         rows = list(csv.reader(file))
     assert [row[:6] for row in rows] == [
         ["student", "question", "part", "points", "comment", "grader"],
-        ["Bob <b>", "1.7", "written", "1/2", 'good, "nearly"', "Eve"],
-        ["'=1+1", "1.7", "written", "1", "'=1", "Eve"],
+        ["Bob <b>", "1.7", "written", "1/4", 'good, "nearly"', "Eve"],
+        ["'=1+1", "1.7", "written", "1/2", "'=1", "Eve"],
     ]
     digests = [gradebook_of(STUDENTS).sheet(who).entries[-1].digest for who in STUDENTS]
     assert [row[6] for row in rows] == ["digest", digests[1], digests[3]]

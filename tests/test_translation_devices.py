@@ -159,6 +159,13 @@ def test_batches_are_made_ahead_on_another_thread_and_come_in_order():
     assert threading.current_thread() not in made
 
 
+def test_each_process_of_torchrun_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert devices.best_device() == devices.best_device("cuda") == torch.device("cuda", 3)
+    assert devices.best_device("cuda:1") == torch.device("cuda", 1)
+
+
 def test_a_device_that_does_not_exist_is_one_sentence(monkeypatch):
     for name, claim in (("gpu", "there is no device 'gpu'"), ("mps", "no Apple GPU")):
         with pytest.raises(devices.BadOption, match=claim):

@@ -28,6 +28,7 @@ def root_of_project() -> Path:
     for folder in (here, *here.parents):
         if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
             return folder
+
     raise BuildError("this is not the course's folder: solutions/ and pyproject.toml are not here.")
 
 
@@ -38,6 +39,7 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
         raise BuildError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
     if not numbers:
         return found
+
     wanted = {number.zfill(2) for number in numbers}
     known = {path.name[:2] for path in found}
     unknown = sorted(wanted - known)
@@ -58,6 +60,7 @@ def build(
             outputs = stored_outputs(notebook, target)
         if outputs is None:
             outputs = execute(solution_notebook(source), target.parent)
+
         solution = attach(notebook, outputs)
         files = _files(solution, source, root)
         yield source.stem, _write(files)
@@ -70,7 +73,10 @@ def _solution_file(source: Path, root: Path) -> Path:
 
 
 def _files(solution: Any, source: Path, root: Path) -> dict[Path, str]:
-    """Every file made from one source, path -> text."""
+    """Every file made from one source, path -> text.
+
+    solution: the notebook with its outputs.
+    """
     student = student_notebook(solution)
     notebooks = root / "notebooks"
     return {
@@ -85,10 +91,12 @@ def _readme(root: Path) -> dict[Path, str]:
     path = root / "README.md"
     if not path.exists():
         return {}
+
     rows = []
     for source in sources(root):
         first = read_source(source).cells[0]
         rows.append(cards.row_of(source.stem, first.source))
+
     table = cards.notebook_table(rows)
     text = path.read_text("utf-8")
     return {path: cards.fill_region(text, "notebooks", table)}
@@ -102,6 +110,7 @@ def _differs(path: Path, text: str) -> bool:
 def _write(files: dict[Path, str]) -> bool:
     """Write the files that differ; whether there were any."""
     changed = [path for path, text in files.items() if _differs(path, text)]
+
     for path in changed:
         path.parent.mkdir(exist_ok=True)
         path.write_text(files[path], encoding="utf-8")
@@ -127,6 +136,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
 def _strays(root: Path) -> list[str]:
     """A sentence for every notebook that no source makes."""
     known = {path.stem for path in sources(root)}
+
     found = []
     for folder in ("notebooks", "solutions"):
         for path in sorted((root / folder).glob("*.ipynb")):
@@ -161,6 +171,7 @@ def content_problems(solution: Any, name: str) -> Iterator[str]:
 
 
 def _doubled_ids(solution: Any) -> Iterator[str]:
+    """Cells that share an id."""
     counts = Counter(cell.id for cell in solution.cells)
     for name, count in sorted(counts.items()):
         if count > 1:
@@ -195,6 +206,7 @@ def _missing_cells(solution: Any, name: str) -> Iterator[str]:
     ids = {cell.id for cell in solution.cells}
     prose = [cell.source for cell in solution.cells if cell.cell_type == "markdown"]
     text = "\n".join(prose)
+
     for question in register.questions_of(name):
         for part in question.parts:
             wanted = f"{id_stem(question.id)}-{part.kind}"

@@ -83,6 +83,7 @@ def row_of(name: str, first_cell: str) -> Row:
     """README's row, from the first cell of a notebook's source."""
     quote = QUOTE.search(first_cell)
     head = HEAD.search(first_cell)
+
     if quote is None or head is None:
         raise BuildError(f"{name} needs a line that says what it asks, and one with its minutes.")
     return Row(name, quote["asks"], int(head["minutes"]))

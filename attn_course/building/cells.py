@@ -35,6 +35,7 @@ def read_source(source: Path) -> Any:
     notebook = jupytext.read(source, fmt="py:percent")
     for cell in notebook.cells:
         cell.source = cell.source.strip("\n")
+
     first = notebook.cells[0]
     if first.cell_type != "markdown" or not first.source.startswith("# "):
         raise BuildError(f"{source.name} must open with a markdown cell that holds the title.")
@@ -50,6 +51,7 @@ def solution_notebook(source: Path) -> Any:
             cell.execution_count = None
         else:
             cell.source = cards.write_headings(cell.source)
+
     first = notebook.cells[0]
     first.source = BANNER.format(source.stem) + cards.write_head(first.source, source.stem)
     return _finish(notebook)
@@ -66,6 +68,7 @@ def student_notebook(solution: Any) -> Any:
             cell.source = cut_solutions(cell.source)
             cell.outputs = []
             cell.execution_count = None
+
     notebook.metadata.pop("attn", None)
     notebook.metadata["jupytext"] = dict(UNPAIRED)
     return notebook
@@ -121,6 +124,7 @@ def _cell_id(cell: Any, role: str | None, name: str) -> str:
     """An id that says what the cell is: its question, else its heading, else a digest."""
     if role is not None and role != "only":
         return _id_in_question(role, name)
+
     heading = re.search(r"^#+ +(.+)", cell.source, re.M)
     if heading and cell.cell_type == "markdown":
         words = re.sub(r"[^a-z0-9]+", "-", heading[1].lower())
@@ -133,6 +137,7 @@ def _id_in_question(role: str, name: str) -> str:
     """name: a question, or a question and one of its parts."""
     question, _, kind = name.partition(" ")
     stem = id_stem(question)
+
     if role == "answer":
         return f"{stem}-{kind or _only_part(question)}"
     if role == "check" and kind:
@@ -156,6 +161,7 @@ def _nbgrader(cell: Any, role: str, name: str) -> dict[str, Any]:
         "solution": role != "check",
         "grade": is_marked or cell.cell_type == "markdown",
     }
+
     if is_marked:
         mark["points"] = _points(role, name)
     elif mark["grade"]:  # nbgrader insists that a markdown solution be worth something

@@ -38,6 +38,7 @@ def stored_outputs(notebook: Any, path: Path) -> list[Any] | None:
         outputs = [cell["outputs"] for cell in _code_cells(stored)]
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
     wanted = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
     return outputs if seal == wanted else None
 
@@ -53,6 +54,7 @@ def attach(notebook: Any, outputs: list[Any]) -> Any:
         for output in cell.outputs:
             if "execution_count" in output:
                 output["execution_count"] = count
+
     notebook.metadata["attn"] = seal_of(notebook)
     return notebook
 
@@ -89,6 +91,7 @@ def _outlives_its_kernel(output: Any) -> bool:
     data = output["data"]
     picture = output["metadata"].get("image/png", {})
     output["metadata"] = {"image/png": picture} if "alt" in picture else {}
+
     is_widget = data.pop(WIDGET, None) is not None
     if is_widget and set(data) <= {"text/plain"}:
         return False  # a progress bar: without its kernel only the first line of it is left

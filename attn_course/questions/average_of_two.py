@@ -194,6 +194,33 @@ def _average_fact(keys, a, b, query):
 
 
 @cache
+def _products():
+    """The claims of 2.3 on the scores: the query put into the product, then orthonormality."""
+    return _score("a", "g_aa", "g_ab"), _score("b", "g_ab", "g_bb"), _score("i", "g_ia", "g_ib")
+
+
+def _score(key, with_a, with_b):
+    """The score of one key. with_a, with_b: the names of its products with k_a and with k_b."""
+    import sympy as sp
+
+    t, score, first, second = sp.symbols(f"t s_{key} {with_a} {with_b}", real=True)
+    product = t * (first + second)
+    lengths = {first: int(with_a == "g_aa"), second: int(with_b == "g_bb")}
+    return Claim(
+        name=f"`score_{key}`",
+        start=score,
+        goal=sum(lengths.values()) * t,
+        to_do=(
+            gone("the query put in", score.name),
+            gone("orthonormality used", score.name, with_a, with_b),
+        ),
+        symbols=(t, score, first, second),
+        where={score: (product, product)} | {g: (one, one) for g, one in lengths.items()},
+        only=(t,),
+    )
+
+
+@cache
 def _tie():
     """The claim of 2.3: the softmax of a tie, its scores put in and its rest counted."""
     import sympy as sp
@@ -203,7 +230,7 @@ def _tie():
 
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
     return Claim(
-        name="the chain",
+        name="`two_tied`",
         start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
         goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
         to_do=(gone("the scores put in", "s_a", "s_b", "s_i"), without("the sum counted", "Sum")),
@@ -214,10 +241,18 @@ def _tie():
     )
 
 
-def tied_weight(rng: Generator, two_tied: Caller) -> str:
-    """2.3: one chain from the softmax of the scores to a function of t and n alone."""
-    judge_derivation(two_tied, _tie())
-    return "the chain holds from the definition to a function of t and n."
+def tied_weight(
+    rng: Generator,
+    score_a: Caller,
+    score_b: Caller,
+    score_i: Caller,
+    two_tied: Caller,
+) -> str:
+    """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
+    chains = (score_a, score_b, score_i, two_tied)
+    for chain, claim in zip(chains, (*_products(), _tie()), strict=True):
+        judge_derivation(chain, claim)
+    return "the scores follow from the query, and the weight from the scores."
 
 
 def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
@@ -354,20 +389,22 @@ QUESTIONS = (
     Question(
         id="2.1",
         title="Take a sum apart",
-        minutes=8,
-        parts=(Part("code", 1, ("projection",), projection_separates),),
+        minutes=12,
+        parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
         covers=("002 b.i",),
         hints=(
             "The two vectors are arbitrary, so one of them may be zero. What must M do to A, what to B?",
             "How long is the shadow of v_a + v_b on one column of A? What does v_b add to it?",
             "First find the coordinates of v_a along the columns of A; then build v_a from them.",
+            "For the proof: every v_a is A x for some x. Write v_b likewise, multiply out, and look where "
+            "the two assumptions come in.",
         ),
     ),
     Question(
         id="2.2",
         title="A query that averages",
         minutes=8,
-        parts=(Part("code", 2, ("average_query",), query_averages),),
+        parts=(Part("code", 1.5, ("average_query",), query_averages),),
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
@@ -378,11 +415,12 @@ QUESTIONS = (
     Question(
         id="2.3",
         title="The weight, from its definition",
-        minutes=8,
-        parts=(Part("derive", 2, ("two_tied",), tied_weight),),
+        minutes=14,
+        parts=(Part("derive", 2.5, ("score_a", "score_b", "score_i", "two_tied"), tied_weight),),
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
-            "Put the three kinds of score in first: two of them are t, the rest 0.",
+            "Multiply the query out: which products of two different keys are left, and what are they?",
+            "In the weight, put the three kinds of score in first.",
             "A sum of equal terms is a product. How many terms are there?",
             "Dividing above and below by the same exponential leaves one exponential.",
         ),
@@ -391,7 +429,7 @@ QUESTIONS = (
         id="2.4",
         title="The weight, for any t",
         minutes=5,
-        parts=(Part("code", 1, ("average_weight",), weight_is_closed_form),),
+        parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
             "Your chain in 2.3 ends in a formula; which of its equal forms has an exponential that shrinks?",

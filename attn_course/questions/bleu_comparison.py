@@ -84,6 +84,7 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
         same_word = rng.random(len(kept)) < keep
         chosen = np.where(same_word, kept, other).tolist()
         chosen += _words(rng, round(size * extra))
+
         references.append(reference)
         hypotheses.append(chosen)
     return hypotheses, references
@@ -126,8 +127,10 @@ def _wrong_scores(hypotheses, references):
     wrong = {}
     for sentence, penalty in _wrong_penalties(c, r, hypotheses, references).items():
         wrong[sentence] = 100 * _geometric(shares) * penalty
+
     for sentence, mean in _wrong_means(shares).items():
         wrong[sentence] = 100 * mean * _brevity(c, r)
+
     miscounts = _wrong_counts(matches, totals, hypotheses, references)
     for sentence, (numerators, denominators) in miscounts.items():
         miscounted = numerators / np.maximum(denominators, 1)
@@ -316,6 +319,7 @@ def _systems(rng, n, gap):
     for luck in (0.15, 0.15 + gap):
         more = rng.binomial(2, luck, totals.shape)
         fewer = rng.binomial(2, 0.15, totals.shape)
+
         matches = np.clip(common + more - fewer, 0, totals)
         systems.append(np.hstack([matches, totals, length, length]))
     return systems
@@ -337,11 +341,12 @@ def _picks(rng, n, num_samples):
 
 
 def _bleu(counts):
-    """BLEU of summed counts (..., 10)."""
+    """BLEU (...) of summed counts (..., 10): four of matches, four of n-grams, two lengths."""
     matches = counts[..., :4]
     totals = counts[..., 4:8]
     c = counts[..., 8]
     r = counts[..., 9]
+
     with np.errstate(divide="ignore"):
         logs = np.log(matches / np.maximum(totals, 1))
     brevity = np.minimum(0, 1 - r / np.maximum(c, 1))
@@ -426,6 +431,7 @@ def _judge_last(paired_bootstrap, one, seed):
     all_of_it[-1, :4] = one[-1, 4:8]
 
     *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
+
     right = (1 - 1 / len(one)) ** len(one)
     measured = f"p = {p:.2f} where `other` wins by the last sentence alone, which {right:.0%} of samples lack"
     if p > 0.9:

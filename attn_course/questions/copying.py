@@ -6,11 +6,12 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
+from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, SUMS, Task, gone, in_places
 from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
+from attn_course.trees import symbols, walk
 from attn_course.values import number, truth, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
@@ -119,6 +120,59 @@ def _judge_quiet(attention_weights, settings):
             raise NotYet(
                 f"the numbers are right, but at scores of size {size:g} it warns: {warning}."
             )
+
+
+@cache
+def _distribution():
+    """The claims of 1.1: the weights sum to one, and each is above zero."""
+    import sympy as sp
+
+    scores = sp.IndexedBase("s")
+    i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
+    Z = sp.Symbol("Z", positive=True)
+    every = sp.Sum(sp.exp(scores[k]), (k, 1, n))
+    common = {
+        "where": {Z: (every, every)},
+        "heads": PLAIN | SUMS,
+    }
+    in_all = Claim(
+        name="`sum_of_weights`",
+        start=sp.Sum(sp.exp(scores[i]) / Z, (i, 1, n)),
+        goal=sp.Integer(1),
+        to_do=(Task("Z taken out of the sum", _is_outside), gone("Z put in", "Z")),
+        symbols=(scores, Z, n),
+        **common,
+    )
+    each = Claim(
+        name="`one_weight`",
+        start=sp.exp(scores[j]) / Z,
+        goal=sp.Integer(0),
+        to_do=(),
+        symbols=(scores, Z, j, n),
+        relation=">",
+        **common,
+    )
+    return in_all, each
+
+
+def _is_outside(line):
+    """No Z and no sum inside a sum, and no sum but over Z."""
+    inner = [set(walk(node[4])) for node in walk(line) if node[0] == "Sum"]
+    for parts in inner:
+        if ("Symbol", "Z") in parts or any(part[0] == "Sum" for part in parts):
+            return False
+    return not inner or "Z" in symbols(line)
+
+
+def weights_are_distribution(
+    rng: Generator,
+    sum_of_weights: Caller,
+    one_weight: Caller,
+) -> str:
+    """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
+    for chain, claim in zip((sum_of_weights, one_weight), _distribution(), strict=True):
+        judge_derivation(chain, claim)
+    return "the weights sum to one and each is above zero, whatever the scores."
 
 
 @cache
@@ -391,7 +445,7 @@ def _bound_mistakes(gap, n, diameter):
 
 
 def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
-    """1.6: the multiple c leaves epsilon elsewhere, and a slightly smaller one leaves more."""
+    """1.6: the multiple t leaves epsilon elsewhere, and a slightly smaller one leaves more."""
     settings = [
         (10, 64, 0.01),
         (3, 4, 0.05),
@@ -403,28 +457,28 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
 
     trials = Trials(_sharpness_mistakes, relative=1e-4)
     for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
-        c = number(answer, "c")
-        left = leftover(c / np.sqrt(d), n)
+        t = number(answer, "t")
+        left = leftover(t / np.sqrt(d), n)
         word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
             f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} "
-            f"your c = {c:.4g} leaves {left:.3g} elsewhere, {word}"
+            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
         )
-        trials.add(left, epsilon, fact, n, d, epsilon, c)
+        trials.add(left, epsilon, fact, n, d, epsilon, t)
     trials.settle()
     return f"the weight left elsewhere is epsilon in {len(trials)} settings."
 
 
-def _sharpness_mistakes(n, d, epsilon, c):
-    """Which other reading of the question leaves epsilon elsewhere at this c."""
+def _sharpness_mistakes(n, d, epsilon, t):
+    """Which other reading of the question leaves epsilon elsewhere at this t."""
 
     def leaves(score, n):
         return Seen(same(leftover(score, n), epsilon, relative=1e-3))
 
-    score = c / np.sqrt(d)
+    score = t / np.sqrt(d)
     return {
-        "the division by sqrt(d) is not made up for": leaves(c, n),
-        "it makes up for d where only sqrt(d) divides": leaves(c / d, n),
+        "the division by sqrt(d) is not made up for": leaves(t, n),
+        "it makes up for d where only sqrt(d) divides": leaves(t / d, n),
         "this counts one rival, whatever n is": leaves(score, 2),
         "key j is counted among its own rivals": leaves(score, n + 1),
     }
@@ -434,11 +488,15 @@ QUESTIONS = (
     Question(
         id="1.1",
         title="Weights from scores",
-        minutes=6,
-        parts=(Part("code", 1, ("attention_weights",), weights_are_softmax),),
+        minutes=10,
+        parts=(
+            Part("derive", 0.5, ("sum_of_weights", "one_weight"), weights_are_distribution),
+            Part("code", 1, ("attention_weights",), weights_are_softmax),
+        ),
         covers=("002 a.i",),
         hints=(
-            "Which two properties make a list of numbers a distribution? Which function is positive?",
+            "Which letters in the sum change from term to term, and which do not?",
+            "What do you know of the sign of an exponential, and of a sum of exponentials?",
             "Add the same number to every score: what happens to the weights?",
             "You may therefore choose the largest score to be whatever suits the computer.",
         ),
@@ -470,7 +528,7 @@ QUESTIONS = (
         id="1.4",
         title="A query that copies",
         minutes=10,
-        parts=(Part("code", 0.5, ("copy_query",), query_copies),),
+        parts=(Part("code", 1, ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
             "The query has d numbers; the keys ask n things of it. Which n scores would you like?",
@@ -493,10 +551,10 @@ QUESTIONS = (
         id="1.6",
         title="How sharp is sharp enough",
         minutes=6,
-        parts=(Part("code", 1, ("copy_sharpness",), sharpness_is_smallest),),
+        parts=(Part("code", 0.5, ("copy_sharpness",), sharpness_is_smallest),),
         covers=("003 1.1",),
         hints=(
-            "With orthonormal keys, what are the n scores of the query c * k_j after the division?",
+            "With orthonormal keys, what are the n scores of the query t * k_j after the division?",
             "Set the weight left elsewhere equal to epsilon and solve for the score first.",
         ),
     ),
@@ -504,7 +562,7 @@ QUESTIONS = (
         id="1.7",
         title="In your own words",
         minutes=5,
-        parts=(Part("written", 1),),
+        parts=(Part("written", 0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(
             "Your code in 1.3 says yes or no. Put into words what it compares with what.",

@@ -13,9 +13,7 @@ from attn_course.chain_rules import (
     LOGS,
     PLAIN,
     SUMS,
-    both,
     gone,
-    present,
     straight_line,
     without,
 )
@@ -38,6 +36,7 @@ from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
 NUM_DRAWS = 4_000
+SHARE_DRAWS = 300  # lengths of each of two keys, every pair of which is a draw
 ROBUST = 0.04  # L1 error of the weights that noise may leave in 95% of the draws
 LETTERS = tuple("ABCDEF")
 
@@ -65,26 +64,26 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 @cache
 def _given_length():
-    """The claims of 3.2: the weight of a key of length epsilon, and its log-odds."""
+    """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
     t = sp.Symbol("t", positive=True)
-    epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+    ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
     others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-    weight = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+    weight = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 
     rivals = sp.exp(t) + n - 2
     common = {
-        "symbols": (t, n, epsilon, q_a, q_b, q_i, w),
+        "symbols": (t, n, ell, q_a, q_b, q_i, w),
         "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
-        "only": (t, n, epsilon),
+        "only": (t, n, ell),
     }
 
     in_the_weight = Claim(
         name="`weight_of_a`",
         start=weight,
-        goal=1 / (1 + rivals * sp.exp(-t * epsilon)),
+        goal=1 / (1 + rivals * sp.exp(-t * ell)),
         to_do=(gone("the scores put in", "q_a", "q_b", "q_i"), without("the sum counted", "Sum")),
         heads=PLAIN | SUMS | HYPERBOLIC,
         **common,
@@ -93,8 +92,8 @@ def _given_length():
     in_the_odds = Claim(
         name="`log_odds`",
         start=sp.log(w / (1 - w)),
-        goal=t * epsilon - sp.log(rivals),
-        to_do=(gone("w put in", "w"), straight_line("a straight line in epsilon", "epsilon")),
+        goal=t * ell - sp.log(rivals),
+        to_do=(gone("w put in", "w"), straight_line("a straight line in ell", "ell")),
         heads=PLAIN | SUMS | HYPERBOLIC | LOGS,
         **common,
     )
@@ -265,18 +264,18 @@ def _score(key):
     import sympy as sp
 
     c, d = sp.symbols("c d", positive=True)
-    product, height, length = sp.symbols(f"p_{key} q_{key} lambda_{key}", real=True)
-    no_height = gone("no height left", height.name)
+    product, length, own, other = sp.symbols(f"p_{key} lambda_{key} g_{key}{key} g_ab", real=True)
+    put_in = length * c * (own + other)
     return Claim(
         name=f"`score_{key}`",
         start=product / sp.sqrt(d),
         goal=length * c / sp.sqrt(d),
         to_do=(
-            gone("the product put in", product.name),
-            both("c put in", present("c is there", "c"), no_height),
+            gone("key and query put in", product.name),
+            gone("orthonormality used", product.name, own.name, other.name),
         ),
-        symbols=(c, d, product, height, length),
-        where={height: (c, c), product: (length * height, length * height)},
+        symbols=(c, d, product, length, own, other),
+        where={product: (put_in, put_in), own: (1, 1), other: (0, 0)},
         only=(c, d, length),
     )
 
@@ -288,8 +287,80 @@ def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 
-def variance_of_gap(rng: Generator, noisy_gap_variance: Caller) -> str:
-    """3.5: the variance of the difference of the two scores, in the length of both keys."""
+def spread_of_output(
+    rng: Generator,
+    noisy_gap_variance: Caller,
+    share_decided: Caller,
+) -> str:
+    """3.5: the variance of the gap, and how often one of the two values takes the output over."""
+    measured = _judge_variance(rng, noisy_gap_variance)
+    decided = _judge_share(rng, share_decided)
+    return f"the variance is right in {measured} settings, the share of decided draws in {decided}."
+
+
+def _judge_share(rng, share_decided):
+    """Of how many settings the share was right: within 0.01 of the share in a simulation."""
+    settings = [
+        (0.25, 80.0, 16, 0.9),
+        (0.05, 20.0, 64, 0.6),
+        (1.0, 3.0, 4, 0.75),
+        (0.01, 40.0, 9, 0.99),
+    ]
+    for _ in range(6):
+        beta = float(rng.uniform(0.02, 1))
+        c = float(rng.uniform(2, 60))
+        d = int(rng.integers(3, 99))
+        w = float(rng.uniform(0.55, 0.99))
+        settings.append((beta, c, d, w))
+
+    trials = Trials(_share_mistakes, relative=0, absolute=0.01)
+    for (beta, c, d, w), answer in asked(rng, share_decided, settings):
+        call = f"share_decided({beta:.3g}, {c:.3g}, {d}, {w:.3g})"
+        found = number(answer, call)
+        shares = _simulated_shares(beta, c, d)
+        right = _decided(shares, w)
+        fact = f"{call} is {found:.4g}, in a simulation it is {right:.4g}"
+        if not 0 <= found <= 1:
+            raise NotYet(f"a share lies between 0 and 1, but {fact}.")
+        trials.add(found, right, fact, beta, c, d, w)
+    trials.settle()
+    return len(trials)
+
+
+def _simulated_shares(beta, c, d, random_keys=2):
+    """a's share of the weight of a and b in every draw: sigma of the gap. (SHARE_DRAWS ** 2,)."""
+    lengths = spread_lengths(SHARE_DRAWS, 1, variance=beta)[:, 0]
+    others = lengths if random_keys == 2 else np.ones(1)
+    gaps = c / math.sqrt(d) * np.subtract.outer(lengths, others).ravel()
+    pairs = np.stack([gaps, np.zeros_like(gaps)], axis=-1)
+    return softmax(pairs)[:, 0]
+
+
+def _decided(shares, w):
+    """In which share of the draws a or b has more than w."""
+    return np.mean(np.maximum(shares, 1 - shares) > w)
+
+
+def _share_mistakes(beta, c, d, w):
+    """What other laws would give."""
+    shares = _simulated_shares(beta, c, d)
+    decided = _decided(shares, w)
+    one_random = _simulated_shares(beta, c, d, random_keys=1)
+    undivided = _simulated_shares(beta, c, 1)
+    squared = _simulated_shares(beta**2, c, d)
+    return {
+        "that is how often *a* takes over; b does so as often": decided / 2,
+        "that is how often neither of the two takes over": 1 - decided,
+        "both keys are random here, not one": _decided(one_random, w),
+        "the scores are not divided by sqrt(d)": _decided(undivided, w),
+        "beta is a variance, not a standard deviation": _decided(squared, w),
+        "every draw is said to be decided, which is the limit of long queries": 1.0,
+        "no draw is said to be decided: the mean over draws is not a draw": 0.0,
+    }
+
+
+def _judge_variance(rng, noisy_gap_variance):
+    """Of how many settings the variance of the difference of the two scores was right."""
     settings = [
         (0.3, 80.0, 7),
         (0.5, 3.0, 5),
@@ -311,7 +382,7 @@ def variance_of_gap(rng: Generator, noisy_gap_variance: Caller) -> str:
         fact = f"{call} is {found:.4g}, the measured variance {right:.4g}"
         trials.add(found, right, fact, beta, c, d, right)
     trials.settle()
-    return f"equal to the measured variance in {len(trials)} settings."
+    return len(trials)
 
 
 def _gap_variance(rng, beta, c, d):
@@ -367,7 +438,7 @@ QUESTIONS = (
         hints=(
             "Put the scores on the means in first. Which of them does the length of k_a multiply?",
             "w / (1 - w) is the weight of a against the weight of everything else together.",
-            "The logarithm of a product is a sum; epsilon should end up outside every function.",
+            "The logarithm of a product is a sum; ell should end up outside every function.",
         ),
     ),
     Question(
@@ -399,16 +470,19 @@ QUESTIONS = (
     Question(
         id="3.5",
         title="Every key of random length",
-        minutes=10,
+        minutes=16,
         parts=(
-            Part("derive", 1, ("score_a", "score_b"), two_scores),
-            Part("code", 1, ("noisy_gap_variance",), variance_of_gap),
+            Part("derive", 0.5, ("score_a", "score_b"), two_scores),
+            Part("code", 1, ("noisy_gap_variance", "share_decided"), spread_of_output),
+            Part("written", 0.5),
         ),
         covers=("003 1.3",),
         hints=(
-            "A key is its length times its mean; what does the query score on the mean?",
+            "Put the key and the query in and multiply out. Which products of two means are left?",
             "The gap is a multiple of a difference of two independent variables.",
             "What does a constant factor do to a variance?",
+            "a has more than w of the weight of a and b when the gap passes a logarithm; which one?",
+            "For the words: what is the mean over all draws, what is one draw like, how many lie between?",
         ),
     ),
 )

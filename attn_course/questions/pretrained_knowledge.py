@@ -272,6 +272,7 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
         rows = _all_counts(rng, score, n)
         share = rows[:, 0]
         truth = np.arange(n + 1) / n
+
         worst = np.abs(share - truth).argmax()
         fact = f"{worst} right answers of {n} got the share {share[worst]:.3g}"
         trials.judge(share, truth, fact, truth, n)
@@ -290,6 +291,7 @@ def _judge_pair(pair, question, answer, block):
     read = x.rstrip(PAD)
     if len(x) != len(y) or len(x) != block - 1:
         raise NotYet(f"x has {len(x)} characters and y {len(y)}; both should have {block - 1}.")
+
     if read == question + MASK:
         raise NotYet(
             "x ends at the first MASK: while training, the model also reads the answer so far."
@@ -298,6 +300,7 @@ def _judge_pair(pair, question, answer, block):
         raise NotYet(
             "x has no MASK between question and answer, which is what asks for the answer."
         )
+
     text = whole.rstrip(PAD)
     if read not in (text, text[:-1]):
         raise NotYet("x should read question, MASK, answer, MASK, and PAD to the end.")
@@ -336,6 +339,7 @@ OTHER = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}  # wrong, but c
 def _all_counts(rng, score, n):
     """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3)."""
     truths = [str(city) for city in rng.choice(list(OTHER), n)]
+
     rows = []
     for count in range(n + 1):
         answers = list(truths)
@@ -380,7 +384,10 @@ def _judge_interval(rows, n):
 
 
 def _coverage(low, high, n):
-    """How often the interval of a binomial count holds the chance it came from, over all chances."""
+    """How often the interval of a binomial count holds the chance it came from, over all chances.
+
+    low, high: (n + 1,), of 0, 1 ... n successes.
+    """
     chances = np.linspace(0.01, 0.99, 197)[:, None]
     counts = np.arange(n + 1)
     ways = np.array([float(comb(n, k)) for k in counts])

@@ -56,6 +56,7 @@ def _synthesize(leaves, num_heads, *, scores=None, split=cut, **steps):
         B = leaves["B"][..., :T]  # (H, d, T)
         b2 = leaves["b2"][:T]
         scores = split(hidden, num_heads) @ B + b2
+
     values = linear(leaves, x, "value")
     return finish(leaves, scores, split(values, num_heads), **steps)
 
@@ -79,6 +80,7 @@ def _wrong_scores(leaves, num_heads):
     root = B.shape[1] ** 0.5
 
     def scores(hidden, B=B[..., :T], b2=b2[:T]):
+        """(B, H, T, T) of hidden features (B, T, D)."""
         return cut(hidden, num_heads) @ B + b2
 
     without_bias = x @ A.mT
@@ -124,8 +126,10 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
             raise NotYet(f"numbers of this size overflow in a layer ({setting}).")
         median = np.median(moved)
         compared.append(median)
+
         moved = _moved(_row_of_synthesizer, x, other, t, rng)
         synthesized.append(np.max(moved))
+
         if not median >= VISIBLE:
             raise NotYet(_why_not_apart(x, other, t, median, setting))
 
@@ -157,7 +161,10 @@ def _two_matrices(pair, T, D):
 
 
 def _moved(row, x, other, t, rng):
-    """By how much row t differs between the two inputs, in each of some random layers."""
+    """By how much row t differs between the two inputs, in each of some random layers.
+
+    row: (x, t, rng) -> weights (t + 1,), of a layer that rng draws. x, other: (T, D).
+    """
     moved = []
     for seed in rng.integers(2**31, size=NUM_LAYERS):
         with np.errstate(all="ignore"):
@@ -182,6 +189,7 @@ def _row_of_synthesizer(x, t, rng):
     hidden = np.maximum(_projected(x[t], rng), 0)
     B = rng.normal(size=(D, T))
     b2 = rng.normal(size=T)
+
     scores = hidden @ B + b2
     return softmax(scores[: t + 1])
 

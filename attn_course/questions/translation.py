@@ -69,7 +69,10 @@ def _slot_sizes(rng):
 
 
 def _sentences(rng, B, T, S, D):
-    """Queries, memory with junk in the padding, mask; the first sentence fills its row."""
+    """Queries, memory with junk in the padding, mask; the first sentence fills its row.
+
+    Returns (B, T, D), (B, S, D) and (B, S).
+    """
     shorter = rng.integers(1, S, size=B - 1)
     lengths = np.array([S, *shorter])
     mask = np.arange(S) < lengths[:, None]
@@ -81,7 +84,10 @@ def _sentences(rng, B, T, S, D):
 
 
 def _run(name, answer, queries, memory, mask):
-    """The slot's outcome, its outputs (context, weights) numbers of the right shapes."""
+    """The slot's outcome, its outputs (context, weights) numbers of the right shapes.
+
+    queries: (B, T, D). memory: (B, S, D). mask: (B, S), True where there is a word.
+    """
     B, T, D = queries.shape
     S = memory.shape[1]
     result = answer.via(run_slot, D, queries, memory, mask)
@@ -106,7 +112,7 @@ def _run(name, answer, queries, memory, mask):
 
 
 def _right(name, queries, memory, mask):
-    """[context, weights] of arrays or tensors."""
+    """[context (B, T, D), weights (B, T, S)] of arrays or tensors."""
     if name == "NoAttention":
         scores = queries @ memory.mT
         return [0 * queries, 0 * scores]
@@ -127,7 +133,10 @@ def _how_far(found, right, setting):
 
 
 def _judge_company(name, answer, found, queries, memory, mask):
-    """More padding at the end, or other sentences beside it, must not change a sentence's context."""
+    """More padding at the end, or other sentences beside it, must not change a sentence's context.
+
+    found: (context, weights) of the whole batch; the last sentence is looked at.
+    """
     before, _ = found
     longer_memory = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
     longer_mask = np.pad(mask, ((0, 0), (0, 2)))
@@ -148,11 +157,13 @@ def _judge_gradients(name, found, queries, memory, mask):
     """What flows back to queries and memory must be what flows back through the definition."""
     if name == "NoAttention":
         return
+
     leaves = leaves_of({"queries": queries, "memory": memory})
     context, _ = _right(name, *leaves.values(), mask)
     wanted = gradients_of(context, list(leaves.values()))
     if not found:
         found = [0 * gradient for gradient in wanted]
+
     for what, have, want in zip(leaves, found, wanted, strict=True):
         if same(have, want, 1e-3, 1e-3):
             continue
@@ -322,6 +333,7 @@ def _add_corpus(trials, answer, weights, gold):
 def _aligned(rng, T, S):
     """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
+
     heaviest = weights.argmax(1).tolist()
     gold = {(t, s) for t, s in enumerate(heaviest) if rng.random() < 0.6}
     for _ in range(1 + T // 2):
@@ -398,6 +410,7 @@ def _rates(found, gold):
     have = max(num_found.sum(), 1e-9)
     want = num_gold.sum()
     right = 1 - 2 * both / (have + want)
+
     return {
         "": right,
         "this is the share of right links; the error rate is one minus it": 1 - right,

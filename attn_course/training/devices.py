@@ -24,12 +24,19 @@ def best_device(wanted: DeviceLike = None) -> torch.device:
         raise BadOption(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise BadOption("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
+    if device.type == "cuda" and device.index is None:
+        return _own_gpu()
     return device
+
+
+def _own_gpu():
+    """The GPU of this process: torchrun gives each its number."""
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
 
 def _first_there_is():
     if torch.cuda.is_available():
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        return _own_gpu()
     if torch.backends.mps.is_available():
         return torch.device("mps")
     return torch.device("cpu")

@@ -57,6 +57,25 @@ def chain(*steps):
     return derive((weight, "definition"), *steps, where=tie)
 
 
+g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
+unit = {g_aa: (1, 1), g_bb: (1, 1), g_ab: (0, 0), g_ia: (0, 0), g_ib: (0, 0)}
+query = {
+    s_a: (t * (g_aa + g_ab),) * 2,
+    s_b: (t * (g_ab + g_bb),) * 2,
+    s_i: (t * (g_ia + g_ib),) * 2,
+}
+
+
+def score(start, *steps):
+    return derive((start, "definition"), *((step, "so") for step in steps), where=query | unit)
+
+
+score_a = score(s_a, t * (g_aa + g_ab), t)
+score_b = score(s_b, t * (g_ab + g_bb), t)
+score_i = score(s_i, t * (g_ia + g_ib), 0)
+scores = (score_a, score_b, score_i)
+
+
 def tied(height, size):
     return softmax(np.array([height, height] + [0.0] * (size - 2)))
 
@@ -121,20 +140,36 @@ RIGHT = {
         "a row": lambda keys, a, b: both(9)(keys, a, b)[None],
     },
     "2.3": {
-        "shortest": chain((scored, "scores"), (counted, "count")),
-        "divided before it is counted": chain(
-            (1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2))), "divide"), (closed, "count")
+        "shortest": (*scores, chain((scored, "scores"), (counted, "count"))),
+        "divided before it is counted": (
+            *scores,
+            chain((1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2))), "divide"), (closed, "count")),
         ),
-        "through the leftover": chain(
-            (scored, "scores"),
-            (counted, "count"),
-            ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest"),
+        "through the leftover": (
+            *scores,
+            chain(
+                (scored, "scores"),
+                (counted, "count"),
+                ((1 - (n - 2) / (2 * sp.exp(t) + n - 2)) / 2, "half of the rest"),
+            ),
         ),
-        "as a tanh": chain(
-            (scored, "scores"),
-            (counted, "count"),
-            (closed, "divide"),
-            (sp.Rational(1, 2) - (n - 2) * sp.exp(-t) / (4 + 2 * (n - 2) * sp.exp(-t)), "split"),
+        "one product at a time": (
+            score(s_a, t * g_aa + t * g_ab, t * g_aa, t),
+            score_b,
+            score_i,
+            chain((scored, "scores"), (counted, "count")),
+        ),
+        "as a tanh": (
+            *scores,
+            chain(
+                (scored, "scores"),
+                (counted, "count"),
+                (closed, "divide"),
+                (
+                    sp.Rational(1, 2) - (n - 2) * sp.exp(-t) / (4 + 2 * (n - 2) * sp.exp(-t)),
+                    "split",
+                ),
+            ),
         ),
     },
     "2.4": {
@@ -195,29 +230,55 @@ WRONG = {
     },
     "2.3": {
         "a and b counted again": (
-            chain((counted, "count"), (sp.exp(t) / (2 * sp.exp(t) + n), "tidy")),
-            "step 2",
+            (*scores, chain((counted, "count"), (sp.exp(t) / (2 * sp.exp(t) + n), "tidy"))),
+            "step 2 of `two_tied`",
         ),
         "others have weight zero (003-3)": (
-            chain(
-                (sp.exp(t) / (2 * sp.exp(t)), "the rest vanishes"), (sp.Rational(1, 2), "cancel")
+            (
+                *scores,
+                chain(
+                    (sp.exp(t) / (2 * sp.exp(t)), "the rest vanishes"),
+                    (sp.Rational(1, 2), "cancel"),
+                ),
             ),
-            "step 1",
+            "step 1 of `two_tied`",
         ),
-        "one step": (chain((closed, "clear")), "two things at once"),
+        "one step": ((*scores, chain((closed, "clear"))), "two things at once: the scores"),
         "not finished": (
-            chain(
-                (sp.exp(t) / (2 * sp.exp(t) + rest), "put t in"),
-                (1 / (2 + rest * sp.exp(-t)), "divide"),
+            (
+                *scores,
+                chain(
+                    (sp.exp(t) / (2 * sp.exp(t) + rest), "put t in"),
+                    (1 / (2 + rest * sp.exp(-t)), "divide"),
+                ),
             ),
             "still contains s_i",
         ),
-        "another start": (derive((counted, "given"), (closed, "divide"), where=tie), "must start"),
+        "another start": (
+            (*scores, derive((counted, "given"), (closed, "divide"), where=tie)),
+            "`two_tied` must start",
+        ),
         "the limit": (
-            chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large")),
+            (*scores, chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large"))),
             "takes a limit",
         ),
-        "a number": (0.5, "derive"),
+        "a number": ((*scores, 0.5), "this is a float"),
+        "the others oppose the query": (
+            (score_a, score_b, score(s_i, -t * (g_ia + g_ib), -t), chain()),
+            "step 1 of `score_i`",
+        ),
+        "a key is orthogonal to itself": (
+            (score(s_a, t * (g_aa + g_ab), 0), score_b, score_i, chain()),
+            "step 2 of `score_a`",
+        ),
+        "the score without a reason": (
+            (score(s_a, t), score_b, score_i, chain()),
+            "two things at once: orthonormality used and the query put in",
+        ),
+        "a product is left": (
+            (score_a, score(s_b, t * (g_ab + g_bb), t * g_bb), score_i, chain()),
+            "`score_b` still contains g_bb",
+        ),
     },
     "2.4": {
         "the score (003-3)": (lambda t, n: t, "that is the score"),

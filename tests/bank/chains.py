@@ -58,20 +58,40 @@ tied = 1 / (2 + (n - 2) * sp.exp(-t))
 vanishing = sp.prod([n - k for k in range(2, 22)])
 
 
+g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
+unit = {g_aa: (1, 1), g_bb: (1, 1), g_ab: (0, 0), g_ia: (0, 0), g_ib: (0, 0)}
+query = {
+    s_a: (t * (g_aa + g_ab),) * 2,
+    s_b: (t * (g_ab + g_bb),) * 2,
+    s_i: (t * (g_ia + g_ib),) * 2,
+}
+
+
+def product(start, *steps):
+    return derive((start, "definition"), *lines(*steps), where=query | unit)
+
+
+tied_scores = (
+    product(s_a, t * (g_aa + g_ab), t),
+    product(s_b, t * (g_ab + g_bb), t),
+    product(s_i, t * (g_ia + g_ib), 0),
+)
+
+
 def softened(*steps):
-    return (derive((softmax, "definition"), *lines(*steps), where=tie),)
+    return (*tied_scores, derive((softmax, "definition"), *lines(*steps), where=tie))
 
 
 h = sp.Symbol("t", positive=True)
-epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 heights = {q_a: (h, h), q_b: (h, h), q_i: (0, 0)}
-own = sp.exp(h * epsilon)
+own = sp.exp(h * ell)
 crowd = sp.exp(h) + n - 2
 put_in = own / (own + sp.exp(h) + sp.Sum(1, (i, 1, n - 2)))
 drawn = own / (own + crowd)
-line = h * epsilon - sp.log(crowd)
+line = h * ell - sp.log(crowd)
 odds = sp.log(w / (1 - w))
 
 
@@ -89,15 +109,16 @@ straight = log_odds(sp.log(own / crowd), line)
 
 c, d = sp.symbols("c d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
-products = {q_a: (c, c), q_b: (c, c), p_a: (lambda_a * q_a,) * 2, p_b: (lambda_b * q_b,) * 2}
+key_a, key_b = c * lambda_a * (g_aa + g_ab), c * lambda_b * (g_ab + g_bb)
+products = unit | {p_a: (key_a, key_a), p_b: (key_b, key_b)}
 
 
 def score(product, *steps):
     return derive((product / sp.sqrt(d), "definition"), *lines(*steps), where=products)
 
 
-score_a = score(p_a, lambda_a * q_a / sp.sqrt(d), lambda_a * c / sp.sqrt(d))
-score_b = score(p_b, lambda_b * q_b / sp.sqrt(d), lambda_b * c / sp.sqrt(d))
+score_a = score(p_a, key_a / sp.sqrt(d), lambda_a * c / sp.sqrt(d))
+score_b = score(p_b, key_b / sp.sqrt(d), lambda_b * c / sp.sqrt(d))
 
 beta = sp.Symbol("beta", positive=True)
 e = sp.erf(1 / sp.sqrt(2 * beta))
@@ -128,6 +149,27 @@ def distance(start, *steps):
 error_2 = distance(far_2, added, root_2)
 error_1 = distance(far_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), root_5)
 
+every_score = sp.IndexedBase("s")
+j, k = sp.symbols("j k", integer=True, positive=True)
+Z = sp.Symbol("Z", positive=True)
+every = sp.Sum(sp.exp(every_score[k]), (k, 1, n))
+among = sp.Sum(sp.exp(every_score[i]), (i, 1, n))
+nested = sp.Sum(sp.exp(every_score[i]) / every, (i, 1, n))
+
+
+def in_all(*steps):
+    start = sp.Sum(sp.exp(every_score[i]) / Z, (i, 1, n))
+    return derive((start, "definition"), *lines(*steps), where={Z: (every, every)})
+
+
+def alone(*steps):
+    start = sp.exp(every_score[j]) / Z
+    return derive((start, "definition"), *lines(*steps), where={Z: (every, every)})
+
+
+in_sum = in_all(among / Z, 1)
+positive = alone((">", 0))
+
 HONEST = {
     "0.2": {
         "join, multiply out": fraction(joined, single),
@@ -144,6 +186,11 @@ HONEST = {
         "a range of one's own": (
             derive((total, ""), *lines(joined, single), where={x: ("1/4", "1/2")}),
         ),
+    },
+    "1.1": {
+        "Z out, Z in": (in_sum, positive),
+        "Z in, then out": (in_all(nested, 1), alone(sp.exp(every_score[j]) / every, (">", 0))),
+        "Z out, Z in, cancel": (in_all(every / Z, held(sp.Mul, every, 1 / every), 1), positive),
     },
     "1.2": {
         "divide, then bound": (at_least, at_most),
@@ -193,8 +240,7 @@ HONEST = {
         "put in, count; logarithm of a ratio": (weight_of_a, straight),
         "count first; the scores later": (
             given_length(
-                sp.exp(epsilon * q_a)
-                / (sp.exp(epsilon * q_a) + sp.exp(q_b) + (n - 2) * sp.exp(q_i)),
+                sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + (n - 2) * sp.exp(q_i)),
                 drawn,
                 1 / (1 + crowd / own),
             ),
@@ -210,10 +256,15 @@ HONEST = {
         ),
     },
     "3.5": {
-        "the product, then the height": (score_a, score_b),
-        "the root first": (
-            score(p_a, lambda_a * q_a * d ** sp.Rational(-1, 2), lambda_a * (c / sp.sqrt(d))),
-            score(p_b, q_b * lambda_b / d**0.5, c * lambda_b / d**0.5),
+        "put in, then orthonormality": (score_a, score_b),
+        "one product at a time": (
+            score(
+                p_a,
+                c * lambda_a * g_aa / sp.sqrt(d) + c * lambda_a * g_ab / sp.sqrt(d),
+                c * lambda_a * g_aa * d ** sp.Rational(-1, 2),
+                lambda_a * (c / sp.sqrt(d)),
+            ),
+            score(p_b, key_b / d**0.5, c * lambda_b / d**0.5),
         ),
     },
     "4.5": {
@@ -305,6 +356,19 @@ SHAM = {
         "a limit": (fraction(("x -> 0", 2)), "takes a limit"),
         "a symbol of another question": (fraction(joined * s / gap), "uses gap"),
     },
+    "1.1": {
+        "a jump": ((in_all(1), positive), "two things at once"),
+        "a sum that cancels": ((in_all(held(sp.Add, among / Z, n, -n), 2), positive), "step 2"),
+        "vacuous": ((in_all(("<=", n + 1), (">=", 1)), positive), "turns round"),
+        "at most one": ((in_all(among / Z, ("<=", 1)), positive), "proves <=, where = is asked"),
+        "not strict": ((in_sum, alone((">=", 0))), "proves >=, where > is asked for"),
+        "loose": ((in_sum, alone((">", -1))), "not the best"),
+        "too much": ((in_sum, alone((">", 1 / n))), "step 1 of `one_weight` does not follow"),
+        "by an absolute value": (
+            (in_sum, alone(held(sp.Abs, alone().start), (">", 0))),
+            "uses Abs",
+        ),
+    },
     "1.2": {
         "vacuous": ((bound(("<=", 10**6), (">=", least)), at_most), "turns round"),
         "vacuous the other way": ((at_least, bound((">=", 0), ("<=", most))), "turns round"),
@@ -353,15 +417,15 @@ SHAM = {
         ),
         "for few keys only": (
             softened(scored, sp.exp(t) / (2 * sp.exp(t) + n - 2 + vanishing), counted),
-            "step 2 of the chain does not follow",
+            "step 2 of `two_tied` does not follow",
         ),
         "the last line for few keys only": (
             softened(scored, counted, tied + vanishing * tied),
-            "step 3 of the chain does not follow",
+            "step 3 of `two_tied` does not follow",
         ),
         "one key too many": (
             softened(scored, sp.exp(t) / (2 * sp.exp(t) + n - 1)),
-            "step 2 of the chain does not follow",
+            "step 2 of `two_tied` does not follow",
         ),
         "vacuous": (softened(("<=", 10**6), (">=", tied)), "turns round"),
         "a bound": (softened(scored, counted, ("<=", sp.Rational(1, 2))), "proves <="),
@@ -381,7 +445,7 @@ SHAM = {
         "a jump in (ii)": ((weight_of_a, log_odds(line)), "w put in"),
         "not a line": (
             (weight_of_a, log_odds(sp.log(drawn / (1 - drawn)), sp.log(own / crowd))),
-            "still to do: a straight line in epsilon",
+            "still to do: a straight line in ell",
         ),
         "a value used too early": (
             (weight_of_a, log_odds(sp.log(own / crowd) + w - drawn, line)),
@@ -443,15 +507,15 @@ SHAM = {
     },
     "3.5": {
         "a jump": ((score(p_a, lambda_a * c / sp.sqrt(d)), score_b), "two things at once"),
-        "the height is left": (
-            (score(p_a, lambda_a * q_a / sp.sqrt(d)), score_b),
-            "still contains q_a",
+        "a product is left": (
+            (score(p_a, key_a / sp.sqrt(d), c * lambda_a * g_aa / sp.sqrt(d)), score_b),
+            "still contains g_aa",
         ),
         "the other key": (
-            (score_a, score(p_b, lambda_a * q_b / sp.sqrt(d), lambda_a * c / sp.sqrt(d))),
-            "uses lambda_a",
+            (score_a, score(p_b, key_a / sp.sqrt(d), lambda_a * c / sp.sqrt(d))),
+            "uses g_aa",
         ),
-        "no root": ((score(p_a, lambda_a * q_a / d, lambda_a * c / d), score_b), "step 1 of"),
+        "no root": ((score(p_a, key_a / d, lambda_a * c / d), score_b), "step 1 of"),
     },
     "4.5": {
         "a jump": (ratio(once), "jumps to the end"),

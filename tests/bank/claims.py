@@ -9,61 +9,17 @@ from attn_course import derive
 from attn_course.chain_rules import (
     LOGS,
     PLAIN,
-    SUMS,
     TURNS,
-    Task,
     at_most,
-    both,
     gone,
-    present,
 )
 from attn_course.judge_derivation import Claim
-from attn_course.trees import symbols, walk
-
-n, i, k = sp.symbols("n i k", integer=True, positive=True)
 
 
 def chain(claim, *lines):
     steps = [line if isinstance(line, tuple) else (line,) for line in lines]
     return derive((claim.start, "given"), *((*step, "so") for step in steps), where=claim.where)
 
-
-def _is_outside(line):
-    """No Z and no sum inside a sum, and no sum but over Z."""
-    inner = [set(walk(node[4])) for node in walk(line) if node[0] == "Sum"]
-    nested = any(part[0] == "Sum" or part == ("Symbol", "Z") for parts in inner for part in parts)
-    return not nested and (not inner or "Z" in symbols(line))
-
-
-scores = sp.IndexedBase("s")
-Z = sp.Symbol("Z", positive=True)
-total = sp.Sum(sp.exp(scores[k]), (k, 1, n))
-WEIGHTS = Claim(
-    name="`total`",
-    start=sp.Sum(sp.exp(scores[i]) / Z, (i, 1, n)),
-    goal=sp.Integer(1),
-    to_do=(Task("the denominator taken out", _is_outside), gone("Z put in", "Z")),
-    symbols=(scores, Z, n),
-    where={Z: (total, total)},
-    heads=PLAIN | SUMS,
-)
-over_one = sp.Sum(sp.exp(scores[i]), (i, 1, n)) / Z
-nested = sp.Sum(sp.exp(scores[i]) / total, (i, 1, n))
-
-t, p_a = sp.symbols("t p_a", real=True)
-g_aa, g_ab = sp.symbols("g_aa g_ab", real=True)
-PRODUCT = Claim(
-    name="`score_a`",
-    start=p_a,
-    goal=t,
-    to_do=(
-        gone("the query put in", "p_a"),
-        both("orthonormality", present("t", "t"), gone("products", "g_aa", "g_ab")),
-    ),
-    symbols=(t, p_a, g_aa, g_ab),
-    where={p_a: (t * (g_aa + g_ab),) * 2, g_aa: (1, 1), g_ab: (0, 0)},
-    only=(t,),
-)
 
 m, j, theta, delta, q_1, q_2, k_1, k_2 = sp.symbols("m j theta delta q_1 q_2 k_1 k_2", real=True)
 turned_query = (q_1 * sp.cos(m * theta) - q_2 * sp.sin(m * theta)) * (
@@ -107,24 +63,6 @@ SHARE = Claim(
 )
 
 CLAIMS = {
-    "the weights sum to one": (
-        WEIGHTS,
-        [chain(WEIGHTS, over_one, 1), chain(WEIGHTS, nested, 1)],
-        {
-            "two things at once": chain(WEIGHTS, 1),
-            "does not follow": chain(WEIGHTS, over_one, 2),
-            "not what is asked for": chain(WEIGHTS, over_one),
-        },
-    ),
-    "a score from orthonormality": (
-        PRODUCT,
-        [chain(PRODUCT, t * (g_aa + g_ab), t), chain(PRODUCT, t * g_aa + t * g_ab, t * g_aa, t)],
-        {
-            "two things at once": chain(PRODUCT, t),
-            "still contains g_ab": chain(PRODUCT, t * (g_aa + g_ab), t + t * g_ab),
-            "does not follow": chain(PRODUCT, t * (g_aa + g_ab), 2 * t),
-        },
-    ),
     "a rotation sees the distance": (
         ROTATION,
         [chain(ROTATION, turned(m - j), turned(delta))],

@@ -58,6 +58,25 @@ def chain(*steps):
 at_least, at_most = chain(middle, (">=", low, "all tied")), chain(middle, ("<=", high, "one tied"))
 
 
+every_score = sp.IndexedBase("s")
+i, j, k = sp.symbols("i j k", integer=True, positive=True)
+Z = sp.Symbol("Z", positive=True)
+every = sp.Sum(sp.exp(every_score[k]), (k, 1, n))
+among = sp.Sum(sp.exp(every_score[i]), (i, 1, n))
+in_all = sp.Sum(sp.exp(every_score[i]) / Z, (i, 1, n))
+alone = sp.exp(every_score[j]) / Z
+
+
+def from_start(start, *steps):
+    """Steps with a reason each; a pair of a relation and an expression is an inequality."""
+    lines = [(*step, "so") if isinstance(step, tuple) else (step, "so") for step in steps]
+    return derive((start, "definition"), *lines, where={Z: (every, every)})
+
+
+sum_of_weights = from_start(in_all, among / Z, 1)
+one_weight = from_start(alone, (">", 0))
+
+
 def along(t):
     return lambda keys, j: t * keys[j]
 
@@ -111,6 +130,11 @@ RIGHT = {
         "one over a sum of ratios": (pairwise,),
         "plain Python lists": (by_hand,),
         "the kernel, a column": (kernel,),
+        "chains": (sum_of_weights, one_weight),
+        "the sum put in first": (
+            from_start(in_all, sp.Sum(sp.exp(every_score[i]) / every, (i, 1, n)), 1),
+            from_start(alone, sp.exp(every_score[j]) / every, (">", 0)),
+        ),
     },
     "1.2": {
         "shortest": (at_least, at_most),
@@ -204,6 +228,20 @@ WRONG = {
         ),
         "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
         "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),
+        "a sum of ones": (
+            (from_start(in_all, n / Z, 1), one_weight),
+            "step 1 of `sum_of_weights`",
+        ),
+        "in one line": ((from_start(in_all, 1), one_weight), "two things at once"),
+        "not negative": (
+            (sum_of_weights, from_start(alone, (">=", 0))),
+            "proves >=, where > is asked for",
+        ),
+        "a weight may be zero": (
+            (sum_of_weights, from_start(alone, 0)),
+            "step 1 of `one_weight` does not follow",
+        ),
+        "above minus one": ((sum_of_weights, from_start(alone, (">", -1))), "not the best"),
     },
     "1.2": {
         "no inequality": ((chain(middle, (middle[0], "x")), at_most), "still contains R"),

@@ -18,15 +18,15 @@ from bank.average_of_two import (
 )
 
 t = sp.Symbol("t", positive=True)
-epsilon, q_a, q_b, q_i, w = sp.symbols("epsilon q_a q_b q_i w", real=True)
+ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(epsilon * q_a) / (sp.exp(epsilon * q_a) + sp.exp(q_b) + others)
+definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}
-drawn = sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t) + n - 2)
-closed = 1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * epsilon))
-line = t * epsilon - sp.log(sp.exp(t) + n - 2)
-ratio = sp.log(sp.exp(t * epsilon) / (sp.exp(t) + n - 2))
+drawn = sp.exp(t * ell) / (sp.exp(t * ell) + sp.exp(t) + n - 2)
+closed = 1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * ell))
+line = t * ell - sp.log(sp.exp(t) + n - 2)
+ratio = sp.log(sp.exp(t * ell) / (sp.exp(t) + n - 2))
 
 
 def weight_chain(*steps):
@@ -37,7 +37,7 @@ def odds_chain(*steps):
     return derive((sp.log(w / (1 - w)), "log-odds"), *steps, where={w: (drawn, drawn)})
 
 
-put_in = sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
+put_in = sp.exp(t * ell) / (sp.exp(t * ell) + sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
 weight_of_a = weight_chain((put_in, "scores"), (drawn, "count"), (closed, "divide"))
 log_odds = odds_chain((ratio, "a against the rest"), (line, "logarithm of a ratio"))
 
@@ -87,19 +87,35 @@ def tied_at(low):
 
 c, d = sp.symbols("c d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
-products = {q_a: (c, c), q_b: (c, c), p_a: (lambda_a * q_a,) * 2, p_b: (lambda_b * q_b,) * 2}
+g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
+key_a, key_b = c * lambda_a * (g_aa + g_ab), c * lambda_b * (g_ab + g_bb)
+unit = {g_aa: (1, 1), g_ab: (0, 0), g_bb: (1, 1)}
+products = unit | {p_a: (key_a, key_a), p_b: (key_b, key_b)}
 
 
 def score_chain(product, *steps):
     return derive((product / sp.sqrt(d), "definition"), *steps, where=products)
 
 
-score_a = score_chain(
-    p_a, (lambda_a * q_a / sp.sqrt(d), "the key"), (c * lambda_a / sp.sqrt(d), "the height")
-)
-score_b = score_chain(
-    p_b, (lambda_b * q_b / sp.sqrt(d), "the key"), (c * lambda_b / sp.sqrt(d), "the height")
-)
+score_a = score_chain(p_a, (key_a / sp.sqrt(d), "put in"), (c * lambda_a / sp.sqrt(d), "unit"))
+score_b = score_chain(p_b, (key_b / sp.sqrt(d), "put in"), (c * lambda_b / sp.sqrt(d), "unit"))
+
+
+def variance(beta, c, d):
+    return 2 * beta * c**2 / d
+
+
+def share(variance=variance, sides=1.0):
+    """How often the gap passes the log-odds of w on either side."""
+    return lambda beta, c, d, w: (
+        sides * math.erfc(math.log(w / (1 - w)) / math.sqrt(2 * variance(beta, c, d)))
+    )
+
+
+def share_by_drawing(beta, c, d, w):
+    lengths = 1 + math.sqrt(beta) * np.random.default_rng(5).normal(size=(200_000, 2))
+    weights = softmax(c / math.sqrt(d) * lengths)
+    return np.mean(weights.max(-1) > w)
 
 
 RIGHT = {
@@ -125,7 +141,7 @@ RIGHT = {
             odds_chain(
                 (ratio, "a against the rest"),
                 (line, "logarithms"),
-                (t * (epsilon - 1) - sp.log(1 + (n - 2) * sp.exp(-t)), "take exp(t) out"),
+                (t * (ell - 1) - sp.log(1 + (n - 2) * sp.exp(-t)), "take exp(t) out"),
             ),
         ),
         "logarithms apart": (
@@ -156,13 +172,17 @@ RIGHT = {
     "3.5": {
         "chains": (score_a, score_b),
         "a decimal exponent": (
-            score_chain(p_a, (lambda_a * q_a * d**-0.5, "the key"), (lambda_a * c * d**-0.5, "c")),
+            score_chain(p_a, (key_a * d**-0.5, "put in"), (lambda_a * c * d**-0.5, "unit")),
             score_b,
         ),
-        "formula": lambda beta, c, d: 2 * beta * c**2 / d,
-        "two variances": lambda beta, c, d: beta * (c / d**0.5) ** 2 + beta * (c / d**0.5) ** 2,
-        "a covariance matrix": lambda beta, c, d: (
-            np.array([c, -c]) @ (beta * np.eye(2)) @ np.array([c, -c]) / d
+        "formula": (variance, share()),
+        "two variances": (
+            lambda beta, c, d: beta * (c / d**0.5) ** 2 + beta * (c / d**0.5) ** 2,
+            share_by_drawing,
+        ),
+        "a covariance matrix": (
+            lambda beta, c, d: np.array([c, -c]) @ (beta * np.eye(2)) @ np.array([c, -c]) / d,
+            lambda beta, c, d, w: 2 * normal(-math.log(w / (1 - w)) / variance(beta, c, d) ** 0.5),
         ),
     },
 }
@@ -185,8 +205,8 @@ WRONG = {
             (
                 weight_chain(
                     (
-                        sp.exp(t * epsilon)
-                        / (sp.exp(t * epsilon) + sp.exp(t * sp.Symbol("epsilon_b")) + n - 2),
+                        sp.exp(t * ell)
+                        / (sp.exp(t * ell) + sp.exp(t * sp.Symbol("epsilon_b")) + n - 2),
                         "scores",
                     ),
                     (closed, "divide"),
@@ -200,7 +220,7 @@ WRONG = {
                 weight_chain(
                     (put_in, "scores"),
                     (drawn, "count"),
-                    (sp.exp(t * epsilon) / (sp.exp(t * epsilon) + sp.exp(t)), "the rest is small"),
+                    (sp.exp(t * ell) / (sp.exp(t * ell) + sp.exp(t)), "the rest is small"),
                 ),
                 log_odds,
             ),
@@ -209,8 +229,8 @@ WRONG = {
         "the length counts for both": (
             (
                 weight_chain(
-                    (sp.exp(t * epsilon) / (2 * sp.exp(t * epsilon) + n - 2), "scores"),
-                    (1 / (2 + (n - 2) * sp.exp(-t * epsilon)), "divide"),
+                    (sp.exp(t * ell) / (2 * sp.exp(t * ell) + n - 2), "scores"),
+                    (1 / (2 + (n - 2) * sp.exp(-t * ell)), "divide"),
                 ),
                 log_odds,
             ),
@@ -219,8 +239,8 @@ WRONG = {
         "heights left in": (
             (
                 weight_chain(
-                    (1 / (1 + (sp.exp(q_b) + n - 2) * sp.exp(-epsilon * q_a)), "divide"),
-                    (1 / (1 + (sp.exp(q_b) + n - 2) / sp.exp(epsilon * q_a)), "same"),
+                    (1 / (1 + (sp.exp(q_b) + n - 2) * sp.exp(-ell * q_a)), "divide"),
+                    (1 / (1 + (sp.exp(q_b) + n - 2) / sp.exp(ell * q_a)), "same"),
                 ),
                 log_odds,
             ),
@@ -233,7 +253,7 @@ WRONG = {
         "odds, not log-odds": (
             (
                 weight_of_a,
-                odds_chain((sp.exp(t * epsilon) / (sp.exp(t) + n - 2), "odds"), (line, "log")),
+                odds_chain((sp.exp(t * ell) / (sp.exp(t) + n - 2), "odds"), (line, "log")),
             ),
             "step 1 of `log_odds`",
         ),
@@ -276,28 +296,62 @@ WRONG = {
             "step 1 of `score_a`",
         ),
         "no sqrt(d) (003-4)": (
-            (score_a, score_chain(p_b, (lambda_b * q_b, "the key"), (c * lambda_b, "height"))),
+            (score_a, score_chain(p_b, (key_b, "put in"), (c * lambda_b, "unit"))),
             "step 1 of `score_b`",
         ),
         "stops early": (
-            (score_chain(p_a, (lambda_a * q_a / sp.sqrt(d), "the key")), score_b),
-            "still contains q_a",
+            (score_chain(p_a, (key_a / sp.sqrt(d), "put in")), score_b),
+            "still contains g_aa, g_ab",
+        ),
+        "in one line": (
+            (score_a, score_chain(p_b, (c * lambda_b / sp.sqrt(d), "clear"))),
+            "two things at once",
         ),
         "swapped": ((score_b, score_a), "must start"),
-        "no 1/d (003-4)": (lambda beta, c, d: 2 * beta * c**2, "sqrt(d) is missing"),
-        "1/sqrt(d)": (lambda beta, c, d: 2 * beta * c**2 / d**0.5, "squared in a variance"),
-        "one key": (lambda beta, c, d: beta * c**2 / d, "not one"),
-        "doubled again": (lambda beta, c, d: 4 * beta * c**2 / d, "not doubled again"),
-        "beta squared": (lambda beta, c, d: 2 * beta**2 * c**2 / d, "already a variance"),
-        "beta rooted": (lambda beta, c, d: 2 * beta**0.5 * c**2 / d, "not to be rooted"),
-        "the mean square": (lambda beta, c, d: 2 * (1 + beta) * c**2 / d, "drops out"),
-        "c not squared": (lambda beta, c, d: 2 * beta * c / d, "by its square"),
-        "deviation": (lambda beta, c, d: math.sqrt(2 * beta / d) * c, "standard deviation"),
-        "the mean (003-7)": (lambda beta, c, d: 0.0, "mean of the gap"),
+        "no 1/d (003-4)": ((lambda beta, c, d: 2 * beta * c**2, share()), "sqrt(d) is missing"),
+        "1/sqrt(d)": (
+            (lambda beta, c, d: 2 * beta * c**2 / d**0.5, share()),
+            "squared in a variance",
+        ),
+        "one key": ((lambda beta, c, d: beta * c**2 / d, share()), "random, not one"),
+        "doubled again": ((lambda beta, c, d: 4 * beta * c**2 / d, share()), "not doubled again"),
+        "beta squared": (
+            (lambda beta, c, d: 2 * beta**2 * c**2 / d, share()),
+            "already a variance",
+        ),
+        "beta rooted": ((lambda beta, c, d: 2 * beta**0.5 * c**2 / d, share()), "not to be rooted"),
+        "the mean square": ((lambda beta, c, d: 2 * (1 + beta) * c**2 / d, share()), "drops out"),
+        "c not squared": ((lambda beta, c, d: 2 * beta * c / d, share()), "by its square"),
+        "deviation": (
+            (lambda beta, c, d: math.sqrt(2 * beta / d) * c, share()),
+            "that is the standard deviation",
+        ),
+        "the mean (003-7)": ((lambda beta, c, d: 0.0, share()), "mean of the gap"),
         "drawn keys in the query (003-5)": (
-            lambda beta, c, d: (8 * beta + 4 * beta**2) * c**2 / d,
+            (lambda beta, c, d: (8 * beta + 4 * beta**2) * c**2 / d, share()),
             "made of the drawn keys",
         ),
-        "a guess": (lambda beta, c, d: 1.0, "is 1, the measured variance"),
+        "a guess": ((lambda beta, c, d: 1.0, share()), "is 1, the measured variance"),
+        "only a": ((variance, share(sides=0.5)), "b does so as often"),
+        "neither": (
+            (variance, lambda beta, c, d, w: 1 - share()(beta, c, d, w)),
+            "neither of the two",
+        ),
+        "one key in the share": (
+            (variance, share(lambda beta, c, d: beta * c**2 / d)),
+            "both keys are random here",
+        ),
+        "no sqrt(d) in the share": (
+            (variance, share(lambda beta, c, d: 2 * beta * c**2)),
+            "the scores are not divided",
+        ),
+        "beta as a deviation": (
+            (variance, share(lambda beta, c, d: 2 * beta**2 * c**2 / d)),
+            "not a standard deviation",
+        ),
+        "always": ((variance, lambda beta, c, d, w: 1.0), "the limit of long queries"),
+        "never (003-7)": ((variance, lambda beta, c, d, w: 0.0), "is not a draw"),
+        "more than all": ((variance, lambda beta, c, d, w: 1.5), "between 0 and 1"),
+        "a constant": ((variance, lambda beta, c, d, w: 0.3), "in a simulation it is"),
     },
 }
