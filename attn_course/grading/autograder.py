@@ -3,12 +3,14 @@
 import json
 import secrets
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import Record
 from attn_course.grading.report import save
+from attn_course.grading.results import Key
 from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
@@ -17,6 +19,17 @@ from attn_course.grading.tables import gradescope_json
 
 STUDENT = "you"
 UNBOXED = "This machine has no sandbox: the submission was run unprotected."
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The records of one submission, as a gradebook asks for them."""
+
+    records: dict[Key, Record]
+
+    def get(self, key: Key) -> Record:
+        """Return the record of a file."""
+        return self.records[key]
 
 
 def run(base: Path, notebooks: list[str]) -> dict:
@@ -30,7 +43,7 @@ def run(base: Path, notebooks: list[str]) -> dict:
     )
     with settings.bench() as bench:
         records = {file.key: _graded(file, bench, settings) for file in files}
-    book = Gradebook([STUDENT], notebooks, files, records)
+    book = Gradebook([STUDENT], notebooks, files, Graded(records))
     found = gradescope_json(book.sheet(STUDENT))
     if settings.tier == Nothing.name:
         found["output"] = f"{UNBOXED}\n{found['output']}"

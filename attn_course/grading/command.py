@@ -93,7 +93,7 @@ def grade(argv: list[str]) -> int:
 def _notebooks(numbers):
     """Return the names of the notebooks to look for: those asked for, else all that have points."""
     known = {name[:2]: name for name in register.NOTEBOOKS if register.questions_of(name)}
-    wanted = [number[:2].zfill(2) if "_" in number else number.zfill(2) for number in numbers]
+    wanted = [number.partition("_")[0].zfill(2) for number in numbers]
     unknown = [number for number in wanted if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
@@ -137,8 +137,12 @@ def _marks(options, codes):
     students = codes.keys()
     hidden = {code: student for student, code in codes.items()}
     place = options.out / "written.csv"
-    kept = written.load(place, students, strict=False) if place.exists() else {}
-    arrived = {str(path): written.load(path, students, hidden=hidden) for path in options.written}
+    kept = {}
+    if place.exists():
+        kept = written.load(place, students, strict=False)
+    arrived = {}
+    for path in options.written:
+        arrived[str(path)] = written.load(path, students, hidden=hidden)
     return written.merged(kept, arrived)
 
 

@@ -104,9 +104,13 @@ class Sheet:
 
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
-        names = dict.fromkeys(entry.question.notebook for entry in self.entries)
-        counted = [self.of(name) for name in names if register.is_bonus(name) == bonus]
-        known = [points for points in counted if points is not None]
+        names = {entry.question.notebook for entry in self.entries}
+        counted = [name for name in names if register.is_bonus(name) == bonus]
+        known = []
+        for name in sorted(counted):
+            points = self.of(name)
+            if points is not None:
+                known.append(points)
         return sum(known) if known else None
 
     def out_of(self, *, bonus: bool = False) -> float:
@@ -193,11 +197,12 @@ class Gradebook:
     def _add_lateness(self, sheet):
         person = self.roster.person(sheet.student)
         for file in self.files[sheet.student]:
-            points = sheet.before_deduction(file.notebook)
-            days = person.days_late(file.changed) if file.notebook else 0
+            name = file.notebook
+            points = sheet.before_deduction(name)
+            days = person.days_late(file.changed)
             if points is not None and days:
-                sheet.days_late[file.notebook] = days
-                sheet.deductions[file.notebook] = person.deduction(points, days)
+                sheet.days_late[name] = days
+                sheet.deductions[name] = person.deduction(points, days)
 
     def stamped_marks(self) -> Marks:
         """Return all marks, each with the digest of what it was given for."""

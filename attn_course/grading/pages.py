@@ -111,7 +111,8 @@ class ClassPage:
         if self.book.has_bonus:
             numbers.append(sheet.total(bonus=True))
         numbers.append(sheet.num_waiting)
-        self.rows.append(ClassRow(sheet, link, numbers))
+        shown = ClassRow(sheet, link, numbers)
+        self.rows.append(shown)
         for row, entry in zip(self.questions, sheet.entries, strict=True):
             row.counts[entry.status] += 1
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import html
-from functools import cache
+from functools import cache, lru_cache
 from xml.etree import ElementTree
 
 LONGEST_FORMULA = 2_000
@@ -19,6 +19,7 @@ ATTRIBUTES = frozenset(
 UNUSED = ["image", "link", "autolink", "reference", "html_block", "html_inline", "entity"]
 
 
+@lru_cache(maxsize=1_000)  # an answer stands on two pages
 def as_html(text: str) -> str:
     """Return Markdown as HTML; what is not understood is shown as it was written."""
     try:
@@ -49,6 +50,7 @@ def _displayed(parser, tokens, index, options, env):
     return as_mathml(tokens[index].content, "block")
 
 
+@lru_cache(maxsize=4_000)  # many students write the same formula
 def as_mathml(formula: str, display: str) -> str:
     """Return LaTeX as MathML, or as the code it is where that fails; display: "inline" or "block"."""
     from latex2mathml.converter import convert_to_element

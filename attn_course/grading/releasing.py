@@ -21,6 +21,7 @@ PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "environment.yml", *PACKAGE)
 SCRIPTS = ("setup.sh", "run_autograder")
 TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
 FOLDER = "attention-course"
+DATE = (2000, 1, 1, 0, 0, 0)  # of every file in an archive: the same files are the same bytes
 README = """# The attention course: student edition
 
 You need Python 3.11 or newer and `make`. One command sets everything up in `.venv` and opens the
@@ -116,7 +117,7 @@ def pack_autograder(root: Path, notebooks: list[str], target: Path) -> int:
 def _zip(target: Path, files: dict[str, bytes], folder: str):
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            entry = zipfile.ZipInfo(f"{folder}{name}", (2000, 1, 1, 0, 0, 0))
+            entry = zipfile.ZipInfo(f"{folder}{name}", DATE)
             mode = 0o755 if name in SCRIPTS else 0o644
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = mode << 16

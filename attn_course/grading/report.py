@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from attn_course.grading import tables
-from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.gradebook import Gradebook, Sheet
 from attn_course.grading.pages import ClassPage, WrittenPage, student_page
 from attn_course.grading.similar import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
@@ -44,9 +44,7 @@ def write(
     waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
-        results = json.dumps(tables.gradescope_json(sheet), indent=1, ensure_ascii=False)
-        save(out / "students" / f"{name}.json", results)
-        save(out / "students" / f"{name}.html", student_page(book, sheet, tier))
+        _write_student(book, sheet, out / "students" / name, tier)
         rows.append(tables.csv_row(book, sheet))
         overview.add(sheet, f"students/{quote(name)}.html")
         waiting += sheet.num_waiting
@@ -66,8 +64,17 @@ def write(
     save(out / "gradebook.csv", csv_text(rows))
     for name in exports:
         sheets = (book.sheet(student) for student in book.students)
-        save(out / f"{name}.csv", csv_text(tables.EXPORTS[name](book, sheets)))
+        table = tables.EXPORTS[name](book, sheets)
+        save(out / f"{name}.csv", csv_text(table))
     return waiting
+
+
+def _write_student(book: Gradebook, sheet: Sheet, stem: Path, tier: str) -> None:
+    results = tables.gradescope_json(sheet)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
+    page = student_page(book, sheet, tier)
+    save(stem.with_name(f"{stem.name}.json"), text)
+    save(stem.with_name(f"{stem.name}.html"), page)
 
 
 def save(path: Path, text: str) -> None:

@@ -31,7 +31,9 @@ class Results:
         known = self._read(path)
         if known is not None and seed not in (None, known):
             raise Refused(f"{path} holds a batch with another seed; choose another --out.")
-        self.seed: int = self._begin(seed) if known is None else known
+        if known is None:
+            known = self._begin(seed)
+        self.seed: int = known
 
     def _read(self, path):
         """Index the lines that are whole, cut the rest, and return the seed if there is one."""

@@ -71,29 +71,45 @@ class SimilarCode:
 
 
 def _alike(question: str, held: Mapping[str, frozenset[int]]) -> Iterator[Likeness]:
-    holders = defaultdict(list)
-    for student, prints in held.items():
-        for number in prints:
-            holders[number].append(student)
     rare: Counter[str] = Counter()
     shared: Counter[tuple[str, str]] = Counter()
-    for students in holders.values():
+    for students in _holders(held):
         if len(students) <= MOST_HOLDERS:
             rare.update(students)
             shared.update(combinations(students, 2))
     for (one, other), number in shared.items():
         fewer = min(rare[one], rare[other])
-        if fewer >= FEWEST_PRINTS and number >= LEAST_SHARE * fewer:
-            yield Likeness(question, one, other, number / fewer)
+        share = number / fewer
+        if fewer >= FEWEST_PRINTS and share >= LEAST_SHARE:
+            yield Likeness(question, one, other, share)
+
+
+def _holders(held):
+    """Who has each print, in the order of `held`."""
+    found = defaultdict(list)
+    for student, prints in held.items():
+        for number in prints:
+            found[number].append(student)
+    return found.values()
 
 
 def fingerprints(code: str) -> frozenset[int]:
     """Return the prints of a code: least hashes of windows of grams, as in winnowing."""
-    tokens = _tokens(code)
-    grams = [" ".join(tokens[k : k + GRAM]) for k in range(len(tokens) - GRAM + 1)]
-    hashes = [crc32(gram.encode("utf-8", "replace")) for gram in grams]
-    windows = range(max(1, len(hashes) - WINDOW + 1)) if hashes else ()
-    return frozenset(min(hashes[k : k + WINDOW]) for k in windows)
+    grams = _runs(_tokens(code), GRAM)
+    hashes = [_hash(gram) for gram in grams]
+    windows = _runs(hashes, WINDOW)
+    return frozenset(min(window) for window in windows)
+
+
+def _runs(things, length):
+    """All runs of so many things one after another."""
+    starts = range(len(things) - length + 1)
+    return [things[start : start + length] for start in starts]
+
+
+def _hash(gram):
+    text = " ".join(gram)
+    return crc32(text.encode("utf-8", "replace"))
 
 
 def _tokens(code):

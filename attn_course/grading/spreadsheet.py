@@ -34,18 +34,28 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
 
 def read_rows(path: Path, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield (where it stands, row) for each line; raise Refused where it is no such table."""
+    lines = io.StringIO(_text(path), newline="")
+    reader = csv.DictReader(lines)
     try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise Refused(f"{path} cannot be read ({reason}).") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    try:
-        missing = [name for name in needed if name not in (reader.fieldnames or ())]
-        if missing:
+        columns = set(reader.fieldnames or ())
+        if not columns.issuperset(needed):
             raise Refused(f"{path.name} needs the columns {', '.join(needed)}.")
         for row in reader:
-            cells = {name: (cell or "").strip() for name, cell in row.items() if name}
-            yield f"{path.name}, line {reader.line_num}", cells
+            where = f"{path.name}, line {reader.line_num}"
+            yield where, _cells(row)
     except csv.Error as error:
         raise Refused(f"{path} is not a table of commas and lines ({error}).") from None
+
+
+def _text(path):
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise Refused(f"{path} cannot be read ({error.strerror}).") from None
+    except ValueError:
+        raise Refused(f"{path} cannot be read (it is not UTF-8 text).") from None
+
+
+def _cells(row):
+    """A row without its cells beyond the last column, and without None where it is too short."""
+    return {name: (cell or "").strip() for name, cell in row.items() if name}

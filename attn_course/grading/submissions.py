@@ -59,11 +59,13 @@ def find(folder, notebooks):
     """Return (students, files): every student's folder in `folder`, and what to grade in them."""
     if not Path(folder).is_dir():
         raise Refused(f"there is no folder {str(folder)!r}.")
-    students, files = {}, []
+    students = {}
+    files = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
-        student, path = printable(entry.name), Path(entry.path)
+        student = printable(entry.name)
+        path = Path(entry.path)
         if entry.is_dir() or entry.is_symlink():
             students[student] = path
             files += files_of(student, path, notebooks)
@@ -85,7 +87,8 @@ def files_of(student, folder, notebooks):
     """Return one File for each of `notebooks` that the folder holds, and one for each oddity."""
     if folder.is_symlink():
         return [File(student, "", folder, student, "it is a link, not a folder.")]
-    problems, found = {}, defaultdict(list)
+    problems = {}
+    found = defaultdict(list)
     for path in _walk(folder, problems):
         place = path.relative_to(folder)
         name = notebook_of(place)
@@ -97,9 +100,14 @@ def files_of(student, folder, notebooks):
             problems[path] = "its name is that of no notebook, such as 01_copying.ipynb."
         elif ".ipynb" in path.name.lower():
             problems[path] = "its name does not end in .ipynb."
-    places = {path: printable(path.relative_to(folder)) for path in problems} | {folder: student}
-    odd = [File(student, "", path, places[path], why) for path, why in problems.items()]
-    return odd + [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
+    files = []
+    for path, why in problems.items():
+        place = student if path == folder else printable(path.relative_to(folder))
+        files.append(File(student, "", path, place, why))
+    for name in notebooks:
+        if found[name]:
+            files.append(_best(student, folder, name, found[name]))
+    return files
 
 
 def _walk(folder, problems):

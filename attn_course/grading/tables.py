@@ -1,6 +1,7 @@
 """What leaves the grader as tables: gradebook.csv, files for an LMS, Gradescope's JSON. Adds nothing up."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from attn_course import register
 from attn_course.grading.gradebook import Gradebook, Sheet
@@ -30,7 +31,10 @@ def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
     """Return a student's row: points, sub-totals, total, lateness, answers that await a person."""
     row = [guarded(sheet.student)]
     if book.roster.people:
-        row += _named(book.roster.person(sheet.student))
+        person = book.roster.person(sheet.student)
+        row.append(guarded(person.name))
+        row.append(guarded(person.email))
+        row.append(guarded(person.id))
     for name in book.notebooks:
         questions = register.questions_of(name)
         row += [number(sheet.of_question(question.id)) for question in questions]
@@ -40,8 +44,12 @@ def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
         row.append(number(sheet.total(bonus=True)))
     if _has_rule(book):
         days = max(sheet.days_late.values(), default=0)
-        row += [str(days), number(sheet.deduction)]
-    return [*row, str(sheet.num_waiting), guarded(" ".join(sheet.problems))]
+        row.append(str(days))
+        row.append(number(sheet.deduction))
+    problems = " ".join(sheet.problems)
+    row.append(str(sheet.num_waiting))
+    row.append(guarded(problems))
+    return row
 
 
 def _has_rule(book):
@@ -49,29 +57,29 @@ def _has_rule(book):
     return any(person.due for person in (roster.everyone, *roster.people.values()))
 
 
-def _named(person: Person) -> list[str]:
-    return [guarded(person.name), guarded(person.email), guarded(person.id)]
-
-
 def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible."""
-    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *book.notebooks]
-    possible = [number(register.points_of(name)) for name in book.notebooks]
-    rows = [header, ["    Points Possible", "", "", "", "", *possible]]
+    columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    blanks = [""] * (len(columns) - 1)
+    rows = [
+        columns + book.notebooks,
+        ["    Points Possible", *blanks, *_possible(book)],
+    ]
     for sheet in sheets:
-        person = book.roster.person(sheet.student)
-        who = [person.name or sheet.student, person.id, person.id, person.email, ""]
-        rows.append([*map(guarded, who), *_points(book, sheet)])
+        who = _who(book, sheet)
+        row = [who.name, who.id, who.id, who.email, ""]
+        rows.append(row + _points(book, sheet))
     return rows
 
 
 def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     """Return the rows that Moodle imports: ID number, e-mail, a column a notebook."""
-    rows = [["ID number", "Full name", "Email address", *book.notebooks]]
+    columns = ["ID number", "Full name", "Email address"]
+    rows = [columns + book.notebooks]
     for sheet in sheets:
-        person = book.roster.person(sheet.student)
-        who = [person.id, person.name or sheet.student, person.email]
-        rows.append([*map(guarded, who), *_points(book, sheet)])
+        who = _who(book, sheet)
+        row = [who.id, who.name, who.email]
+        rows.append(row + _points(book, sheet))
     return rows
 
 
@@ -82,11 +90,12 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
         header += [name, f"{name} - Max Points"]
     rows = [header]
     for sheet in sheets:
-        person = book.roster.person(sheet.student)
-        first, _, last = (person.name or sheet.student).rpartition(" ")
-        row = [*map(guarded, (first, last, person.id, person.email)), ""]
-        for name in book.notebooks:
-            row += [number(sheet.of(name)), number(register.points_of(name))]
+        who = _who(book, sheet)
+        first, _, last = who.name.rpartition(" ")
+        row = [first, last, who.id, who.email, ""]
+        for points, possible in zip(_points(book, sheet), _possible(book), strict=True):
+            row.append(points)
+            row.append(possible)
         rows.append(row)
     return rows
 
@@ -100,6 +109,22 @@ EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet]], list[list[str]]]] = {
 
 def _points(book, sheet):
     return [number(sheet.of(name)) for name in book.notebooks]
+
+
+def _possible(book):
+    return [number(register.points_of(name)) for name in book.notebooks]
+
+
+def _who(book: Gradebook, sheet: Sheet) -> Person:
+    """A student's row of the roster, fit for a spreadsheet and never without a name."""
+    person = book.roster.person(sheet.student)
+    name = person.name or sheet.student
+    return replace(
+        person,
+        name=guarded(name),
+        email=guarded(person.email),
+        id=guarded(person.id),
+    )
 
 
 def gradescope_json(sheet: Sheet) -> dict:
