@@ -27,6 +27,7 @@ from attn_course.trees import (
 
 CONTEXTS = tuple(map(balls.context, (120, 300, 1300)))  # binary digits
 AGREED = 1200  # leading binary digits in which two equal numbers agree
+SIGNS = 60  # those that tell a number from its opposite, where the squares are equal
 VISIBLE = 32  # binary digits: what changes a line by less than this part of it is not seen
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 AT_ENDS = ("low", "high", "mixed")  # where a line need not have a value
@@ -107,14 +108,15 @@ def _compare(left, relation, after, domain, work):
         if relation in ("<", ">"):
             return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
         return _where_defined(after, domain, work)
-    found, hidden = _by_numbers(left, relation, after, domain, work)
-    if not found:
-        return found
     squares = modular.UNKNOWN
     if relation == "=":
         squares = modular.compare_squares(left, after, domain.positive)
-        if modular.DIFFERENT in (known, squares):
-            return Outcome(FAILS, "both sides differ, if only by very little")
+    bits = SIGNS if squares == modular.EQUAL else AGREED
+    found, hidden = _by_numbers(left, relation, after, domain, work, bits)
+    if not found:
+        return found
+    if relation == "=" and modular.DIFFERENT in (known, squares):
+        return Outcome(FAILS, "both sides differ, if only by very little")
     if hidden:
         return Outcome(OPEN, f"no number shows what {hidden} does in it")
     if squares == modular.EQUAL:
@@ -146,14 +148,14 @@ def _where_defined(line, domain, work):
     return Outcome(HOLDS, "by algebra")
 
 
-def _by_numbers(left, relation, right, domain, work):
+def _by_numbers(left, relation, right, domain, work, bits):
     """What numbers say, and the part of a line that mattered at no point, if there is one."""
     names = names_in(left) | names_in(right)
     hidden = Hidden(work, left, right)
     decided = 0
     for mode, point in draw_points(names, domain):
         try:
-            sign, values = sign_of_difference(left, right, point, work)
+            sign, values = sign_of_difference(left, right, point, work, bits)
         except balls.NoValue:
             if mode in AT_ENDS:
                 continue
@@ -239,7 +241,7 @@ def apart(left, right) -> tuple[str, str]:
 
 
 def sign_of_difference(
-    left: Tree, right: Tree, point: "Point", work: balls.Work
+    left: Tree, right: Tree, point: "Point", work: balls.Work, bits: int = AGREED
 ) -> tuple[int, tuple]:
     """-1, 0 or 1 for left - right, and both values; raises where no precision decides."""
     error = balls.Unclear()
@@ -256,7 +258,7 @@ def sign_of_difference(
         radius = first[1] + second[1]
         if gap > radius:
             return (1 if first[0] > second[0] else -1), (first[0], second[0])
-        if radius <= mp.ldexp(size, -AGREED) or radius < mp.ldexp(1, -AGREED):
+        if radius <= mp.ldexp(size, -bits) or radius < mp.ldexp(1, -AGREED):
             return 0, (first[0], second[0])
     raise error
 

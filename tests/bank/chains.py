@@ -302,8 +302,6 @@ tiny = sp.exp(-(10**5) * n)
 tinier = sp.exp(-(10**6) * n)
 halved = sp.Rational(1, 2) ** (10**5 * n)
 of_ratio = sp.log(own / crowd)
-small = sp.Rational(1, 2) ** (15 * n)
-differences = sum((-1) ** k * sp.binomial(9, k) * sp.log(h + k * small) for k in range(10))
 padding = [k * sp.exp(-k * x) for k in range(1, 91)]
 opposite = [-part for part in padding]
 long_lines = [held(sp.Add, joined, k, -k, *padding, *opposite) for k in range(2, 31)]
@@ -495,10 +493,6 @@ SHAM = {
         "a small term in a difference": (
             (weight_of_a, log_odds(of_ratio + held(sp.Mul, 1 + tiny, 1) - 1, line)),
             UNSEEN,
-        ),
-        "terms whose differences cancel": (
-            (weight_of_a, log_odds(of_ratio + differences, line)),
-            "step 1 of `log_odds` does not follow",
         ),
         "an integral": (
             (weight_of_a, log_odds(sp.Integral(1 / x, (x, 1, w / (1 - w))), line)),
