@@ -25,6 +25,29 @@ BOTH = [PROPER, EXTRA]
 ANSWER = "The score leads all others by a clear difference, so that one weight is almost one."
 
 
+def question(question_id, kind, points):
+    judge = None if kind == "written" else print
+    return register.Question(question_id, "A title", 5, (register.Part(kind, points, judge=judge),))
+
+
+QUESTIONS = {
+    "01_copying": (
+        question("1.1", "code", 1),
+        question("1.2", "derive", 4),
+        question("1.7", "written", 1),
+    ),
+    "02_average_of_two": (question("2.1", "code", 7),),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def questions_with_known_points():
+    """These tests add points up, whatever the course's questions are worth."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(register, "questions_of", QUESTIONS.__getitem__)
+        yield
+
+
 class Full:
     """Stands in for results.jsonl: every part judged is right, every other one awaits a person."""
 
