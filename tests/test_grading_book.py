@@ -270,10 +270,12 @@ def test_a_rubric_in_parts_becomes_items_to_click():
         "**Rubric (2 points).** ⅓ the *score* leads ·\n½ hence $\\alpha_j$ ·\n"
         "1 the output. Not needed: 3 proofs."
     )
-    items = pages.rubric_items(rubric)
+    items = pages.rubric_items(rubric, 2)
     assert [item.points for item in items] == ["1/3", "1/2", "1"]
     assert items[0].label == "the score leads" and "alpha_j" in items[1].label
-    assert pages.rubric_items("Full points for any answer.") == []
+    assert pages.rubric_items("Full points for any answer.", 1) == []
+    thirds = pages.rubric_items("⅓ this · ⅓ that · ⅓ more", 0.5)
+    assert [item.points for item in thirds] == ["1/6"] * 3
 
 
 RULES = (

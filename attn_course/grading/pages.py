@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from attn_course.grading.gradebook import Entry, Gradebook, Sheet
 from attn_course.grading.page import render
@@ -181,13 +182,14 @@ class WrittenPage:
         """Return the page."""
         names = sorted(self.entries) if anonymous else list(self.entries)
         hints = self._hints()
+        most = self.question.part("written").points
         return render(
             "written.html",
             f"{self.question.id} {self.question.title}",
             question=self.question,
             reference=self.reference,
-            items=rubric_items(self.reference.rubric),
-            most=self.question.part("written").points,
+            items=rubric_items(self.reference.rubric, most),
+            most=most,
             cards=[Card(name, self.entries[name], hints.get(name, [])) for name in names],
             anonymous=anonymous,
             tier=tier,
@@ -212,14 +214,19 @@ def _listed(names, longest=5):
     return f"{shown} and {others} others" if others > 0 else shown
 
 
-def rubric_items(rubric: str) -> list[Item]:
-    """Return what a rubric such as "⅓ this · ⅓ that · 1 more" gives points for, in order."""
+def rubric_items(rubric: str, most: float) -> list[Item]:
+    """Return what a rubric such as "⅓ this · ⅓ that · ⅓ more" gives points for, in order.
+
+    Where its parts make one whole and the question is worth `most`, they are shares of that.
+    """
     text = HEADING.sub("", rubric)
     pieces = [ITEM.match(piece.strip()) for piece in re.split(r"\s·\s", text)]
+    found = [piece for piece in pieces if piece]
+    amounts = [Fraction(FRACTIONS.get(piece[1], piece[1])) for piece in found]
+    scale = Fraction(most) if sum(amounts) == 1 else Fraction(1)
     return [
-        Item(points=FRACTIONS.get(found[1], found[1]), label=_label(found[2]))
-        for found in pieces
-        if found
+        Item(points=str(scale * amount), label=_label(piece[2]))
+        for amount, piece in zip(amounts, found, strict=True)
     ]
 
 
