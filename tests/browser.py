@@ -29,6 +29,10 @@ FLAGS = (
 KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
+class Moving(Exception):
+    """The page went away while it was asked."""
+
+
 class Browser:
     """One browser with one page; every call waits for its answer."""
 
@@ -66,6 +70,8 @@ class Browser:
         while True:
             found = json.loads(await self.line.read_message())
             if found.get("id") == message["id"]:
+                if "navigated" in found.get("error", {}).get("message", ""):
+                    raise Moving
                 assert "error" not in found, found
                 return found["result"]
 
@@ -78,8 +84,11 @@ class Browser:
             time.sleep(0.02)
 
     def run(self, line):
-        """The value of a JavaScript expression in the page."""
-        found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
+        """The value of a JavaScript expression in the page, which may be on its way to another."""
+        try:
+            found = self.ask("Runtime.evaluate", expression=line, returnByValue=True)
+        except Moving:
+            return self.run(line)
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 

@@ -332,7 +332,7 @@ def _has_other_ladder(embedding, positions, d, base):
 def _cases(rng):
     """(positions, d, base) for the judge of 11.3: positions in order, and some that repeat."""
     early, late = rng.integers([3, 60], [9, 99])
-    in_order = np.arange(40)
+    in_order = np.arange(41)
     mixed = np.array([early, late, early, 0])
     sizes = rng.permutation([(8, BASE), (6, 100.0)])
     return [(positions, int(d), base) for d, base in sizes for positions in (in_order, mixed)]
