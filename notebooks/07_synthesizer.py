@@ -65,7 +65,7 @@ for head, ax in enumerate(plots.panels(2, height=3.0)):
 #
 # *code · 5 points · 15 min*
 #
-# **Given** equation (1) and your layer of 06. **Show** a causal synthesizer with $H$ heads. **Form:** the class below.
+# **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class below.
 # The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
 #
 # Predict the shapes first: the hidden features of all heads, then the scores. Which axis of `B` meets which axis of the
@@ -183,7 +183,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 #
 # **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query token;
 # report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;
-# report its value. **Show** why the synthesizer fails at them and keys and queries do not.
+# report its value. **Explain** why the synthesizer fails at them and keys and queries do not.
 #
 # Predict its smallest *worst* error at OR, with one head and with four.
 
@@ -277,7 +277,7 @@ plots.curves(range(200), curves | bounds, title="recall of three keys", **axes)
 # *Your answer to 7.2: replace this line.*
 
 # %% [markdown]
-# **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Show** two inputs that are equal at position
+# **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Find** two inputs that are equal at position
 # $t$, and yet row $t$ of the weights of a layer with keys and queries tells them apart. A synthesizer's row cannot.
 # **Form:** `two_inputs(T, D, t)` returns two arrays of shape (T, D); the judge tries them on random layers of both kinds.
 

@@ -55,7 +55,7 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 #
 # *code · 4 points · 15 min*
 #
-# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Show** a training string. *Cut:* keep the first $n$
+# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first $n$
 # characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if there are fewer. *Span:* take out a run of drawn
 # length, on average a quarter of what was kept and never nothing, anywhere it fits. *Join:* prefix, MASK,
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
@@ -92,7 +92,7 @@ for _ in range(4):
 #
 # *code · 4 points · 18 min*
 #
-# **Given** a question and its answer; later, what a model said and the truth. **Show** (a) $x$: question, MASK, answer,
+# **Given** a question and its answer; later, what a model said and the truth. **Compute** (a) $x$: question, MASK, answer,
 # MASK, PAD to `block_size` − 1 characters; $y$: at each place the character that follows in $x$ if it belongs to the
 # answer or is the MASK that ends it, else PAD, which means *no loss here* (the MASK before the answer is up to you);
 # (b) the share of right answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
@@ -189,7 +189,7 @@ for label, row in rows.items():
 #
 # *written · 2 points · 6 min*
 #
-# **Given** the table and the figure. **Show** in three or four sentences why the pretrained model is right about `held`
+# **Given** the table and the figure. **Explain** in three or four sentences why the pretrained model is right about `held`
 # people and the other is not, although both saw the same questions; what fine-tuning taught it; and which rows rule out
 # that it is only better because it read more. **Form:** words, with numbers from above.
 
@@ -241,7 +241,7 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 #
 # *written · 2 points · 8 min*
 #
-# **Given** that nothing in an answer shows whether it was recalled or invented. **Show** two *different* reasons why
+# **Given** that nothing in an answer shows whether it was recalled or invented. **Give** two *different* reasons why
 # this is a concern where people use such a system, each with an example of who is harmed and how. **Form:** two short
 # paragraphs.
 
@@ -275,7 +275,7 @@ for run in runs:
 #
 # *written · 2 points · 8 min*
 #
-# **Given** the figure and the table. **Show** what the model does for a stranger, with the numbers that say so, and one
+# **Given** the figure and the table. **Say** what the model does for a stranger, with the numbers that say so, and one
 # reason why that is a concern if the system is used on real people. **Form:** four or five sentences.
 
 # %% [markdown] written="8.5"

@@ -50,9 +50,9 @@ print("m", row[:4], " h", row[4:8], " c", row[8], " r", row[9])
 #
 # *code · 4 points · 18 min*
 #
-# **Given** hypotheses and references as lists of token lists, one reference for each. **Show** (1), without smoothing:
+# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1), without smoothing:
 # where some $m_n$ is 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:**
-# `bleu(hypotheses, references)` → a number from 0 to 100, equal to sacrebleu's.
+# `bleu(hypotheses, references)` → a number from 0 to 100, equal to sacrebleu's with `smooth_method="none"`.
 #
 # *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it?
 
@@ -114,7 +114,7 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # *code · 4 points · 15 min*
 #
 # A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
-# $n$ sentences, arrays (n, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Show** how
+# $n$ sentences, arrays (n, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
 # the gain in BLEU varies over test sets of $n$ sentences drawn with replacement. **Form:**
 # `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain of `other` over `one` on the whole
 # set, the central 95% of resampled gains, and the share of samples on which `other` is *not* better.
@@ -280,7 +280,7 @@ for k in (12, 40, 77):
 #
 # *written · 4 points · 12 min*
 #
-# **Given** everything above. **Show** (a) which steps of the ladder you would claim, on which corpus, with gain, interval
+# **Given** everything above. **Decide** (a) which steps of the ladder you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,
 # *mean* and *dot* fails, by sentence length, with a reason; (d) what the scores can be compared with, and what not.
 # **Form:** a paragraph each.

@@ -68,7 +68,7 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 #
 # *derive + code · 2 bonus points · 12 min*
 #
-# **Given** equation (1). **Show** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
+# **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
 # definition to a line with one exponential, in $l_1$ and $l_2$ alone. One thing a line: put the $l_j$ in, leave one
 # exponential, in either order.
 

@@ -67,7 +67,7 @@ plots.attention_map(maps, title="sequence 0")
 #
 # ### 6.1
 #
-# **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Show** the shape of each tensor, with one head of width $D$ and with
+# **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Find** the shape of each tensor, with one head of width $D$ and with
 # three. **Form:** the dictionary `shapes`, a tuple for each name. Predict on paper; nothing here runs.
 
 # %% answer="6.1"
@@ -94,7 +94,7 @@ check("6.1", shapes)
 # %% [markdown]
 # ### 6.2
 #
-# **Given** queries and keys of a batch, both of shape (B, T, d). **Show** all scores of (1), scaled.
+# **Given** queries and keys of a batch, both of shape (B, T, d). **Compute** all scores of (1), scaled.
 # **Form:** `scores(q, k)`, shape (B, T, T), row = query, column = key. No loop is needed; any right way passes.
 #
 # Predict: the habit from linear algebra is `q @ k.T`. What is `k.T` for three axes? The cell below the check shows it
@@ -128,7 +128,7 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 # ### 6.3
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
-# (..., T, S). **Show** context and weights, a softmax over the keys in which hidden ones have weight 0.
+# (..., T, S). **Compute** context and weights, a softmax over the keys in which hidden ones have weight 0.
 # **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # Predict: what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context,
@@ -154,9 +154,9 @@ check("6.3", attend)
 # %% [markdown]
 # ### 6.4
 #
-# **Given** a length. **Show** which query may look at which key when a token sees itself and what came before.
-# **Form:** `causal_mask(length)`, shape (length, length). We judge the weights it leads to, so either polarity and
-# masks that are added to the scores pass; `attend` above wants True = may look.
+# **Given** a length. **Decide** which query may look at which key when a token sees itself and what came before.
+# **Form:** `causal_mask(length)`, shape (length, length). We judge the weights it leads to, so either polarity of a
+# boolean mask and masks that are added to the scores pass, numbers 0 and 1 do not; `attend` above wants True = may look.
 #
 # Predict the first row: how many keys does the first token see?
 
@@ -221,7 +221,7 @@ for name, mask in (("with a padding mask", real), ("without", None)):
 # %% [markdown]
 # ### 6.5
 #
-# **Given** x of shape (B, T, D) and the number of heads. **Show** it as (B, H, T, d), where head $i$ holds the features
+# **Given** x of shape (B, T, D) and the number of heads. **Arrange** it as (B, H, T, d), where head $i$ holds the features
 # $i d, \dots, (i+1)d - 1$ of every token, and the way back. **Form:** `split_heads(x, num_heads)` and
 # `merge_heads(x)`.
 #
@@ -261,7 +261,7 @@ plots.matrix(token.reshape(2, 6, 4)[0], title="head 0 after `view` alone", ax=ri
 #
 # ### 6.6
 #
-# **Given** the steps above. **Show** causal self-attention with $H$ heads: project, split, attend, merge, project; dropout on
+# **Given** the steps above. **Build** causal self-attention with $H$ heads: project, split, attend, merge, project; dropout on
 # the weights and on the final output. **Form:** the class below. The judge copies weights into `query`, `key`,
 # `value`, `out`, so keep these names (or keep one `nn.MultiheadAttention` inside, which it also knows), and compares
 # outputs and gradients in float64.
@@ -398,7 +398,7 @@ for head, ax in enumerate(plots.panels(4, height=3.2)):
 #
 # ### 6.7
 #
-# **Given** one layer with biases and one sequence of $T$ tokens. **Show** how many parameters it has and how many
+# **Given** one layer with biases and one sequence of $T$ tokens. **Count** how many parameters it has and how many
 # floating-point operations its matrix products take, a multiply and an add counting two. **Form:**
 # `num_parameters(D, num_heads)` and `num_flops(T, D, num_heads)`.
 #
@@ -517,8 +517,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # 2. A mask is right when the gradient to what it hides is exactly zero.
 # 3. Heads regroup features and run side by side.
 #
-# **Without notes:** Which axis does the softmax run over, and how would you notice the wrong one? Why is softmax,
-# `tril`, renormalise right after all? What does True mean in PyTorch's two functions? Why does `view` alone not split
+# **Without notes:** Which axis does the softmax run over, and how would you notice the wrong one? When is softmax,
+# `tril`, renormalise right, and when does it end in nan? What does True mean in PyTorch's two functions? Why does `view` alone not split
 # heads? How do you see whether a layer leaks?
 #
 # **Next:** `07_synthesizer` removes keys and queries from this layer and asks what is lost.

@@ -83,10 +83,10 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # %% [markdown]
 # ### 9.1
 #
-# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Show** three fillings: *none* hands over
+# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings: *none* hands over
 # zeros, context and weights; *mean* gives every query the average of the real places of its sentence; *dot* weighs them
-# by a softmax of scaled dot products. **Form:** three modules with one signature, each returning `(context, weights)` of
-# shapes (B, T, D) and (B, T, S). Gradients must pass; new tensors are best made from those given (`queries.new_zeros`),
+# by a softmax of scaled dot products, without projections of its own. **Form:** three modules with one signature, each returning `(context, weights)` of
+# shapes (B, T, D) and (B, T, S). Gradients must pass; new tensors must be made from those given (`queries.new_zeros`),
 # so that a GPU works too.
 #
 # *Predict:* which of the three could translate a sentence of one word, and which a sentence of twenty?
@@ -141,7 +141,7 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
 #
-# **Show** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* it for an empty slot.
+# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* it for an empty slot.
 
 
 # %% answer="9.2 code"
@@ -272,7 +272,7 @@ if measured:
 # %% [markdown]
 # ### 9.3
 #
-# **Given** the maps, the error rates and the outputs above. **Show** one example each, naming the words, of (a) a
+# **Given** the maps, the error rates and the outputs above. **Find** one example each, naming the words, of (a) a
 # *monotone* run, (b) *re-ordering*, (c) one word against several; and (d) one way in which the maps are *not* alignments,
 # or one failure of a slot, with a reason. **Form:** four short items; quote your error rates.
 
@@ -298,7 +298,7 @@ if measured:
 # ### 9.4
 #
 # **Given** `step(last, state)` → `(logits, state)`: the tokens just chosen, shape (B,), and the state (None at first)
-# give logits (B, V) of the next one. **Show** the likeliest token at every step, for all sentences at once: start from
+# give logits (B, V) of the next one. **Choose** the likeliest token at every step, for all sentences at once: start from
 # `BOS`; a sentence ends with its own `EOS` and then holds `PAD`; stop when all have ended or at `max_length` tokens, and
 # call `step` no more often than that takes. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor
 # (B, T), `EOS` included, `BOS` not.

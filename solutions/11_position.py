@@ -166,7 +166,7 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# All 24 orders fall on one point: a layer knows its own token and the *proportions* of what it saw, since
+# With one layer all 24 orders fall on one point: a layer knows its own token and the *proportions* of what it saw, since
 # $\sum_v n_v e^{s_v} v / \sum_v n_v e^{s_v}$ stays the same when all counts $n_v$ double. Two layers tell orders apart,
 # and *ab* from *aabb*, because the first gave each token another past. A constant sequence stays constant.
 #
@@ -296,9 +296,10 @@ plots.explore(draw, hands=(1, 8, 4))
 #
 # ### 11.5
 #
-# **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Show** that
+# **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Prove** that
 # their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
-# thing a line: addition theorems; $\delta$ put in. Either order; lines between are welcome.
+# thing a line: the addition theorems, until no product of two turns is left; $\delta$ put in for $m - n$. Either order; lines
+# between are welcome. `where` says that $m$ is $n + \delta$.
 
 # %%
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -362,7 +363,7 @@ def draw(m, n):
     title = f"one pair: score {np.cos(0.3 * (m - n) - 0.8):.2f}"
     plots.arrows(turned, limit=1.3, title=title, ax=left)
     far, ones = np.arange(-10, 31), np.ones((41, 16))
-    ways = {"q = k": attn_utils.rotate(ones, far), "-k = R(-9) q": attn_utils.rotate(ones, far - 9)}
+    ways = {"q = k": attn_utils.rotate(ones, far), "-k = R(9) q": attn_utils.rotate(ones, far - 9)}
     series = {name: way.sum(-1) for name, way in ways.items()}
     label = {"xlabel": "distance m - n", "ylabel": "score", "title": "16 features"}
     plots.curves(far, series, marks={"m - n": m - n}, **label, ax=right)
@@ -397,9 +398,9 @@ check("11.6", look_back)
 # %% [markdown]
 # ## Say the token three back
 #
-# By hand it works at every length. What does *training* find? Sequences of 8 random letters, one causal layer with one
-# head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
-# learned table, by added sinusoids, by rotation. Trained on length 16, tested on length 128.
+# By hand it works at every length. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
+# with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
+# learned table, by added sinusoids, by rotation (RoPE). Trained on length 16, tested on length 128.
 #
 # *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts of the $t$ earlier
 # letters. All orders are equally likely, so the best guess is the commonest letter, right with probability

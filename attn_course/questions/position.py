@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from attn_course.chain_rules import PLAIN, TURNS, at_most, gone
+from attn_course.chain_rules import PLAIN, TURNS, Task, gone, occurrences
 from attn_course.drivers import (
     call_with_layer,
     call_with_rotation,
@@ -15,6 +15,7 @@ from attn_course.drivers import (
 from attn_course.explaining import Seen, Trials
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.register import Part, Question
+from attn_course.trees import children, walk
 from attn_course.values import array, matrix, truth, vector
 from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
@@ -437,6 +438,21 @@ def shift_is_a_matrix(rng, shift_matrix):
 # 11.5
 
 
+def _turns(node):
+    return occurrences(node, "cos", "sin") > 0
+
+
+def _is_free_of_products(line):
+    """No factor that turns meets another one, and none is squared."""
+    for node in walk(line):
+        turning = [part for part in children(node) if _turns(part)]
+        if node[0] == "Pow" and turning:
+            return False
+        if node[0] == "Mul" and len(turning) > 1:
+            return False
+    return True
+
+
 @cache
 def _relative_score():
     import sympy as sp
@@ -454,7 +470,7 @@ def _relative_score():
         start=first + second,
         goal=cosine + sine,
         to_do=(
-            at_most("one cosine and one sine left, by the addition theorems", 2, "cos", "sin"),
+            Task("no product of two turns is left, by the addition theorems", _is_free_of_products),
             gone("delta put in for m - n", "m"),
         ),
         symbols=symbols,
