@@ -125,7 +125,9 @@ def _outputs_of(result):
 
 
 def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
-    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds."""
+    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds, and
+    "used": the names of torch's functions that were called.
+    """
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -133,10 +135,12 @@ def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) 
     tensors = [torch.tensor(values) for values in arrays]
     inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
     sizes = [0]
+    used = set()
 
     class Watch(TorchFunctionMode):
         def __torch_function__(self, operation, types, args=(), kwargs=None):
             result = operation(*args, **(kwargs or {}))
+            used.add(getattr(operation, "__name__", ""))
             for made in result if isinstance(result, tuple | list) else [result]:
                 if isinstance(made, torch.Tensor):  # a view holds no numbers of its own
                     storage = made.untyped_storage()
@@ -146,7 +150,7 @@ def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) 
 
     with Watch():
         result = function(*tensors, *others)
-    return _outputs_of(result) | {"largest": max(sizes)}
+    return _outputs_of(result) | {"largest": max(sizes), "used": sorted(used)}
 
 
 def step_caches(

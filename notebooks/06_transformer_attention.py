@@ -200,8 +200,8 @@ print({name: f"{reach(layer).triu(1).max():.2f}" for name, layer in ways.items()
 
 # %% [markdown]
 # The first triangle is empty. In the second, later tokens still count in the denominator: their *values* are hidden,
-# their *scores* are not. In the third a hidden score of 0 still weighs $e^0 = 1$. The second leak has a cure, and then
-# it is a right answer: divide each row by its new sum.
+# their *scores* are not. In the third a hidden score of 0 still weighs $e^0 = 1$. The second leak has a cure where scores
+# are moderate: divide each row by its new sum. In float32 a hidden score far above the others leaves 0/0 there.
 #
 # The other mask is for **padding**. A sequence of three tokens in a batch of five must give the same three outputs as
 # it would alone, whatever stands in the padding.

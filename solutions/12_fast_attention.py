@@ -66,7 +66,7 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 # ### 12.1
 #
 # **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line with one exponential, in $l_1$ and $l_2$ alone. One thing a line: put the $l_j$ in, leave one
+# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice. One thing a line: put the $l_j$ in, leave one
 # exponential, in either order.
 
 # %%
@@ -140,7 +140,8 @@ check("12.1", summary, merge, finish)
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). We watch the largest tensor on the way.
+# (..., T, $d_v$). Write it with torch's basic operations, not with ready-made attention: we watch the largest
+# tensor on the way.
 #
 # *Predict:* does it take fewer multiplications?
 
@@ -268,7 +269,7 @@ print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at
 #
 # ### 12.4
 #
-# **Given** one layer of 06 that writes $T$ tokens one at a time (biases and softmax are free, a multiply-add counts 2).
+# **Given** one attention layer of 06, with its four projections, that writes $T$ tokens one at a time (biases and softmax are free, a multiply-add counts 2).
 # Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute** all operations, and the bytes of a
 # cache at length $T$. **Form:** the two functions.
 #
@@ -301,8 +302,9 @@ tokens = np.array([2**power for power in range(8, 18)])
 
 def draw(groups):
     """A model of 32 layers, heads of width 128, two bytes a number, one sequence."""
-    series = {f"{G} groups": cache_bytes(1, 32, G, 128, tokens, 2) / 2**30 for G in (groups,)}
-    series["-32 heads, a group each"] = cache_bytes(1, 32, 32, 128, tokens, 2) / 2**30
+    series = {}
+    for name, G in ((f"{groups} groups", groups), ("-32 heads, a group each", 32)):
+        series[name] = [cache_bytes(1, 32, G, 128, int(T), 2) / 2**30 for T in tokens]
     plots.curves(tokens, series, xlabel="tokens", ylabel="GiB", log="xy").set_ylim(1e-3, 1e2)
 
 
@@ -400,8 +402,9 @@ print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
 #
 # ### 12.7
 #
-# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. **Find** values, not all zero, after which the state is
-# exactly what it would be had all values been zero. **Form:** `invisible(features)`, shape (n, any).
+# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$,
+# the sum of $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values
+# been zero. **Form:** `invisible(features)`, shape (n, any).
 
 
 # %% answer="12.7"

@@ -6,7 +6,7 @@ from itertools import accumulate, permutations
 
 import numpy as np
 
-from attn_course.chain_rules import LOGS, PLAIN, at_most, gone
+from attn_course.chain_rules import LOGS, PLAIN, Task, gone
 from attn_course.drivers import (
     call_on_kept,
     keep_result,
@@ -19,9 +19,18 @@ from attn_course.explaining import Seen, Trials, same
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.register import Part, Question
 from attn_course.tensors import TOLERANCE, only_tensors, tensor_trials
+from attn_course.trees import walk
 from attn_course.values import array, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend, rotate, softmax
+
+READY_MADE = "scaled_dot_product_attention"
+
+
+def _has_one_exponential(line):
+    """Whether all that is exponential in a line is one and the same, wherever it stands."""
+    found = {node for node in walk(line) if node[0] in ("exp", "tanh")}
+    return len(found) <= 1
 
 
 def _distance(found, right, setting):
@@ -56,7 +65,7 @@ def _share():
         goal=1 / (1 + sp.exp(l2 - l1)),
         to_do=(
             gone(put_in, "m_1", "m_2", "s_1", "s_2"),
-            at_most("one exponential left", 1, "exp", "tanh"),
+            Task("the same exponential everywhere", _has_one_exponential),
         ),
         symbols=(m1, m2, s1, s2, l1, l2),
         where={m1: (l1 - sp.log(s1),) * 2, m2: (l2 - sp.log(s2),) * 2},
@@ -434,7 +443,14 @@ def _judge_memory(rng, stream):
     q = rng.normal(size=(T, d))
     k = rng.normal(size=(S, d))
     v = rng.normal(size=(S, d))
-    largest = int(number(stream.via(run_watched, [q, k, v], block)["largest"]))
+    seen = stream.via(run_watched, [q, k, v], block)
+    if READY_MADE in seen["used"]:
+        raise NotYet(f"right, but torch's {READY_MADE} did the work: write the stream yourself.")
+    largest = int(number(seen["largest"]))
+    if largest == 0:
+        raise NotYet(
+            "right, but not one tensor was seen on the way: compute with torch, not NumPy."
+        )
     fact = f"at T = {T}, S = {S}, block {block} its largest tensor holds {largest:,} numbers"
     if not largest <= T * S / 4:
         raise NotYet(f"right, but {fact}, where all scores together are {T * S:,}.")

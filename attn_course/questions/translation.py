@@ -577,6 +577,7 @@ QUESTIONS = (
         title="What goes into the slot",
         minutes=15,
         parts=(Part("code", 5, ("NoAttention", "MeanAttention", "DotAttention"), slots_fit),),
+        seconds=20.0,  # the first look at another device imports much of torch
         covers=("003 2",),
         hints=(
             "Write the weights (B, T, S) first; the context is then one product with the memory.",
