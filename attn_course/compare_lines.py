@@ -30,7 +30,7 @@ AGREED = 1200  # leading binary digits in which two equal numbers agree
 SIGNS = 60  # those that tell a number from its opposite, where the squares are equal
 VISIBLE = 32  # binary digits: what changes a line by less than this part of it is not seen
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
-AT_ENDS = ("low", "high", "mixed")  # where a line need not have a value
+AT_ENDS = ("low", "high", "mixed", "secret")  # where a line need not have a value
 SECRET = 4  # points that nobody can foresee
 HOLDS, FAILS, OPEN = "holds", "fails", "could not be decided"
 RELATIONS = ("=", "<=", ">=", "<", ">")
@@ -165,7 +165,7 @@ def _by_numbers(left, relation, right, domain, work, bits):
             if mode == "moderate":
                 return Outcome(OPEN, f"at {point.shown(names)} it could not be worked out"), ""
             continue
-        decided += 1
+        decided += mode != "secret"  # what is said is the same every time
         if not _agrees(sign, relation):
             return Outcome(FAILS, _sentence(point.shown(names), values, relation)), ""
         hidden.look(point)
@@ -288,11 +288,14 @@ class Point:
 def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
     """(mode, point): moderate, wide, at the ends and in the middle; then some that are secret."""
     order = _in_order(names, domain)
-    for rng, modes in ((random.Random(0), MODES), (random.SystemRandom(), ("mixed",) * SECRET)):
-        for mode in modes:
-            yield mode, Point({name: _place(rng, mode, domain, name) for name in order})
-            if not order:
-                return
+    fixed = random.Random(0)
+    for mode in MODES:
+        yield mode, Point({name: _place(fixed, mode, domain, name) for name in order})
+        if not order:
+            return
+    secret = random.SystemRandom()
+    for _ in range(SECRET):
+        yield "secret", Point({name: _place(secret, "mixed", domain, name) for name in order})
 
 
 def _in_order(names, domain):
