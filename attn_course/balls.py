@@ -13,6 +13,7 @@ from attn_course.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
 CHAIN_STEPS = 40_000  # operations on all lines of a chain
+EXTRA_STEPS = 10_000  # and at points that nobody can foresee, for each two lines
 LARGEST = 40  # binary digits before the point of the argument of a function
 
 
@@ -35,8 +36,8 @@ class Exhausted(ArithmeticError):
 class Work:
     """Counts operations: those of one evaluation, and those of a whole chain."""
 
-    def __init__(self):
-        self.chain = CHAIN_STEPS
+    def __init__(self, chain: int = CHAIN_STEPS):
+        self.chain = chain
         self.begin()
 
     def begin(self) -> "Work":

@@ -4,6 +4,7 @@ Knows trees and where their symbols lie; no SymPy, no questions.
 """
 
 import contextlib
+import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ VISIBLE = 32  # binary digits: what changes a line by less than this part of it 
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 AT_ENDS = ("low", "high", "mixed", "secret")  # where a line need not have a value
 SECRET = 4  # points that nobody can foresee
+FAR = (13, 40, 200, 10**5)  # where one symbol without an upper end is, and up to twice as far
 HOLDS, FAILS, OPEN = "holds", "fails", "could not be decided"
 RELATIONS = ("=", "<=", ">=", "<", ">")
 
@@ -56,6 +58,11 @@ class Domain:
     @property
     def positive(self) -> frozenset[str]:
         return frozenset(name for name, place in self.ranges.items() if place.positive)
+
+    def has_no_end(self, name: str) -> bool:
+        """Whether a symbol may be as large as one likes, and stands for nothing else."""
+        place = self.ranges.get(name, Range())
+        return place.high is None and not place.whole and name not in self.pins
 
 
 @dataclass(frozen=True)
@@ -153,9 +160,15 @@ def _by_numbers(left, relation, right, domain, work, bits):
     names = names_in(left) | names_in(right)
     hidden = Hidden(work, left, right)
     decided = 0
+    extra = balls.Work(balls.EXTRA_STEPS)  # secret points change no budget, and so no verdict
     for mode, point in draw_points(names, domain):
         try:
-            sign, values = sign_of_difference(left, right, point, work, bits)
+            spent = extra if mode == "secret" else work
+            sign, values = sign_of_difference(left, right, point, spent, bits)
+        except balls.Exhausted:
+            if mode == "secret":
+                break
+            raise
         except balls.NoValue:
             if mode in AT_ENDS:
                 continue
@@ -168,7 +181,8 @@ def _by_numbers(left, relation, right, domain, work, bits):
         decided += mode != "secret"  # what is said is the same every time
         if not _agrees(sign, relation):
             return Outcome(FAILS, _sentence(point.shown(names), values, relation)), ""
-        hidden.look(point)
+        if mode != "secret":
+            hidden.look(point)
     return Outcome(HOLDS, f"compared at {decided} points"), hidden.part()
 
 
@@ -296,6 +310,11 @@ def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
     secret = random.SystemRandom()
     for _ in range(SECRET):
         yield "secret", Point({name: _place(secret, "mixed", domain, name) for name in order})
+    for far, size in itertools.product(order, FAR):
+        if domain.has_no_end(far):
+            places = {name: _place(secret, "moderate", domain, name) for name in order}
+            places[far] = _shifted_by(places[far], secret.randint(size, 2 * size))
+            yield "secret", Point(places)
 
 
 def _in_order(names, domain):
@@ -348,6 +367,10 @@ def _elsewhere(rng, mode, domain, name):
         tree = rational(place) if isinstance(place, Fraction) else place
         values[other] = substitute(tree, values)
     return substitute(pin, values)
+
+
+def _shifted_by(place, distance):
+    return place + distance if isinstance(place, Fraction) else add(place, rational(distance))
 
 
 def _shifted(end, distance):

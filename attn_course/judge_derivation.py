@@ -6,7 +6,7 @@ A chain arrives as lists of strings, from a process that is not trusted. Nothing
 import functools
 from dataclasses import dataclass, field
 
-from attn_course import balls, trees
+from attn_course import balls, modular, trees
 from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
 from attn_course.compare_lines import FAILS, HOLDS, OPEN, Domain, compare, difference_at
 from attn_course.derivation import as_data, domain_of
@@ -90,6 +90,7 @@ def judge_derivation(answer, claim: Claim) -> None:
     chain = from_data(answer.via(as_data), claim.name)
     if len(chain) < 2:
         raise NotAttempted
+    modular.draw_prime()  # after the chain is there, so that no line can be made for it
     if chain[0].tree != claim.first_line:
         raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
     proved = _judge_lines(chain, claim)

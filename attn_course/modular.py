@@ -13,13 +13,53 @@ from fractions import Fraction
 
 from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, rational, walk
 
-PRIME = 2**80 + 18513  # -1, 2, 3, 5, 7, 11, 13, 17 and 19 have square roots modulo this one
+PRIME = 2**80 + 18513  # until the first `draw_prime`
+SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo every prime drawn
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
+LARGEST_TRIED = 100  # small prime factors of a number are below this
 TERMS = 200  # of an exponent that is multiplied out
 ASSIGNMENTS = 2
 EQUAL = "equal"
 DIFFERENT = "different"
 UNKNOWN = "unknown"
+
+
+def draw_prime() -> None:
+    """Take another prime, which nobody could foresee: its multiples count as zero here.
+
+    It is 1 modulo 8 and a square modulo each of SQUARES, so that by reciprocity these are squares
+    modulo it.
+    """
+    global PRIME
+    step = 8 * math.prod(SQUARES)
+    while True:
+        found = 1
+        modulus = 8
+        for prime in SQUARES:
+            square = pow(secrets.randbelow(prime - 1) + 1, 2, prime)
+            while found % prime != square:
+                found += modulus
+            modulus *= prime
+        found += step * (2**56 + secrets.randbits(56))
+        if _is_prime(found):
+            break
+    PRIME = found
+    square_root.cache_clear()
+
+
+def _is_prime(number):
+    """Miller and Rabin's test, with 16 secret witnesses."""
+    odd = number - 1
+    twos = 0
+    while odd % 2 == 0:
+        odd //= 2
+        twos += 1
+    for _ in range(16):
+        power_of_witness = pow(secrets.randbelow(number - 3) + 2, odd, number)
+        turns = [pow(power_of_witness, 2**k, number) for k in range(twos)]
+        if power_of_witness != 1 and number - 1 not in turns:
+            return False
+    return True
 
 
 class Inexact(ArithmeticError):
@@ -187,7 +227,11 @@ class Assignment:
         part = exponent - whole
         if not part:
             return power(prime, whole)
-        root = square_root(prime) if part == Fraction(1, 2) else self.opaque_root(prime, part)
+        is_small = (
+            prime < LARGEST_TRIED**2
+        )  # what division leaves of a larger number may be no prime
+        is_square_root = part == Fraction(1, 2) and is_small
+        root = square_root(prime) if is_square_root else self.opaque_root(prime, part)
         return power(prime, whole) * root
 
     def expanded(self, tree):
@@ -404,7 +448,7 @@ def _merged(one, other):
 def factors(number: int) -> dict[int, int]:
     """Small prime factors with their exponents; what is left counts as one prime."""
     found = {}
-    for prime in range(2, 100):
+    for prime in range(2, LARGEST_TRIED):
         while number % prime == 0:
             found[prime] = found.get(prime, 0) + 1
             number //= prime

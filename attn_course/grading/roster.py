@@ -104,7 +104,10 @@ def _moment(text, where, column):
         raise Refused(f"{where}: {column} is {text!r}, not a date such as 2026-11-20.") from None
     if len(text) == len("2026-11-20"):
         moment = datetime.combine(moment.date(), time(23, 59, 59))
-    return moment.astimezone()
+    try:
+        return moment.astimezone()
+    except (ValueError, OverflowError):  # before the first year of a time zone
+        raise Refused(f"{where}: {column} is {text!r}, a date out of range.") from None
 
 
 def _days(text, where):

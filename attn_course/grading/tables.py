@@ -92,7 +92,7 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
     for sheet in sheets:
         who = _who(book, sheet)
         first, _, last = who.name.rpartition(" ")
-        row = [first, last, who.id, who.email, ""]
+        row = [first, guarded(last), who.id, who.email, ""]
         for points, possible in zip(_points(book, sheet), _possible(book), strict=True):
             row.append(points)
             row.append(possible)

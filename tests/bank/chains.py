@@ -342,6 +342,10 @@ SHAM = {
             fraction(joined, single + sp.exp(-(10**6) / x)),
             "differ, if only by very little",
         ),
+        "a multiple of a known prime": (
+            fraction((2 + (2**80 + 18513) * x) / ((1 + x) * (1 - x)), single * (1 + 2**80 + 18513)),
+            "step 1 of the chain does not follow",
+        ),
         "29 long lines": (
             fraction(*long_lines, single),
             "is too long to check",
@@ -368,6 +372,10 @@ SHAM = {
         ),
     },
     "1.2": {
+        "false for a gap above 13": (
+            (bound((">=", least + (bound().start - least) * gap / 13), (">=", least)), at_most),
+            "step 1 of `at_least` does not follow",
+        ),
         "vacuous": ((bound(("<=", 10**6), (">=", least)), at_most), "turns round"),
         "vacuous the other way": ((at_least, bound((">=", 0), ("<=", most))), "turns round"),
         "a jump": ((bound((">=", least)), at_most), "two things at once"),

@@ -162,7 +162,7 @@ def _message(verdict, found):
 def _undecided(asked, verdicts):
     """Yield a remark on each derivation in which a step is neither shown nor refuted."""
     for (question, part), (_, message, _) in zip(asked, verdicts, strict=True):
-        if part.judge and FOR_A_PERSON in message:
+        if part.kind == "derive" and FOR_A_PERSON in message:
             yield f"{question.id}: a step could not be decided; a person should look."
 
 
