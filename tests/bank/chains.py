@@ -298,6 +298,7 @@ HONEST = {
 }
 
 UNSEEN = "no number shows what"
+OF_LOG_ODDS = "of `log_odds`"  # unseen, or refuted at a point far out
 tiny = sp.exp(-(10**5) * n)
 tinier = sp.exp(-(10**6) * n)
 halved = sp.Rational(1, 2) ** (10**5 * n)
@@ -467,40 +468,40 @@ SHAM = {
         ),
         "a small term beside the logarithm": (
             (weight_of_a, log_odds(of_ratio + tiny, line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a small power beside the logarithm": (
             (weight_of_a, log_odds(of_ratio + halved, line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a small power inside the logarithm": (
             (weight_of_a, log_odds(sp.log(own / crowd + halved), line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
-        "a factor next to one": ((weight_of_a, log_odds(of_ratio * (1 + tiny), line)), UNSEEN),
+        "a factor next to one": ((weight_of_a, log_odds(of_ratio * (1 + tiny), line)), OF_LOG_ODDS),
         "factors next to one": (
             (weight_of_a, log_odds(of_ratio * (1 + tiny) * (1 - tiny) * (1 + tiny**2), line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "an exponential of next to nothing": (
             (weight_of_a, log_odds(sp.log(own / crowd * sp.exp(tiny)), line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a power with a small exponent": (
             (weight_of_a, log_odds(of_ratio * n**tiny, line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a small term that is seen elsewhere": (
             (weight_of_a, log_odds(of_ratio + tiny + held(sp.log, tiny) + 10**5 * n, line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a sum of small terms": (
             (weight_of_a, log_odds(of_ratio + sp.Sum(sp.exp(-(10**5) * i), (i, 1, n)), line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "a small term in a difference": (
             (weight_of_a, log_odds(of_ratio + held(sp.Mul, 1 + tiny, 1) - 1, line)),
-            UNSEEN,
+            OF_LOG_ODDS,
         ),
         "an integral": (
             (weight_of_a, log_odds(sp.Integral(1 / x, (x, 1, w / (1 - w))), line)),
