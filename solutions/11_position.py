@@ -379,7 +379,7 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 #
 # **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
 # **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
-# the token $r$ back, where there is one; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
+# the token $r$ back, where there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
 # `(q, k)`; and a paragraph below.
 
 
@@ -398,7 +398,7 @@ check("11.6", look_back)
 # %% [markdown]
 # ## Say the token three back
 #
-# By hand it works at every length. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
+# By hand it works. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
 # with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
 # learned table, by added sinusoids, by rotation (RoPE). Trained on length 16, tested on length 128.
 #
