@@ -15,7 +15,7 @@ from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.similar import SimilarCode
-from attn_course.grading.spreadsheet import csv_text
+from attn_course.grading.spreadsheet import FORMULA, csv_text, guarded, unguarded
 from attn_course.grading.submissions import File, Refused
 from attn_course.grading.written import Mark
 
@@ -429,3 +429,9 @@ def test_the_class_page_lists_code_that_is_alike(tmp_path):
     report.write(book, tmp_path, counts={}, tier="")
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "<h2>Alike</h2>" in page and "100%" in page
+
+
+@pytest.mark.parametrize("text", ["=x", "'=x", "''=x", "@SUM(1)", "'plain", "plain", ""])
+def test_what_is_guarded_comes_back_and_no_two_texts_are_guarded_alike(text):
+    assert unguarded(guarded(text)) == text
+    assert not guarded(text).startswith(FORMULA)

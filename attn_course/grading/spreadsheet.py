@@ -12,12 +12,17 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell tha
 
 def guarded(text: str) -> str:
     """Return `text` so that no spreadsheet takes it for a formula; `unguarded` takes it back."""
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return f"'{text}" if _looks_like_a_formula(text) else text
 
 
 def unguarded(text: str) -> str:
     """Return what `guarded` was given."""
-    return text[1:] if text[:1] == "'" and text[1:].startswith(FORMULA) else text
+    return text[1:] if text.startswith("'") and _looks_like_a_formula(text) else text
+
+
+def _looks_like_a_formula(text):
+    """Whether it is one behind any number of quotes, so that no two texts are guarded alike."""
+    return text.lstrip("'").startswith(FORMULA)
 
 
 def number(value: float | None) -> str:
