@@ -381,6 +381,12 @@ def test_no_export_lets_a_name_become_a_formula(classbook):
         assert "'=1+1" in exported(name, classbook)[-3]
 
 
+def test_no_part_of_a_name_becomes_a_formula_after_it_was_split(classbook):
+    person = replace(classbook.roster.people["Ann"], name="=1+1 @SUM")
+    classbook.roster.people["Ann"] = person
+    assert exported("gradescope", classbook)[-3][:2] == ["'=1+1", "'@SUM"]
+
+
 LONG = """
 def copy_query(keys, j):
     gram = keys @ keys.T

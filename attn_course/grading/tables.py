@@ -91,8 +91,8 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
     rows = [header]
     for sheet in sheets:
         who = _who(book, sheet)
-        first, _, last = who.name.rpartition(" ")
-        row = [first, guarded(last), who.id, who.email, ""]
+        first, _, last = _name(book, sheet).rpartition(" ")
+        row = [guarded(first), guarded(last), who.id, who.email, ""]
         for points, possible in zip(_points(book, sheet), _possible(book), strict=True):
             row.append(points)
             row.append(possible)
@@ -115,13 +115,16 @@ def _possible(book):
     return [number(register.points_of(name)) for name in book.notebooks]
 
 
+def _name(book: Gradebook, sheet: Sheet) -> str:
+    return book.roster.person(sheet.student).name or sheet.student
+
+
 def _who(book: Gradebook, sheet: Sheet) -> Person:
     """A student's row of the roster, fit for a spreadsheet and never without a name."""
     person = book.roster.person(sheet.student)
-    name = person.name or sheet.student
     return replace(
         person,
-        name=guarded(name),
+        name=guarded(_name(book, sheet)),
         email=guarded(person.email),
         id=guarded(person.id),
     )
