@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import comparing, releasing, report, written
+from attn_course.grading import report, written
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
@@ -49,6 +49,8 @@ def grade(argv: list[str]) -> int:
     options = grade_options(argv, grade.__doc__)
     notebooks = _notebooks(options.notebooks)
     students, files = find(options.submissions, notebooks)
+    if not options.notebooks:
+        files = [file for file in files if _counts(file.notebook)]
     roster = load_roster(options.roster) if options.roster else Roster()
     _refuse(options, roster)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -91,15 +93,20 @@ def grade(argv: list[str]) -> int:
 
 
 def _notebooks(numbers):
-    """Return the names of the notebooks to look for: those asked for, else all that have points."""
-    known = {name[:2]: name for name in register.NOTEBOOKS if register.questions_of(name)}
+    """Return the names of the notebooks to look for: those asked for, else all."""
+    known = {name[:2]: name for name in register.NOTEBOOKS}
     wanted = [number.partition("_")[0].zfill(2) for number in numbers]
     unknown = [number for number in wanted if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
     if wanted:
         return [known[number] for number in sorted(set(wanted))]
-    return [name for name in known.values() if register.points_of(name)]
+    return list(known.values())
+
+
+def _counts(notebook):
+    """Whether a notebook is graded unasked: the first one has no points, and a stray file has no name."""
+    return not notebook or register.points_of(notebook) > 0
 
 
 def _refuse(options, roster):
@@ -213,6 +220,8 @@ def diff(argv: list[str]) -> int:
     parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
     options = parser.parse_args(argv)
+    from attn_course.grading import comparing
+
     name = _name_of(options.submission)
     if not (ROOT / "solutions" / f"{name}.py").is_file():
         raise Refused("the solutions are not on this machine.")
@@ -230,6 +239,8 @@ def release(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     target = parser.parse_args(argv).out
+    from attn_course.grading import releasing
+
     print(f"{target}: {releasing.pack(ROOT, target)} files.")
     return 0
 
@@ -242,6 +253,8 @@ def gradescope(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     options = parser.parse_args(argv)
     notebooks = _notebooks(options.notebooks)
+    from attn_course.grading import releasing
+
     num_files = releasing.pack_autograder(ROOT, notebooks, options.out)
     print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
     return 0
