@@ -81,7 +81,6 @@ def grade(argv: list[str]) -> int:
         book,
         options.out,
         counts={"students": len(students), "graded": good, "not graded": bad},
-        tier=settings.tier,
         codes=codes if options.anonymous else None,
         exports=options.export,
     )

@@ -41,7 +41,7 @@ def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
     try:
         data = file_bytes(file)
     except Unreadable as error:
-        return Record.of(file, problem=str(error), remarks=file.remarks, tier=settings.tier)
+        return Record.of(file, problem=str(error), remarks=file.remarks)
     job = job_of(file, data, settings)
     reply, cpu = bench.judge(job)
     problem, remarks, verdicts = checked(reply)

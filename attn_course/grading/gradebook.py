@@ -1,5 +1,6 @@
 """Knows how verdicts and a person's marks add up to a student's sheet. Judges and writes nothing."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -75,6 +76,7 @@ class Sheet:
     problems: list[str] = field(default_factory=list)
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
+    tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
@@ -166,6 +168,8 @@ class Gradebook:
         sheet = Sheet(student, entries)
         for record in records:
             sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
+            if record.tier:
+                sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
         if not records:

@@ -29,14 +29,14 @@ FRACTIONS = {"⅓": "1/3", "⅔": "2/3", "¼": "1/4", "½": "1/2", "¾": "3/4"}
 LONGEST_LABEL = 60
 
 
-def student_page(book: Gradebook, sheet: Sheet, tier: str) -> str:
+def student_page(book: Gradebook, sheet: Sheet) -> str:
     """Return the feedback for one student."""
     return render(
         "student.html",
         f"Feedback for {sheet.student}",
         book=book,
         sheet=sheet,
-        tier=tier,
+        tiers=sheet.tiers,
         look=LOOK,
     )
 
@@ -99,6 +99,7 @@ class ClassPage:
     def __init__(self, book: Gradebook):
         self.book = book
         self.rows: list[ClassRow] = []
+        self.tiers: Counter[str] = Counter()
         self.questions = [
             QuestionRow(question, part, Counter())
             for question in book.questions
@@ -114,6 +115,7 @@ class ClassPage:
         numbers.append(sheet.num_waiting)
         shown = ClassRow(sheet, link, numbers)
         self.rows.append(shown)
+        self.tiers += sheet.tiers
         for row, entry in zip(self.questions, sheet.entries, strict=True):
             row.counts[entry.status] += 1
 
@@ -121,7 +123,6 @@ class ClassPage:
         self,
         counts: Mapping[str, int],
         written: list[tuple[Question, str, int]],
-        tier: str,
         alike: list[Likeness] | None = None,
     ) -> str:
         """counts: figures for the top. written: [(question, link, how many wait)]."""
@@ -135,7 +136,7 @@ class ClassPage:
             written=written,
             alike=alike or [],
             questions=self.questions,
-            tier=tier,
+            tiers=self.tiers,
         )
 
 
@@ -165,6 +166,7 @@ class WrittenPage:
         self.reference = reference
         self.names = names
         self.entries: dict[str, Entry] = {}
+        self.tiers: Counter[str] = Counter()
 
     def add(self, sheet: Sheet) -> None:
         """Add a student's answer, if there is one or was."""
@@ -172,13 +174,14 @@ class WrittenPage:
             is_it = entry.question is self.question and entry.kind == "written"
             if is_it and (entry.answer or entry.previous):
                 self.entries[self.names[sheet.student]] = entry
+                self.tiers += sheet.tiers
 
     @property
     def num_waiting(self) -> int:
         """How many answers have no points yet."""
         return sum(entry.is_waiting for entry in self.entries.values())
 
-    def html(self, tier: str, *, anonymous: bool) -> str:
+    def html(self, *, anonymous: bool) -> str:
         """Return the page."""
         names = sorted(self.entries) if anonymous else list(self.entries)
         hints = self._hints()
@@ -192,7 +195,7 @@ class WrittenPage:
             most=most,
             cards=[Card(name, self.entries[name], hints.get(name, [])) for name in names],
             anonymous=anonymous,
-            tier=tier,
+            tiers=self.tiers,
         )
 
     def _hints(self):

@@ -149,5 +149,9 @@ def gradescope_json(sheet: Sheet) -> dict:
         "output": "\n".join(sheet.problems + sheet.remarks),
         "visibility": "visible",
         "tests": tests,
-        "extra_data": {"bonus": sheet.total(bonus=True) or 0, "deducted": sheet.deduction},
+        "extra_data": {
+            "bonus": sheet.total(bonus=True) or 0,
+            "deducted": sheet.deduction,
+            "sandboxes": sorted(sheet.tiers),
+        },
     }
