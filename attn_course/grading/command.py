@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attn_course import register
 from attn_course.grading import report, written
+from attn_course.grading.grade_far import grade_far
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
@@ -61,7 +62,11 @@ def grade(argv: list[str]) -> int:
     results.forget(_regraded(options.regrade, files))
     todo = [file for file in files if not results.has(file)]
     settings = _settings(options, todo, results.seed)
-    _run(todo, settings, options.jobs, results)
+    if options.dask is None:
+        records = grade_many(todo, settings, options.jobs)
+    else:
+        records = grade_far(todo, settings, options.dask, options.jobs)
+    _run(records, len(todo), results)
     handed_in = {file.notebook for file in files}
     counted = [name for name in notebooks if options.notebooks or name in handed_in]
     book = Gradebook(
@@ -114,7 +119,8 @@ def _refuse(options, roster):
         raise Refused(f"{options.out} lies among the submissions; choose another --out.")
     if options.export and not any(person.id or person.email for person in roster.people.values()):
         raise Refused("--export needs a --roster with the column id or email, to know who is who.")
-    missing = [] if options.no_sandbox else missing_mechanisms()
+    is_not_needed = options.no_sandbox or options.dask
+    missing = [] if is_not_needed else missing_mechanisms()
     if missing:
         raise Refused(
             f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
@@ -163,13 +169,13 @@ def _regraded(questions, files):
     return [file for file in files if not questions or file.notebook in notebooks]
 
 
-def _run(files, settings, jobs, results):
+def _run(records, number, results):
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be alive while workers are forked
     with (
-        contextlib.closing(grade_many(files, settings, jobs)) as records,
-        tqdm(total=len(files), unit=" notebooks", bar_format=SPEED, disable=not files) as bar,
+        contextlib.closing(records),
+        tqdm(total=number, unit=" notebooks", bar_format=SPEED, disable=not number) as bar,
     ):
         for record in records:
             results.add(record)
@@ -237,10 +243,14 @@ def release(argv: list[str]) -> int:
     """Pack the student edition: notebooks, package, set-up; no solution, rubric or reference."""
     parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
-    target = parser.parse_args(argv).out
+    parser.add_argument(
+        "--nbgrader", action="store_true", help="instead, nbgrader's folder source/, with solutions"
+    )
+    options = parser.parse_args(argv)
     from attn_course.grading import releasing
 
-    print(f"{target}: {releasing.pack(ROOT, target)} files.")
+    pack = releasing.pack_for_nbgrader if options.nbgrader else releasing.pack
+    print(f"{options.out}: {pack(ROOT, options.out)} files.")
     return 0
 
 
