@@ -5,6 +5,8 @@ Holds no expected value and knows no question. torch is imported by the drivers 
 
 import copy
 import functools
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -124,33 +126,87 @@ def _outputs_of(result):
     return {"outputs": [as_array(output) for output in outputs]}
 
 
-def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
-    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds, and
-    "used": the names of torch's functions that were called.
+class Watch:
+    """Counts the numbers in what torch's functions make, and which functions are called.
+
+    largest: in one tensor; most_held: in all that live at a time; made: in all of them together, the
+    scores inside ready-made attention too. What shares its memory with an input counts as nothing.
     """
+
+    def __init__(self, inputs: Iterable[Any] = ()) -> None:
+        self.used: set[str] = set()
+        self.largest = 0
+        self.most_held = 0
+        self.made = 0
+        self._held = 0
+        self._inputs = {_address(tensor) for tensor in inputs}
+        self._living: Counter[int] = Counter()  # tensors by the address of their numbers
+
+    def call(self, function: Function, *args: Any) -> Any:
+        """function(*args), watched."""
+        from torch.overrides import TorchFunctionMode
+
+        watch = self
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, operation, types, args=(), kwargs=None):
+                result = operation(*args, **(kwargs or {}))
+                watch._see(operation, args, result)
+                return result
+
+        with Mode():
+            return function(*args)
+
+    def _see(self, operation, args, result):
+        import torch
+
+        name = getattr(operation, "__name__", "")
+        self.used.add(name)
+        if name == "scaled_dot_product_attention":
+            queries = args[0][..., 0]
+            self.made += queries.numel() * args[1].shape[-2]
+        results = result if isinstance(result, tuple | list) else [result]
+        for made in results:
+            if isinstance(made, torch.Tensor):
+                self._keep(made)
+
+    def _keep(self, tensor):
+        """Count a tensor, and forget it when it dies; a view holds no numbers of its own."""
+        address = _address(tensor)
+        if address in self._inputs:
+            return
+        size = tensor.untyped_storage().nbytes() // tensor.element_size()
+        if not self._living[address]:
+            self._held += size
+            self.made += size
+        self._living[address] += 1
+        self.largest = max(self.largest, size)
+        self.most_held = max(self.most_held, self._held)
+        weakref.finalize(tensor, self._forget, address, size)
+
+    def _forget(self, address, size):
+        self._living[address] -= 1
+        if not self._living[address]:
+            self._held -= size
+
+
+def _address(tensor):
+    return tensor.untyped_storage().data_ptr()
+
+
+def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+    """As `run_tensors`; besides, "largest", "most_held" and "used", as a `Watch` has them."""
     import torch
-    from torch.overrides import TorchFunctionMode
 
     given(function)
     tensors = [torch.tensor(values) for values in arrays]
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-    sizes = [0]
-    used = set()
-
-    class Watch(TorchFunctionMode):
-        def __torch_function__(self, operation, types, args=(), kwargs=None):
-            result = operation(*args, **(kwargs or {}))
-            used.add(getattr(operation, "__name__", ""))
-            for made in result if isinstance(result, tuple | list) else [result]:
-                if isinstance(made, torch.Tensor):  # a view holds no numbers of its own
-                    storage = made.untyped_storage()
-                    is_new = storage.data_ptr() not in inputs
-                    sizes.append(is_new * storage.nbytes() // made.element_size())
-            return result
-
-    with Watch():
-        result = function(*tensors, *others)
-    return _outputs_of(result) | {"largest": max(sizes), "used": sorted(used)}
+    watch = Watch(tensors)
+    result = watch.call(function, *tensors, *others)
+    found = _outputs_of(result)
+    found["largest"] = watch.largest
+    found["most_held"] = watch.most_held
+    found["used"] = sorted(watch.used)
+    return found
 
 
 def step_caches(
@@ -175,13 +231,36 @@ def step_caches(
     found: list[list] = [[] for _ in sequences]
     start = 0
     for cut in cuts:
+        end = start + cut
         for cache, sequence, kept in zip(caches, sequences, found, strict=True):
-            pieces = [torch.tensor(x[:, start : start + cut]) for x in sequence]
-            result = cache.step(*pieces)
+            result = cache.step(*_tokens(sequence, start, end))
             is_tensor = isinstance(result, torch.Tensor)
             kept.append(as_array(result) if is_tensor else type(result).__name__)
-        start += cut
+        start = end
     return found
+
+
+def work_of_next_step(
+    cache_class: Function, sequence: Sequence[np.ndarray], num_tokens: int
+) -> int:
+    """How many numbers torch makes while a new cache, fed `num_tokens` at once, takes one token more.
+
+    sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
+    """
+    given(cache_class)
+    cache = cache_class(leave)
+    cache.step(*_tokens(sequence, 0, num_tokens))
+    newest = _tokens(sequence, num_tokens, num_tokens + 1)
+    watch = Watch(newest)
+    watch.call(cache.step, *newest)
+    return watch.made
+
+
+def _tokens(sequence, start, end):
+    """Tensors q, k, v of the tokens from start to end."""
+    import torch
+
+    return [torch.tensor(x[:, start:end]) for x in sequence]
 
 
 def leave(x: Any, positions: Any) -> Any:

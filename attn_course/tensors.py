@@ -44,14 +44,19 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
 
 
 def difference(found: np.ndarray, right: Any, setting: str) -> str:
-    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    """A clause on how `found` differs from the tensor `right`: in shape, by nan, or by how much."""
     wanted = np.asarray(right.detach())
-    if found.shape != wanted.shape:
-        return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
+    return distance(found, wanted, setting)
+
+
+def distance(found: np.ndarray, right: np.ndarray, setting: str) -> str:
+    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    if found.shape != right.shape:
+        return f"the shape is {found.shape}, expected {right.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
 
-    distances = np.abs(found - wanted)
+    distances = np.abs(found - right)
     far = distances.max(initial=0)
     return f"it is off by up to {far:.2g} ({setting})"
 
