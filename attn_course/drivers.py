@@ -48,6 +48,7 @@ def call_with_seeds(
     for row, seed in zip(rows, seeds, strict=True):
         rng = np.random.default_rng(seed)
         results.append(function(*row, rng, *others))
+
     return results
 
 
@@ -56,7 +57,11 @@ def call_with_links(
 ) -> Any:
     """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
     given(function)
-    links = [frozenset(map(tuple, pairs)) for pairs in gold]
+    links = []
+    for pairs in gold:
+        tuples = map(tuple, pairs)
+        links.append(frozenset(tuples))
+
     return function(list(weights), links)
 
 
@@ -97,13 +102,17 @@ def count_numbers(thing: Any, depth: int = 8) -> int:
         return int(thing.size)
     if isinstance(thing, str | bytes):
         return len(thing)
+
     if isinstance(thing, dict):
-        thing = thing.values()
-    elif not isinstance(thing, list | tuple | set | frozenset):
-        thing = vars(thing).values() if hasattr(thing, "__dict__") else None
-    if thing is None:
+        parts = thing.values()
+    elif isinstance(thing, list | tuple | set | frozenset):
+        parts = thing
+    elif hasattr(thing, "__dict__"):
+        parts = vars(thing).values()
+    else:
         return 1
-    return sum(count_numbers(part, depth - 1) for part in thing)
+
+    return sum(count_numbers(part, depth - 1) for part in parts)
 
 
 def run_tensors(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
@@ -119,11 +128,14 @@ def _outputs_of(result):
     """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
     import torch
 
-    outputs = list(result) if isinstance(result, tuple | list) else [result]
-    if not all(isinstance(output, torch.Tensor) for output in outputs):
-        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
-        return {"outputs": None, "kinds": " and ".join(kinds)}
-    return {"outputs": [as_array(output) for output in outputs]}
+    outputs = result if isinstance(result, tuple | list) else [result]
+    are_tensors = [isinstance(output, torch.Tensor) for output in outputs]
+    if all(are_tensors):
+        return {"outputs": [as_array(output) for output in outputs]}
+
+    kinds = [type(output).__name__ for output in outputs]
+    each_once = dict.fromkeys(kinds)
+    return {"outputs": None, "kinds": " and ".join(each_once)}
 
 
 class Watch:
@@ -236,7 +248,9 @@ def step_caches(
             result = cache.step(*_tokens(sequence, start, end))
             is_tensor = isinstance(result, torch.Tensor)
             kept.append(as_array(result) if is_tensor else type(result).__name__)
+
         start = end
+
     return found
 
 
@@ -280,12 +294,11 @@ def positive_features(kind: str, shift: float, x: Any) -> Any:
     """elu(x) + 1, exp(x) or relu(x), plus a shift: features of x that are above 0 if the shift is."""
     import torch
 
-    maps = {
-        "elu": lambda: torch.nn.functional.elu(x) + 1,
-        "exp": x.exp,
-        "relu": x.relu,
-    }
-    return maps[kind]() + shift
+    if kind == "elu":
+        return torch.nn.functional.elu(x) + 1 + shift
+    if kind == "exp":
+        return x.exp() + shift
+    return x.relu() + shift
 
 
 def call_with_layer(function: Function, told: dict[str, Any], x: np.ndarray) -> Any:
@@ -302,19 +315,16 @@ def make_layer(told: dict[str, Any]) -> Function:
     feature; a "factor" multiplies all.
     """
 
-    def layer(x):
+    def layer(x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, float)
         T = len(x)
         if "positions" in told:
             x = x + told["positions"][:T]
         if "projections" in told:
-            q, k, v = (x @ projection for projection in told["projections"])
-            scores = q @ k.T / q.shape[-1] ** 0.5
-            if "mask" in told:
-                scores = np.where(told["mask"][:T, :T], scores, -np.inf)
-            x = softmax(scores) @ v
+            x = _attended(x, told["projections"], told.get("mask"))
         if "mixture" in told:
-            x = told["mixture"][:T, :T] @ x
+            mixture = told["mixture"]
+            x = mixture[:T, :T] @ x
         if "features" in told:
             x = np.tanh(x @ told["features"])
         if "order" in told:
@@ -322,6 +332,17 @@ def make_layer(told: dict[str, Any]) -> Function:
         return x * told.get("factor", 1.0)
 
     return layer
+
+
+def _attended(x, projections, mask):
+    """Attention (T, d) of tokens (T, d), under a mask (at least (T, T)) if there is one."""
+    T, d = x.shape
+    q, k, v = (x @ projection for projection in projections)
+    scores = q @ k.T / d**0.5
+    if mask is not None:
+        scores = np.where(mask[:T, :T], scores, -np.inf)
+    weights = softmax(scores)
+    return weights @ v
 
 
 def call_with_rotation(function: Function, r: Any, d: int, pairs: np.ndarray, base: float) -> Any:
@@ -337,19 +358,31 @@ def make_rotation(pairs: np.ndarray, base: float) -> Function:
     """
     first, second = np.transpose(pairs)
 
-    def rotate(x, position):
+    def rotate(x: np.ndarray, position: Any) -> np.ndarray:
         x = np.asarray(x, float)
         d = x.shape[-1]
-        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
-        angles = np.asarray(position, float)[..., None] * frequencies
+        exponents = np.arange(0, d, 2) / d
+        frequencies = float(base) ** -exponents
+        angles = np.multiply.outer(np.asarray(position, float), frequencies)  # (..., d / 2)
         cos = np.cos(angles)
         sin = np.sin(angles)
-        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
-        turned[..., first] = x[..., first] * cos - x[..., second] * sin
-        turned[..., second] = x[..., first] * sin + x[..., second] * cos
-        return turned
+
+        one = x[..., first]
+        other = x[..., second]
+        new_one = one * cos - other * sin
+        new_other = one * sin + other * cos
+        return _interleaved(new_one, new_other, first, second)
 
     return rotate
+
+
+def _interleaved(one, other, first, second):
+    """(..., d), with two halves (..., d / 2) at these places of the last axis."""
+    d = len(first) + len(second)
+    whole = np.empty((*one.shape[:-1], d))
+    whole[..., first] = one
+    whole[..., second] = other
+    return whole
 
 
 def run_function(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
@@ -398,6 +431,7 @@ def run_layer(
         layer = layer_class(*sizes, **options)
         if not isinstance(layer, torch.nn.Module):
             return {"kind": type(layer).__name__}
+
         layer = layer.double().train(train)
         own = _parameters_by_name(layer)
         shapes = {name: list(tensor.shape) for name, tensor in own.items()}
@@ -405,19 +439,24 @@ def run_layer(
             if shapes.get(name) != list(values.shape):
                 return {"own": shapes}
             own[name].data.copy_(torch.as_tensor(values))
+
         inputs = as_leaf(x)
         outputs = [layer(inputs) for _ in range(repeats)]
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):
         return {"returned": type(first).__name__}
+
     leaves = {"x": inputs, **_leaves(layer, own, parameters)}
     gradients = None
     found = gradients_of(first, list(leaves.values()))
     if found is not None:
         by_name = dict(zip(leaves, found, strict=True))
         gradients = _unstacked(by_name)
-    return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
+    return {
+        "outputs": [as_array(output) for output in outputs],
+        "gradients": gradients,
+    }
 
 
 STACKED = ("query", "key", "value")  # how nn.MultiheadAttention stacks its projections
@@ -443,6 +482,7 @@ def _parameters_by_name(layer):
     for kind, stack in stacks.items():
         if stack is not None:
             own |= _by_projection(stack.chunk(len(STACKED)), kind)
+
     return {name: tensor for name, tensor in own.items() if tensor is not None}
 
 
@@ -470,6 +510,7 @@ def _unstacked(gradients):
             found |= _by_projection(np.split(gradient, len(STACKED)), kind)
         else:
             found[name] = gradient
+
     return found
 
 
@@ -507,6 +548,7 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
         outputs = slot(queries, memory, mask)
     except Exception as error:
         return {"wanted": wanted.type, "error": str(error)}
+
     return {"wanted": wanted.type, "devices": [output.device.type for output in outputs]}
 
 
@@ -523,12 +565,14 @@ def run_search(
     given(greedy_search)
     fed: list[list] = []
 
-    def step(last, state):
+    def step(last: Any, state: Any) -> tuple[Any, int]:
+        """The logits of this step, as long as there are any."""
         last = torch.as_tensor(last).reshape(num_sentences)
         count = 0 if state is None else int(state)
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
             raise Asked
+
         now = torch.as_tensor(logits[len(fed) - 1])
         return now, count + 1
 
@@ -536,6 +580,7 @@ def run_search(
         tokens = greedy_search(step, num_sentences, max_length)
     except Asked:
         tokens = None
+
     stopped = len(fed) > len(logits)
     return {"fed": fed, "tokens": None if stopped else tokens}
 

@@ -15,7 +15,10 @@ DETACHED = (
 )
 
 
-def tensor_trials(mistakes: Callable[..., Mapping[str, Any]] | None = None) -> Trials:
+Mistakes = Callable[..., Mapping[str, Any]]
+
+
+def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
     """Trials whose numbers may have passed through float32."""
     return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
 
@@ -88,7 +91,8 @@ def _gradient_is_off(found, wanted, name, setting):
     if np.isnan(found).any():
         return f"{what} contains nan ({setting})."
 
-    far = np.abs(found - wanted).max()
+    distances = np.abs(found - wanted)
+    far = distances.max()
     return f"{what} is off by {far:.2g} ({setting})."
 
 
@@ -128,4 +132,5 @@ def _first_misfit(own, parameters):
         shape = tuple(own[name])
         if shape != values.shape:
             return f"`{name}` has shape {shape}, not {values.shape}"
+
     raise ValueError("every parameter fits")

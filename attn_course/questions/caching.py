@@ -73,7 +73,9 @@ def _stepped(cache_class, base, sequences, cuts, setting):
             wanted = (B, cut, dv)
             if context.shape != wanted:
                 raise NotYet(f"step returned shape {context.shape}, expected {wanted} ({setting}).")
+
         contexts.append(np.concatenate(steps, 1))
+
     return np.stack(contexts)
 
 
@@ -121,7 +123,9 @@ def _wrong_caches(sequences, base, cuts, found, right):
     """{sentence: contexts (2, B, T, dv) of this mistake}."""
     steps = _Steps(cuts)
 
-    def look(see=PAST, base=base, **positions):
+    def look(
+        see: np.ndarray = PAST, base: float | None = base, **positions: np.ndarray
+    ) -> np.ndarray:
         """Both sequences under a mask (T, T), with tokens at these positions (T,)."""
         return np.stack([_look(sequence, base, see, **positions) for sequence in sequences])
 
@@ -206,6 +210,7 @@ def _look(sequence, base, see, *, queries=None, keys=None):
         places = np.arange(q.shape[-2])
         q = rotate(q, places if queries is None else queries, base)
         k = rotate(k, places if keys is None else keys, base)
+
     context, _ = attend(q, k, v, mask=see)
     return context
 
@@ -218,6 +223,7 @@ def _turned_again(sequence, base, steps):
         positions = np.where(steps.place <= t, steps.place * times, 0)
         context = _look(sequence, base, PAST, keys=positions)
         rows.append(context[:, t])
+
     return np.stack(rows, 1)
 
 
@@ -232,6 +238,7 @@ def _in_one_store(sequences, base, steps):
     for parts in zip(*sequences, strict=True):
         side_by_side = np.concatenate(parts, 1)
         joined.append(side_by_side[:, order])
+
     found = _look(joined, base, np.tri(2 * NUM_TOKENS, dtype=bool))
 
     back = np.argsort(order)

@@ -49,6 +49,7 @@ def _judge_operations(decode_flops, settings):
             wanted = right / 2 if halved else right
             fact = f"{call} is {said:,.0f}, which is {said / right:.4g} of what the products cost"
             trials.judge(said, wanted, fact, T, D, cached)
+
     return trials, halved
 
 
@@ -60,6 +61,7 @@ def _judge_bytes(cache_bytes, settings):
         said = number(cache_bytes(*setting), call)
         right = _count_bytes(*setting)
         trials.judge(said, right, f"{call} is {said:,.0f}", *setting)
+
     return trials
 
 
@@ -79,6 +81,7 @@ def _steps(T, D, cached):
         projections = 8 * new * D * D
         pairs = 4 * new * t * D
         steps.append((projections, pairs))
+
     return steps
 
 
@@ -90,6 +93,7 @@ def _wrong_operations(T, D, cached):
     for sentence, value in wrong.items():
         once = None if value is None else value / 2
         halved[f"{sentence} (a multiply-add counted once)"] = once
+
     return wrong | halved
 
 
@@ -140,6 +144,7 @@ def _with_parts_missing(T, D, cached):
 
 
 def _count_bytes(batch, layers, groups, d, T, size):
+    """Of keys and values of T tokens."""
     return math.prod((2, batch, layers, groups, d, T, size))
 
 

@@ -153,6 +153,7 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
         if not state <= TRACE * n * largest:
             why = _why_seen(features, V)
             raise NotYet(f"{why}with {n} keys and {d} features the state holds {state:.2g}, not 0.")
+
     return "four times values that leave no trace in the state, for up to 12 keys."
 
 

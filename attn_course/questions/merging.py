@@ -32,6 +32,7 @@ def share_is_a_sigmoid(rng: Generator, share: Caller) -> str:
 
 @cache
 def _share():
+    """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
 
     m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
@@ -81,6 +82,7 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
         raise NotYet(
             f"right, but a state of 400 keys holds {size:,} numbers; the state must not grow with the keys."
         )
+
     return (
         f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of 400 keys holds "
         f"{size} numbers."
@@ -125,6 +127,7 @@ class _Merging:
         return max(one, two)
 
     def _name(self, plan):
+        """Under which the state of a plan is kept beside the student."""
         return f"case {self.case}: {plan}"
 
     def _put_together(self, plan, setting):
@@ -140,6 +143,7 @@ class _Merging:
             size = function.via(keep_result, name, inputs)
         except NotYet as error:
             raise NotYet(f"{setting}: {error}") from None
+
         return int(number(size))
 
     def _context(self, name, setting):
@@ -197,6 +201,7 @@ def _far_cases(block):
         alone.append((setting, [far], [0]))
         setting = f"scores near {size:,.0f} and {-size:,.0f}"
         beside.append([(setting, [far, opposite], BOTH)])
+
     return [alone, *beside]
 
 
@@ -212,6 +217,7 @@ def _empty_cases(rng, low):
         one = (f"a block with {name} beside another", [low, empty], BOTH)
         two = (f"two blocks with {name} and another", [empty, low, empty], AROUND_ANOTHER)
         groups += [[one], [two]]
+
     return groups
 
 
@@ -281,10 +287,12 @@ def _context_summary(scores, values):
 
 
 def _divided(state):
+    """The context, of a summary (maximum, sum, output)."""
     return state[2] / state[1]
 
 
 def _third(state):
+    """The context, of a summary (maximum, number of keys, context)."""
     return state[2]
 
 
@@ -294,7 +302,7 @@ def _rescaled(sums, outputs):
     sums, outputs: for either block 1 where it is brought there, 0 where it is not, -1 upside down.
     """
 
-    def merge(*blocks):
+    def merge(*blocks: tuple) -> tuple:
         largest = max(block[0] for block in blocks)
         total = 0.0
         output = 0.0
@@ -304,6 +312,7 @@ def _rescaled(sums, outputs):
                 factor = np.exp(maximum - largest)
             total = total + factor ** sums[k] * its_sum
             output = output + factor ** outputs[k] * its_output
+
         return largest, total, output
 
     return merge
@@ -312,7 +321,7 @@ def _rescaled(sums, outputs):
 def _mixed(weight):
     """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
 
-    def merge(one, other):
+    def merge(one: tuple, other: tuple) -> tuple:
         share = weight(one, other)
         largest = max(one[0], other[0])
         num_keys = one[1] + other[1]
@@ -324,15 +333,18 @@ def _mixed(weight):
 
 
 def _half(one, other):
+    """The weight of a block, the same for both."""
     return 0.5
 
 
 def _by_number(one, other):
+    """The weight of block one, as many keys as it has."""
     num_keys = one[1] + other[1]
     return one[1] / max(num_keys, 1)
 
 
 def _by_maxima(one, other):
+    """The weight of block one, by the largest scores."""
     maxima = np.array([one[0], other[0]])
     return softmax(maxima)[0]
 

@@ -29,6 +29,7 @@ def score_is_relative(rng: Generator, score: Caller) -> str:
 
 @cache
 def _relative_score():
+    """The claim of 11.5: the product of two turned pairs."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -39,10 +40,13 @@ def _relative_score():
     inner = q1 * k1 + q2 * k2
     cross = q1 * k2 - q2 * k1
     angle = delta * theta
+    cosine = inner * sp.cos(angle)
+    sine = cross * sp.sin(angle)
+
     return Claim(
         name="`score`",
         start=q_first * k_first + q_second * k_second,
-        goal=inner * sp.cos(angle) + cross * sp.sin(angle),
+        goal=cosine + sine,
         to_do=(
             Task("no product of two turns is left, by the addition theorems", _is_free_of_products),
             gone("delta put in for m - n", "m"),
@@ -71,10 +75,12 @@ def _is_free_of_products(line):
             return False
         if node[0] == "Mul" and len(turning) > 1:
             return False
+
     return True
 
 
 def _turns(node):
+    """Whether there is a sine or cosine in it."""
     return occurrences(node, "cos", "sin") > 0
 
 
@@ -91,6 +97,7 @@ def rotations_are_by_position(rng: Generator, rotate: Caller) -> str:
             _judge_rotation(rng, rotate, d, base)
         except NotYet as error:
             raise NotYet(f"{error} (d = {d:g}, base = {base:g})") from None
+
     return "a rotation by position times frequency, for d = 8, 6 and 2, in a pairing of your own."
 
 
@@ -174,6 +181,7 @@ def _why_lengths_change(sizes, theta):
         stretched = np.sort(np.abs(wrong))
         if not is_off(stretched, found):
             return sentence
+
     return "lengths change: the two coordinates of a pair are turned by different angles"
 
 
@@ -183,6 +191,7 @@ def _judge_frequencies(turned_by_one, theta):
     angles = np.angle(eigenvalues)
     found = np.sort(np.abs(angles))
     twice = np.repeat(theta, 2)
+
     if is_off(found, np.sort(twice)):
         said = _listed(found[::-2])
         right = _listed(theta)
@@ -220,6 +229,7 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
             why = _why_not_back(q, k, rotate, r)
             setting = f"r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f}"
             raise NotYet(f"{why} ({setting}).")
+
     return (
         f"at least 99% on the token r back at every position, in {len(cases)} cases, three layouts."
     )
@@ -241,8 +251,10 @@ def _query_and_key(pair, d):
     """Two vectors (d,)."""
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         raise NotYet("look_back should return a query and a key.")
-    q, k = pair
-    return vector(q, d, "the query"), vector(k, d, "the key")
+
+    query = vector(pair[0], d, "the query")
+    key = vector(pair[1], d, "the key")
+    return query, key
 
 
 def _least_weight(q, k, rotate, r):

@@ -84,6 +84,7 @@ def _cases(rng):
     for d, base in shuffled(rng, SIZES):
         cases.append((in_order, d, base))
         cases.append((mixed, d, base))
+
     return cases
 
 

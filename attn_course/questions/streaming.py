@@ -89,6 +89,7 @@ def _judge_memory(rng, stream):
             f"right, but {where} its tensors hold {held:,} numbers at a time, {together}; let go of a "
             "block before the next."
         )
+
     return f"{fact} instead of {T * S:,}"
 
 
@@ -134,6 +135,7 @@ def _averaged_blocks(q, k, v, block):
     for keys, values in _blocks(k, v, block):
         context, _ = attend(q, keys, values)
         contexts.append(context)
+
     return np.mean(contexts, 0)
 
 
@@ -173,4 +175,5 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None)
         total = total + exps.sum(-1, keepdims=True)
         output = output + exps @ values
         largest = larger
+
     return output / total

@@ -117,6 +117,7 @@ def _wrong_testers(told, x, right, found):
     for table in tables:
         for sentence, answers in table.items():
             seen[sentence] = Seen(found in answers)
+
     return seen
 
 
@@ -212,6 +213,7 @@ def pairs_are_blind(rng: Generator, blind_pairs: Caller) -> str:
             raise NotYet(f'there is no pair for "{name}" yet.')
         pair = _pair(said[name], name)
         judge(models, pair)
+
     return "three random models are blind where they should be, and two layers see what one cannot."
 
 
@@ -281,6 +283,7 @@ def _run(model, tokens, depth, causal):
         weights = softmax(scores)
         x = x + weights @ v
         x = x + np.tanh(x @ network)
+
     return x
 
 
@@ -292,6 +295,7 @@ def _gap(models, pair, depth, *, causal):
         two = _result(model, pair[1], depth, causal)
         gap = np.abs(one - two)
         gaps.append(gap.max())
+
     return max(gaps)
 
 
@@ -340,6 +344,7 @@ def _how_contents_differ(pair):
         other = _share(token, two)
         if share != other:
             return f"proportions differ: token {token} is {share} of one and {other} of the other"
+
     return ""
 
 
