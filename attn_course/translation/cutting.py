@@ -7,6 +7,7 @@ possible merge is left out with some probability.
 import json
 import random
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from attn_course.translation.batches import Ids, Pair
 from attn_course.translation.vocabulary import UNK, Vocabulary
@@ -28,9 +29,12 @@ class Cutter:
     ) -> None:
         self.seed = seed
         self.vocabulary = vocabulary
-        model = json.loads(vocabulary.tokenizer.to_str())["model"]
+        tokenizer = json.loads(vocabulary.tokenizer.to_str())
+        model = tokenizer["model"]
         self.numbers: dict[str, int] = model["vocab"]
-        self.ranks = {tuple(merge): rank for rank, merge in enumerate(model["merges"])}
+        self.ranks: dict[tuple[str, str], int] = {}
+        for rank, (left, right) in enumerate(model["merges"]):
+            self.ranks[left, right] = rank
         self.dropout = dropout
         self.chance = random.Random(f"cuts {seed}")
         self.ways: dict[str, list[Ids]] = {}
@@ -71,9 +75,10 @@ class Cutter:
             _, first = min(allowed)
             pieces[first : first + 2] = [pieces[first] + pieces[first + 1]]
 
-    def _merges(self, pieces) -> Iterator[tuple[int, int]]:
+    def _merges(self, pieces: list[str]) -> Iterator[tuple[int, int]]:
         """(rank, where) of each two neighbours that the vocabulary would merge."""
-        for where in range(len(pieces) - 1):
-            rank = self.ranks.get((pieces[where], pieces[where + 1]))
+        neighbours = pairwise(pieces)
+        for where, pair in enumerate(neighbours):
+            rank = self.ranks.get(pair)
             if rank is not None:
                 yield rank, where
