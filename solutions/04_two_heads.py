@@ -118,8 +118,9 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # %% [markdown]
 # No length of the query changes the first share. And the rule depends on the query: for one that does not look at $a$ it
 # throws away half of all draws, for nothing. So we say it without the query: **4.2 and 4.3 are about the draws with
-# $\ell > 0$**.
-#
+# $\ell > 0$**, and the others are counted separately.
+
+# %% [markdown]
 # ### 4.2
 #
 # **Given** $k_a = \ell\mu_a$ as above, the other keys at their means but for a trace of noise. **Design** the two queries so

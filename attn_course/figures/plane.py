@@ -221,7 +221,7 @@ def _paint(ax, keys, limit):
 
 
 def _draw_arrows(ax, names, keys, queries, limit):
-    """Every key and query as an arrow from the origin, its name beside its tip. keys: (n, 2), queries: (H, 2)."""
+    """Every key, (n, 2), and query, (H, 2), as an arrow from the origin, its name beside its tip."""
     heads = range(1, len(queries) + 1)
     named = ["query"] if len(queries) == 1 else [f"query {head}" for head in heads]
     words = [*named, *names]
