@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from attn_course.figures.canvas import new_axes
+from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
 _LEGEND_DOT = 40  # square points: large enough to see its colour
@@ -211,6 +212,7 @@ def matrix(
     numbers: bool | None = None,
     top: float | None = None,
     signed: bool | None = None,
+    colour_bar: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """A matrix as a heat map: purple positive, orange negative, white at zero.
@@ -225,7 +227,14 @@ def matrix(
     if signed is None:
         signed = bool(values.min() < 0)
     low = -size if signed else 0
-    _draw_cells(ax, values, low, size, "", cmap="PuOr" if signed else "Purples")
+    _draw_cells(
+        ax,
+        values,
+        low,
+        size,
+        "" if colour_bar else None,
+        cmap="PuOr" if signed else "Purples",
+    )
     if numbers or (numbers is None and values.size <= 36):
         whole = np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f")
@@ -250,7 +259,11 @@ def arrows(
     """
     ax = new_axes(ax)
     given = colours or {}
-    for k, (label, (x, y)) in enumerate(vectors.items()):
+    ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
+    if limit is None:
+        limit = 1.25 * np.abs(ends).max()
+    shifts = shifts_of_names(list(vectors), ends, limit)
+    for k, label in enumerate(vectors):
         usual = INK if label.startswith("query") else k % INK
         colour = COLOURS[given.get(label, usual)]
         head = {
@@ -260,11 +273,16 @@ def arrows(
             "shrinkA": 0,
             "shrinkB": 0,
         }
-        ax.annotate("", (x, y), (0, 0), arrowprops=head)
-        ax.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", color=colour)
-    if limit is None:
-        longest = max(np.abs(np.asarray(vector, float)).max() for vector in vectors.values())
-        limit = 1.25 * longest
+        ax.annotate("", ends[k], (0, 0), arrowprops=head)
+        ax.annotate(
+            label,
+            ends[k],
+            xytext=shifts[k],
+            textcoords="offset points",
+            color=colour,
+            ha="center",
+            va="center",
+        )
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     return _name(ax, xlabel, ylabel, title)
 
