@@ -73,17 +73,24 @@ def curves(
     log: str = "",
     marks: Mapping[str, float] | None = None,
     strong: str | None = None,
+    colours: Mapping[str, int] | None = None,
+    dots: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
 
     marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed. strong:
     the label of the reader's own curve, drawn thick in ink; the others keep their colours beside it.
+    colours: {label: number} for curves that belong together. dots: mark each point, which few points need.
     """
     ax = new_axes(ax)
     for label, y in series.items():
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
+        if colours and label in colours:
+            own = {"color": COLOURS[colours[label]]}
+        if dots:
+            own["marker"] = "o"
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
