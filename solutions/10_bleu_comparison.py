@@ -249,7 +249,7 @@ for colour, (name, records) in enumerate(compared.items()):
     for record in records:
         seen = [row["tokens"] / 1e6 for row in record["metrics"]]
         scores_seen = [row["bleu"] for row in record["metrics"]]
-        label = name if record is records[-1] else f"_{name}"  # one line of the legend each
+        label = name if record is records[0] else f"_{name}"  # one line of the legend each
         plots.curves(seen, {label: scores_seen}, colours={label: colour}, dots=True, **axis)
 
 # %%
@@ -279,7 +279,7 @@ def compare(one, other):
     counts = [sum(record["counts"] for record in records) for records in (one, other)]
     gain, low, high, p = np.ravel(resample(*counts, np.random.default_rng(0), 2000))
     bound = scoring.at_most(round(2000 * p), 2000)
-    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {p:.4f}, at most {bound:.4f}"
+    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {2000 * p:.0f}/2000, at most {bound:.4f}"
     return (gain, low, high), text
 
 

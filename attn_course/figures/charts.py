@@ -17,6 +17,8 @@ from attn_course.figures.style import COLOURS, INK
 _LEGEND_DOT = 40  # square points: large enough to see its colour
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
+_THINNEST = 1.8  # points: the last of nested lines
+_THINNER = 2.6  # points from one nested line to the next
 
 
 def bars(
@@ -75,6 +77,7 @@ def curves(
     strong: str | None = None,
     colours: Mapping[str, int] | None = None,
     dots: bool = False,
+    nested: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
@@ -82,15 +85,18 @@ def curves(
     marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed. strong:
     the label of the reader's own curve, drawn thick in ink; the others keep their colours beside it.
     colours: {label: number} for curves that belong together. dots: mark each point, which few points need.
+    nested: each line thinner than the one before, so that lines which coincide can be told apart.
     """
     ax = new_axes(ax)
-    for label, y in series.items():
+    for k, (label, y) in enumerate(series.items()):
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
         if colours and label in colours:
             own = {"color": COLOURS[colours[label]]}
         if dots:
             own["marker"] = "o"
+        if nested:
+            own["linewidth"] = _THINNEST + _THINNER * (len(series) - 1 - k)
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
