@@ -134,8 +134,8 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 # **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # Scores in the thousands are tried too, where $e^s$ by itself is infinite, and hidden scores far above the others.
-# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context, with
-# finite gradients. (PyTorch has two answers of its own; the four traps below print them.)
+# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, with finite gradients.
+# (PyTorch has two answers of its own; the four traps below print them.)
 
 
 # %% answer="6.3"
@@ -452,13 +452,13 @@ plots.explore(draw, d=(1, 512, 64))
 # %% [markdown]
 # ## Heads on a sentence
 #
-# Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*. A model of one attention
-# layer predicts every next word. It is *your* layer if 6.6 passed, else the course's. Around it stand three things:
+# Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*; a model predicts every next
+# word. The layer is *yours* if 6.6 passed, else the course's. Around it stand:
 #
-# - `word`, a learnt vector for each word, and `place`, one for each **position**. Without it *the dogs near the cat* and
-#   *the cat near the dogs* would be the same bag of words to the last token.
-# - The **residual** in `z + attention(z)`: a token keeps what it is, and the layer only adds what it found elsewhere.
-# - `read`, which turns a token's vector into a score for each word that may come next.
+# - `word`, a learnt vector for each word, and `place`, one for each **position**: without it *the dogs near the cat* and
+#   *the cat near the dogs* would be the same bag of words to the last token;
+# - the **residual**, `z + attention(z)`: a token keeps what it is, the layer adds what it found elsewhere;
+# - `read`, which makes a score for each possible next word.
 #
 # *Predict:* from which word must *said* fetch something to choose between *they* and *it*? And *like*, between *it* and
 # *them*? In the maps, read these two rows.
@@ -555,14 +555,13 @@ for off in ([], [0], [1], [2], [3], [0, 1, 2, 3]):
 # is compared and carried; tie each to a figure of this notebook, naming rows and words.
 
 # %% [markdown] written="6.8"
-# *Positions.* A head has one row of weights for each token, and the row sums to one: what it gives to one word it takes
-# from the others, so a single head that is to see two words hands on their average, often swamped by the token itself.
-# Several heads look at several places at once: above, one head brings *dogs* to *said*, another brings *cat* to *like*,
-# and each pronoun falls to a guess when its own head is off, while the other stays.
+# *Positions.* A row of weights sums to one: what a head gives to one word it takes from the others, so a single head that
+# is to see two words hands on a blend of them. Several heads look at several places at once: above, one brings *dogs* to
+# *said*, another *cat* to *like*, and each pronoun falls to a guess when its own head is off, while the other stays.
 #
-# *Subspaces.* Each head has projections of its own, so it compares and carries its own $d$ features of every token (the
-# left half of 6.5's figure): what is alike for one head is different for the next, as the four maps of one sentence show.
-# Their contexts are put side by side, not averaged, and the last projection takes from each what it needs.
+# *Subspaces.* Each head has projections of its own, so it compares and carries its own $d$ features of every token (left
+# in 6.5's figure); what is alike for one head differs for the next, as the four maps of one sentence show. Their contexts
+# are put side by side, not averaged, and the last projection takes from each what it needs.
 
 # %% [markdown] rubric="6.8"
 # **Rubric (1½ points).** ½ positions: a row of weights sums to one, so one head can only blend two places (or is taken up

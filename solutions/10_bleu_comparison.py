@@ -262,7 +262,9 @@ for name, records in compared.items():
         print(f" {greedy:13.1f} {beam:7.1f}")
 
 # %% [markdown]
-# LESSON
+# At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
+# parameters and less time. It reads in order and has one place to look things up; the Transformer has to learn from the
+# text what order is. One budget says nothing about another: compare points above one another, and mind the columns.
 #
 # ## Which steps are real?
 #

@@ -206,9 +206,10 @@ def _widget(figure):
 
     for control in controls:
         control.observe(redraw, "value")
-    side_by_side = all(slider.is_switch for slider in figure.sliders)
-    row = ipywidgets.HBox if side_by_side else ipywidgets.VBox
-    shown = ipywidgets.VBox([row(controls), style, out])
+    rows = controls
+    if all(slider.is_switch for slider in figure.sliders):
+        rows = [ipywidgets.HBox(controls)]
+    shown = ipywidgets.VBox([*rows, style, out])
     return shown._repr_mimebundle_()[_VIEW]
 
 
