@@ -94,14 +94,18 @@ def _readme(root: Path) -> dict[Path, str]:
     if not path.exists():
         return {}
 
+    table = cards.notebook_table(table_rows(root))
+    text = path.read_text("utf-8")
+    return {path: cards.fill_region(text, "notebooks", table)}
+
+
+def table_rows(root: Path) -> list[cards.Row]:
+    """A row for every notebook, from the first cell of its source."""
     rows = []
     for source in sources(root):
         first = read_source(source).cells[0]
         rows.append(cards.row_of(source.stem, first.source))
-
-    table = cards.notebook_table(rows)
-    text = path.read_text("utf-8")
-    return {path: cards.fill_region(text, "notebooks", table)}
+    return rows
 
 
 def _differs(path: Path, text: str) -> bool:
