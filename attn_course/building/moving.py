@@ -75,7 +75,7 @@ def _run(solution: Any) -> Moving:
 
 @contextlib.contextmanager
 def _caught(found: Moving) -> Iterator[Callable[[str], None]]:
-    """While it lasts, `explore` adds its figure to `found` instead of showing it, and nothing is displayed."""
+    """While it lasts, `explore` adds its figure to `found`, and nothing is displayed."""
     from attn_course import figures
 
     here = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attn_course.building import build, cards
+from attn_course.building import build, cards, ways_in
 from attn_course.building.cells import rendered, solution_notebook
 from attn_course.building.moving import moving_figures
 from attn_course.building.pages import FIGURE, page_of
@@ -77,8 +77,9 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
 
 
 def _solution(source: Path, root: Path) -> Any:
-    """The executed solution as it is stored."""
-    notebook = solution_notebook(source)
+    """The executed solution as it is stored, without the cell that brings the course elsewhere."""
+    notebook = solution_notebook(source, ways_in.repository_of(root))
+    notebook.cells = [cell for cell in notebook.cells if cell.id != ways_in.SETUP_ID]
     outputs = stored_outputs(notebook, root / "solutions" / f"{source.stem}.ipynb")
     if outputs is None:
         raise BuildError(
@@ -103,7 +104,7 @@ def _offer_download(page: Any, name: str) -> None:
     """Put a link to the student's notebook below the head line of its page."""
     first = page.cells[0]
     link = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
-    first.source = cards.HEAD.sub(lambda head: f"{head[0]}\n\n{link}", first.source, count=1)
+    first.source = cards.add_below_head(first.source, link)
 
 
 def _landing_page(root: Path, first: Any) -> str:
