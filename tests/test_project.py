@@ -79,6 +79,13 @@ def test_the_core_is_numpy_matplotlib_and_sympy():
     assert names == {"numpy", "matplotlib", "sympy"}
 
 
+def test_the_floors_that_ci_runs_are_those_of_the_core():
+    floors = (ROOT / ".requirements.floors").read_text("utf-8")
+    pinned = re.findall(r"^(\w+)==([\d.]+)$", floors, re.M)
+    promised = [re.fullmatch(r"(\w+)>=([\d.]+)", package) for package in PROJECT["dependencies"]]
+    assert pinned == [(found[1], f"{found[2]}.0") for found in promised]
+
+
 def test_the_core_imports_nothing_else_at_start():
     script = (
         "import sys\n"
