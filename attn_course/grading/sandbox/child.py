@@ -19,7 +19,7 @@ import warnings
 import numpy as np
 
 import attn_course
-from attn_course import derivation, drivers, numpy_symbols
+from attn_course import checking, derivation, drivers, numpy_symbols
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading.magics import FLAGS, python_source
@@ -103,6 +103,7 @@ def still_figures():
 def prepare(preload):
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
     attn_course.check = attn_course.hint = Quiet()
+    checking.check = checking.hint = Quiet()
     attn_course.plots = Figures()
     derivation.look_at = lambda chain: None
     if "matplotlib.pyplot" in preload:
