@@ -458,6 +458,31 @@ def test_every_page_names_the_sandbox_in_which_its_own_notebooks_ran(tmp_path):
     assert '"sandboxes": [\n   "landlock"\n  ]' in (tmp_path / "students/Bob.json").read_text()
 
 
+class Unread:
+    """Stands in for results.jsonl where a file could not be read."""
+
+    def get(self, key):
+        return Record(*key, "", problem="its JSON breaks off.")
+
+
+def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook(tmp_path):
+    book = made([handed("Ann", PROPER)], results=Unread())
+    page = pages.student_page(book, book.sheet("Ann"))
+    assert page.count("its JSON breaks off.") == 2  # on top, and where the answers would be
+    assert "3 answers were not graded" in page and 'class="card' not in page
+
+
+def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path):
+    due = datetime(2026, 11, 1).astimezone()
+    ann = roster.Person("ann", "Ann Lee", due=due, handed_in=datetime(2026, 11, 3).astimezone())
+    book = made([handed("ann", PROPER)], roster=roster.Roster({"ann": ann}))
+    report.write(book, tmp_path, counts={})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "Ann Lee" in page and f"01 of {register.points_of(PROPER):g}</th>" in page
+    assert ">days late</th>" in page and '<td class="number" data-value="2">2</td>' in page
+    assert "Feedback for Ann Lee" in (tmp_path / "students/ann.html").read_text("utf-8")
+
+
 @pytest.mark.parametrize("text", ["=x", "'=x", "''=x", "@SUM(1)", "'plain", "plain", ""])
 def test_what_is_guarded_comes_back_and_no_two_texts_are_guarded_alike(text):
     assert unguarded(guarded(text)) == text

@@ -68,7 +68,11 @@ def grade(argv: list[str]) -> int:
     waiting = report.write(
         book,
         options.out,
-        counts={"students": len(students), "graded": good, "not graded": bad},
+        counts={
+            "students": len(students),
+            "notebooks graded": good,
+            "files not graded": bad,
+        },
         codes=codes if options.anonymous else None,
         exports=options.export,
     )

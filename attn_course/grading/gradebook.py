@@ -125,6 +125,11 @@ class Sheet:
         return sum(self.deductions.values())
 
     @property
+    def most_days_late(self) -> int:
+        """Of its notebooks, the latest one's."""
+        return max(self.days_late.values(), default=0)
+
+    @property
     def num_waiting(self) -> int:
         """How many answers a person has yet to look at."""
         return sum(entry.is_waiting for entry in self.entries)
@@ -155,6 +160,10 @@ class Gradebook:
         self.files: dict[str, list[File]] = {student: [] for student in students}
         for file in files:
             self.files[file.student].append(file)
+
+    def name_of(self, student: str) -> str:
+        """Return a student's name as the roster has it, else that of the folder."""
+        return self.roster.person(student).name or student
 
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""

@@ -11,7 +11,7 @@ from attn_course.grading.page import render
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
 from attn_course.grading.similar import Likeness, plain_words, same_answers
-from attn_course.register import Part, Question
+from attn_course.register import Part, Question, points_of
 
 LOOK = {
     State.CORRECT: "good",
@@ -26,14 +26,14 @@ SHADES = (State.CORRECT, State.NOT_YET, State.WAITING, State.READ)
 HEADING = re.compile(r"\*\*Rubric[^*]*\*\*")
 ITEM = re.compile(r"([⅓⅔¼½¾]|\d)\s+(\S.*)", re.S)
 FRACTIONS = {"⅓": "1/3", "⅔": "2/3", "¼": "1/4", "½": "1/2", "¾": "3/4"}
-LONGEST_LABEL = 60
+LONGEST_LABEL = 120
 
 
 def student_page(book: Gradebook, sheet: Sheet) -> str:
     """Return the feedback for one student."""
     return render(
         "student.html",
-        f"Feedback for {sheet.student}",
+        f"Feedback for {book.name_of(sheet.student)}",
         book=book,
         sheet=sheet,
         tiers=sheet.tiers,
@@ -46,6 +46,7 @@ class ClassRow:
     """One student on the page of the class."""
 
     sheet: Sheet
+    name: str  # as the roster has it
     link: str
     numbers: list[float | None]
 
@@ -113,7 +114,8 @@ class ClassPage:
         if self.book.has_bonus:
             numbers.append(sheet.total(bonus=True))
         numbers.append(sheet.num_waiting)
-        shown = ClassRow(sheet, link, numbers)
+        name = self.book.name_of(sheet.student)
+        shown = ClassRow(sheet, name, link, numbers)
         self.rows.append(shown)
         self.tiers += sheet.tiers
         for row, entry in zip(self.questions, sheet.entries, strict=True):
@@ -131,6 +133,8 @@ class ClassPage:
             "Gradebook",
             counts=counts,
             notebooks=self.book.notebooks,
+            worth=points_of,
+            has_due=self.book.roster.has_due,
             has_bonus=self.book.has_bonus,
             rows=self.rows,
             written=written,

@@ -57,7 +57,7 @@ def write(
         place = f"questions/{page.question.id}.html"
         save(out / place, page.html(anonymous=codes is not None))
         links.append((page.question, place, page.num_waiting))
-    shown = {**counts, "awaiting": waiting}
+    shown = {**counts, "written answers awaiting": waiting}
     alike = similar.pairs()[:MOST_PAIRS]
     save(out / "index.html", overview.html(shown, links, alike))
     save(out / "gradebook.csv", csv_text(rows))
