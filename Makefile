@@ -3,10 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 EXTRAS := dev
+SITE := .venv-site
 export PYTHONWARNINGS := ignore::DeprecationWarning:jupyter_client
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint unit drift nbval build bench clean
+.PHONY: help setup lab test lint unit drift nbval build site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +40,17 @@ nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs
 build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build
 
+site: $(STAMP) $(SITE)/installed ## make the site in build/site and check every page
+	@MPLBACKEND=agg $(BIN)/attn site --book $(SITE)/bin/jupyter-book --out build/site
+	@$(BIN)/python tests/check_site.py build/site
+
+$(SITE)/installed: .site.lock .setup.sh
+	@sh .setup.sh $(SITE) "" .site.lock
+	@touch $@
+
 bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
 	@$(BIN)/python -c "import os, sys, numpy, torch; print('Python', sys.version.split()[0], '- numpy', numpy.__version__, '- torch', torch.__version__, '-', os.cpu_count(), 'cores')"
 	@for script in tests/bench/*.py; do echo; echo "$$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(SITE) build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
