@@ -26,8 +26,6 @@ from attn_course.markers import BuildError
 FIRST = "00_start_here"  # its first figure opens the site
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
-    r"^ *<(script|link)\\b[^>]*(?:thebe[^>]*>|>const THEBE_).*\n", re.M
-)  # wants a server
 PARTS = {  # of the course, in its order: name -> numbers of the notebooks
     "What attention can do": range(0, 6),
     "Attention in a transformer": range(6, 9),
