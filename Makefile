@@ -29,14 +29,13 @@ lint: $(STAMP) ## ruff check, format check, types
 	@$(BIN)/mypy --no-error-summary
 
 unit: $(STAMP) ## unit and property tests
-	@$(BIN)/pytest -n 2 tests
+	@$(BIN)/pytest -n 2 --dist worksteal tests
 
 drift: $(STAMP) ## are all generated files what the sources make?
 	@$(BIN)/attn build --check
 
-nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' in lax mode
-	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval --nbval-sanitize-with tests/sanitize.cfg solutions
-	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval-lax notebooks
+nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' run to the end
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
 
 build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build

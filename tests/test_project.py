@@ -31,7 +31,7 @@ DOORS = {
 }
 # Every question of the documents the course grew from, and no other.
 SEEDS = {
-    "000": "a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
+    "000": "preface, a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
     "001": "a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
     "002": "a.i, a.ii, a.iii, a.iv, b.i, b.ii, c.i, c.ii, d.i, d.ii",
     "003": "1.1, 1.2, 1.3, 1.4, 2, 3",
