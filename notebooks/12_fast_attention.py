@@ -213,7 +213,7 @@ print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at
 
 # %% [markdown]
 # The cells count how often each score is computed while eight tokens are written. Nothing is approximated: under a causal
-# mask the keys and values of a prefix do not depend on what follows. Without it every new token would change all outputs.
+# mask the keys and values of a prefix do not depend on what follows. Without it each new token would change all.
 #
 # ### 12.4 What it costs
 #
@@ -296,9 +296,9 @@ ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one,
 print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
-# On the left heads 0 to 2 share a group; trained weights expect that. With $G = H$ this is multi-head attention, with $G = 1$ all
+# On the left heads 0 to 2 share a group; trained weights expect it. With $G = H$ this is multi-head attention, with $G = 1$ all
 # heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
-# the other. The two above span more than one does (printed): averaging is not exact.
+# the other. The two above span more (printed): averaging is not exact.
 #
 # ### 12.6 No softmax, no cache
 #

@@ -339,7 +339,7 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 
 # %% [markdown]
 # At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
-# price: such a query needs *all* other means, and it fails when those keys change sign too, as they may now.
+# price: such a query needs *all* other means, and fails when those keys change sign too, as they may now.
 #
 # ### 3.5
 #
