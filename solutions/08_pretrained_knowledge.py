@@ -329,7 +329,7 @@ for run in runs:
 
 # %% [markdown] written="8.5"
 # It puts an answer together from parts of the name: 80% to 94% of its answers are the birth place of somebody in its
-# text with the same first or family name, against 31% to 42% by chance. It does not fall back on the most common city,
+# text with the same first or family name, against 32% to 42% by chance. It does not fall back on the most common city,
 # which it names less often than most others. Swapped names say the same: the words decide, not the person, and 90% to
 # 94% get the facts of somebody else. The concern: names go with family, origin and religion, so people unknown to the
 # system would be told what is typical of those called like them; a stereotype, wrong in most cases (15% right here), and
