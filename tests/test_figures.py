@@ -77,6 +77,12 @@ def draw_arrows():
     plots.arrows(vectors, limit=3, title="plane")
 
 
+def draw_powers():
+    series = {"square": (1 + GRID) ** 2, "-cube": (1 + GRID) ** 3}
+    ax = plots.curves(10 ** (GRID / 3), series, xlabel="x", ylabel="y", log="xy")
+    ax.set_ylim(1e-1, 1e4)
+
+
 DRAWN = [
     draw_bars,
     draw_groups,
@@ -86,6 +92,7 @@ DRAWN = [
     draw_intervals,
     draw_maps,
     draw_arrows,
+    draw_powers,
 ]
 
 
@@ -118,7 +125,16 @@ def seen_ticks(axis, limits):
     low, high = sorted(limits)
     pairs = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
     slack = 1e-9 * (high - low)
-    return [(p, label.get_text()) for p, label in pairs if low - slack <= p <= high + slack]
+    return [
+        (p, set_powers(label.get_text())) for p, label in pairs if low - slack <= p <= high + slack
+    ]
+
+
+def set_powers(text):
+    """Mathtext's power of ten as one line of text."""
+    found = re.fullmatch(r"\$\\mathdefault\{10\^\{(-?\d+)\}\}\$", text)
+    raised = str.maketrans("-01234", "⁻⁰¹²³⁴")
+    return f"10{found[1].translate(raised)}" if found else text
 
 
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)

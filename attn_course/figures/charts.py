@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from attn_course.figures.canvas import new_axes
+from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
 _LEGEND_DOT = 40  # square points: large enough to see its colour
@@ -270,7 +271,11 @@ def arrows(
     """
     ax = new_axes(ax)
     given = colours or {}
-    for k, (label, (x, y)) in enumerate(vectors.items()):
+    ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
+    if limit is None:
+        limit = 1.25 * np.abs(ends).max()
+    shifts = shifts_of_names(list(vectors), ends, limit)
+    for k, label in enumerate(vectors):
         usual = INK if label.startswith("query") else k % INK
         colour = COLOURS[given.get(label, usual)]
         head = {
@@ -280,11 +285,16 @@ def arrows(
             "shrinkA": 0,
             "shrinkB": 0,
         }
-        ax.annotate("", (x, y), (0, 0), arrowprops=head)
-        ax.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", color=colour)
-    if limit is None:
-        longest = max(np.abs(np.asarray(vector, float)).max() for vector in vectors.values())
-        limit = 1.25 * longest
+        ax.annotate("", ends[k], (0, 0), arrowprops=head)
+        ax.annotate(
+            label,
+            ends[k],
+            xytext=shifts[k],
+            textcoords="offset points",
+            color=colour,
+            ha="center",
+            va="center",
+        )
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     return _name(ax, xlabel, ylabel, title)
 

@@ -1,5 +1,7 @@
 """Questions 7.1 and 7.2, attention without comparisons. Judges measure, they hold no answer."""
 
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
 
@@ -79,7 +81,7 @@ def _wrong_scores(leaves, num_heads):
     b2 = leaves["b2"]
     root = B.shape[1] ** 0.5
 
-    def scores(hidden, B=B[..., :T], b2=b2[:T]):
+    def scores(hidden: Any, B: Any = B[..., :T], b2: Any = b2[:T]) -> Any:
         """(B, H, T, T) of hidden features (B, T, D)."""
         return cut(hidden, num_heads) @ B + b2
 
@@ -171,6 +173,7 @@ def _moved(row, x, other, t, rng):
             before = row(x, t, np.random.default_rng(seed))
             after = row(other, t, np.random.default_rng(seed))
             moved.append(np.abs(before - after).max())
+
     return moved
 
 

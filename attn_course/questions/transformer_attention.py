@@ -67,6 +67,7 @@ def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
         if found != shape:
             why = _why_not_shape(found, shape)
             raise NotYet(f"{name}: you predicted {found}; {why}.")
+
     return f"all {len(right)} shapes are those of the computation."
 
 
@@ -90,6 +91,7 @@ def _why_not_shape(found, shape):
         return "the sizes are right, their order is not: matmul works on the last two axes"
     if found == (B, H, T, D) and shape == (B, H, T, d):
         return "each head has its share of the width, not all of it"
+
     have = f"{len(found)} and {np.prod(found):g}"
     return f"the tensor has {len(shape)} axes and {np.prod(shape)} numbers, not {have}"
 
@@ -121,6 +123,7 @@ def _layer_shapes(D, H):
     for name in (*PROJECTIONS, "out"):
         shapes[f"{name}.weight"] = (D, D)
         shapes[f"{name}.bias"] = (D,)
+
     return shapes
 
 
@@ -159,6 +162,7 @@ def _layer_known(leaves, num_heads):
     for order in wrong_orders:
         used = f"{', '.join(order)} for {right_order}"
         known[f"the projections are used in the wrong order, {used}"] = run(order=order)
+
     return known
 
 
@@ -208,7 +212,8 @@ def _count_settings(rng):
 def _share_of_pairs(T, D, H):
     """Which part of all operations the products over pairs of tokens are, and where."""
     flops = _flops(T, D, H)
-    share = 1 - flops["projections"] / sum(flops.values())
+    total = sum(flops.values())
+    share = 1 - flops["projections"] / total
     return f"{share:.0%} at T = {T}, D = {D}, {H} heads"
 
 
