@@ -239,12 +239,7 @@ print(recording.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
-axis = {
-    "xlabel": "subwords seen, millions",
-    "ylabel": "validation BLEU (greedy)",
-    "log": "x",
-    "ax": ax,
-}
+axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:
         seen = [row["tokens"] / 1e6 for row in record["metrics"]]
