@@ -55,7 +55,8 @@ CONDA = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # names on conda-
 
 
 def test_environment_yml_and_pyproject_name_the_same_packages():
-    wanted = {*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["lab"], *EXTRAS["grade"]}
+    extras = [package for name in ("torch", "lab", "grade", "dask") for package in EXTRAS[name]]
+    wanted = {*PROJECT["dependencies"], *extras}
     text = (ROOT / "environment.yml").read_text("utf-8")
     found = dict(re.findall(r"^  - ([\w-]+)(>=\S+) +# used for: \S+", text, re.M))
     assert {CONDA.get(name, name) + floor for name, floor in found.items()} == wanted

@@ -26,6 +26,13 @@ def grade_options(argv: list[str], description: str | None) -> argparse.Namespac
     add("--anonymous", action="store_true", help="no names on the pages of written answers")
     add("--regrade", nargs="*", metavar="QUESTION", help="run again: the files of these, or all")
     add("--jobs", type=_positive(int), default=2, help="how many at once (2)")
+    add(
+        "--dask",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="on the workers of this Dask scheduler, or of one started here with --jobs workers",
+    )
     add("--timeout", type=_positive(float), default=120.0, help="seconds a submission has (120)")
     add("--memory", type=_positive(int), default=2048, help="megabytes a submission has (2048)")
     add("--all-cells", action="store_true", help="run figures and training too")
