@@ -4,7 +4,8 @@ Each function takes `ax=None`, sets its own labels and returns the Axes. An obje
 has colour i as an arrow and as a bar.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,8 +38,9 @@ def bars(
     """
     ax = new_axes(ax)
     grouped = isinstance(heights, Mapping)
-    groups = heights if grouped else {None: heights}
-    size = len(next(iter(groups.values())))
+    groups: Mapping[Any, Any] = heights if isinstance(heights, Mapping) else {None: heights}
+    first, *_ = groups.values()
+    size = len(first)
     if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
     options = {}
@@ -50,6 +52,7 @@ def bars(
         places = np.arange(size) + (k - middle) * width
         drawn = ax.bar(places, values, width, label=name, **options)
         ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
+
     if labels is None:
         labels = range(size)
     ax.set_xticks(range(size), labels)
@@ -85,6 +88,7 @@ def curves(
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
+
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
     for label, place in (marks or {}).items():
@@ -158,9 +162,11 @@ def intervals(
     for place, (value, low, high) in enumerate(rows.values()):
         ax.plot([low, high], [place, place], color=COLOURS[0])
         ax.plot(value, place, "o", color=COLOURS[0])
-    for k, (label, place) in enumerate((marks or {}).items()):
+
+    for k, (label, mark) in enumerate((marks or {}).items()):
         style = (":", "--")[k % 2]
-        ax.axvline(place, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+
     ax.set_yticks(range(len(rows)), rows)
     ax.invert_yaxis()
     if marks:
@@ -234,7 +240,7 @@ def matrix(
 
 
 def arrows(
-    vectors: Mapping[str, ArrayLike],
+    vectors: Mapping[str, Iterable[float]],
     *,
     title: str = "",
     limit: float | None = None,
@@ -262,6 +268,7 @@ def arrows(
         }
         ax.annotate("", (x, y), (0, 0), arrowprops=head)
         ax.annotate(label, (x, y), xytext=(4, 4), textcoords="offset points", color=colour)
+
     if limit is None:
         longest = max(np.abs(np.asarray(vector, float)).max() for vector in vectors.values())
         limit = 1.25 * longest

@@ -229,7 +229,7 @@ LOOK = "True = may look"
 
 def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     """6.4: under one convention, the weights are those of a query that sees itself and its past."""
-    fits = None
+    fits: set[str] = set()  # the readings that made sense at every length so far
     for T in _mask_lengths(rng):
         result = causal_mask.via(run_function, [], T)
         (found,) = only_tensors(result, "causal_mask", 1)
@@ -243,7 +243,7 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
 
         if not now:
             raise NotYet(_why_not_causal(readings, scores, T))
-        fits = now if fits is None else fits & now
+        fits = fits & now if fits else now
         if not fits:
             raise NotYet(f"what True and False mean is not the same at every length ({T}).")
 

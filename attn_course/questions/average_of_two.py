@@ -76,7 +76,7 @@ def _read_projection(answer, A):
 def _projection_mistakes(A, B, onto_a, onto_b):
     """A, B: the columns; onto_a, onto_b: what M made of them."""
 
-    def near(found: np.ndarray, wanted: np.ndarray) -> bool:
+    def near(found: Any, wanted: Any) -> bool:
         """Up to the tolerance of this question."""
         return same(found, wanted, absolute=1e-6)
 
@@ -128,7 +128,7 @@ def judge_averages(
         judge_finite_scores(keys, query)
 
         weights = weights_of(keys, query)
-        error = error_of_average(weights, a, b)
+        error = float(error_of_average(weights, a, b))
         is_average = error <= LIMIT
         trials.judge(is_average, True, _average_fact, *setting, query)
         judged.append((setting, query, error))
@@ -141,7 +141,7 @@ def _factor(keys, a, b, query):
 
     def error_at(factor: float) -> float:
         weights = weights_of(keys, factor * query)
-        return error_of_average(weights, a, b)
+        return float(error_of_average(weights, a, b))
 
     return factor_needed(error_at, LIMIT)
 
@@ -200,6 +200,11 @@ def _average_fact(keys, a, b, query):
     if len(others):
         fact += f", the highest other score is {others.max():.3g}"
     return fact
+
+
+def claims_of_2_3() -> tuple[Claim, ...]:
+    """Three scores, and the weight of two that are tied."""
+    return (*_products(), _tie())
 
 
 @cache
@@ -265,7 +270,7 @@ def tied_weight(
 ) -> str:
     """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
     chains = (score_a, score_b, score_i, two_tied)
-    for chain, claim in zip(chains, (*_products(), _tie()), strict=True):
+    for chain, claim in zip(chains, claims_of_2_3(), strict=True):
         judge_derivation(chain, claim)
     return "the scores follow from the query, and the weight from the scores."
 

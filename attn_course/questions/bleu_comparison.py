@@ -101,7 +101,7 @@ def _words(rng, size):
 
 def _sacrebleu(hypotheses, references):
     """The number to agree with: sacrebleu's, its tokeniser and smoothing off, and its statistics."""
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     mine = [" ".join(tokens) for tokens in hypotheses]

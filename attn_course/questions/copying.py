@@ -1,6 +1,7 @@
 """Questions 1.1-1.7, when attention copies one value. Judges measure, they hold no answer."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -133,7 +134,7 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def _distribution():
+def claims_of_1_1() -> tuple[Claim, ...]:
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
 
@@ -141,7 +142,7 @@ def _distribution():
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
     Z = sp.Symbol("Z", positive=True)
     every = sp.Sum(sp.exp(scores[k]), (k, 1, n))
-    common = {
+    common: dict[str, Any] = {
         "where": {Z: (every, every)},
         "heads": PLAIN | SUMS,
     }
@@ -182,13 +183,13 @@ def weights_are_distribution(
     one_weight: Caller,
 ) -> str:
     """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
-    for chain, claim in zip((sum_of_weights, one_weight), _distribution(), strict=True):
+    for chain, claim in zip((sum_of_weights, one_weight), claims_of_1_1(), strict=True):
         judge_derivation(chain, claim)
     return "the weights sum to one and each is above zero, whatever the scores."
 
 
 @cache
-def _bounds():
+def claims_of_1_2() -> tuple[Claim, ...]:
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
 
@@ -213,7 +214,7 @@ def _bounds():
 
 def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
     """1.2: two chains from the definition, one to each end of what the gap allows."""
-    for chain, claim in zip((at_least, at_most), _bounds(), strict=True):
+    for chain, claim in zip((at_least, at_most), claims_of_1_2(), strict=True):
         judge_derivation(chain, claim)
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
 

@@ -26,12 +26,12 @@ from attn_utils.kernels import softmax
 
 def share_is_a_sigmoid(rng: Generator, share: Caller) -> str:
     """12.1: from maxima and sums to a sigmoid of the difference of two log-sum-exps."""
-    judge_derivation(share, _share())
+    judge_derivation(share, claim_of_12_1())
     return "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it."
 
 
 @cache
-def _share():
+def claim_of_12_1() -> Claim:
     """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
 

@@ -119,7 +119,7 @@ def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
 
 def _layer_shapes(D, H):
     """{parameter: shape} of the four projections."""
-    shapes = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for name in (*PROJECTIONS, "out"):
         shapes[f"{name}.weight"] = (D, D)
         shapes[f"{name}.bias"] = (D,)

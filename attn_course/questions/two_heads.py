@@ -283,7 +283,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
 
 
 @cache
-def _ratio():
+def claim_of_4_5() -> Claim:
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
@@ -305,7 +305,7 @@ def _ratio():
 
 def variance_falls(rng: Generator, ratio: Caller) -> str:
     """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
-    judge_derivation(ratio, _ratio())
+    judge_derivation(ratio, claim_of_4_5())
     value = (1 - math.erf(1) ** 2) / 4
     return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
 
