@@ -434,7 +434,7 @@ def run_layer(
             return {"kind": type(layer).__name__}
 
         layer = layer.double().train(train)
-        own = _parameters_by_name(layer)
+        own = parameters_by_name(layer)
         shapes = {name: list(tensor.shape) for name, tensor in own.items()}
         for name, values in parameters.items():
             if shapes.get(name) != list(values.shape):
@@ -471,7 +471,7 @@ def _fused(layer):
     return found[0] if len(found) == 1 else None
 
 
-def _parameters_by_name(layer):
+def parameters_by_name(layer):
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
     own = dict(layer.named_parameters())
     fused = _fused(layer)

@@ -341,6 +341,24 @@ def _line(name, cells):
     return f"{name:10}" + "".join(filled)
 
 
+def remarks(found: dict) -> str:
+    """What else a record says, a line each: peaks near and far, random offsets, halved positions."""
+    lines = []
+    for way, scores in found["scores"].items():
+        near = scores["queries 8-15"]
+        far = scores["queries 64-127"]
+        rival = 16 + int(np.argmax(far[16:]))
+        peaks = f"score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127"
+        lines.append(f"{way}: {peaks}; best distance above 15 is {rival}, score {far[rival]:.1f}")
+    for way, runs in found["trained at offsets 0-112"].items():
+        means = np.mean(runs, 0).round(2)
+        lines.append(f"{way}, trained at random offsets, mean of seeds: {means}")
+    for name, runs in found["RoPE, positions halved"].items():
+        means = np.mean(runs, 0).round(2)
+        lines.append(f"RoPE with positions halved afterwards, {name}: {means}")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Write the record to the file named on the command line."""
     (path,) = sys.argv[1:]

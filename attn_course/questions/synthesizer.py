@@ -225,7 +225,7 @@ QUESTIONS = (
             "Only the scores are new; the mask, the values, the heads and both dropouts are as in 6.6.",
             "Split the hidden features into heads before you multiply by B: head i has its own B[i].",
             "A sequence of T tokens uses the first T of the max_length columns.",
-            "B has shape (H, d, max_length) and the hidden features (B, H, T, d): matmul does the rest.",
+            "B has shape (H, d, max_length) and the hidden features (batch, H, T, d): matmul does the rest.",
         ),
     ),
     Question(
