@@ -328,10 +328,12 @@ def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Call
         setting = f"(B, T, D, H) = {(B, T, D, H)}"
 
         x = rng.normal(size=(B, T, D))
-        _judge_move(splits, split_heads, f"split_heads, {setting}", cut, x, H)
+        splitting = f"split_heads, {setting}"
+        _judge_move(splits, split_heads, splitting, cut, x, H)
 
         heads = rng.normal(size=(B, H, T, D // H))
-        _judge_move(merges, merge_heads, f"merge_heads, {setting}", glue, heads)
+        merging = f"merge_heads, {setting}"
+        _judge_move(merges, merge_heads, merging, glue, heads)
 
     return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
@@ -350,15 +352,18 @@ def _head_sizes(rng):
 
 def _judge_move(trials, answer, setting, move, x, *others):
     """Equal to `move(x, *others)`, gradients included."""
-    name = setting.partition(",")[0]
+    name, *_ = setting.split(",")
     leaves = leaves_of({"x": x})
+    leaf = leaves["x"]
     result = answer.via(run_function, [x], *others)
     (found,) = only_tensors(result, name, 1)
 
-    right = move(leaves["x"], *others)
+    right = move(leaf, *others)
     fact = difference(found, right, setting)
-    trials.judge(found, right, fact, leaves["x"], *others)
-    judge_gradients(result["gradients"], right, leaves, setting)
+    trials.judge(found, right, fact, leaf, *others)
+
+    gradients = result["gradients"]
+    judge_gradients(gradients, right, leaves, setting)
 
 
 def _moved(moves, *inputs):

@@ -245,14 +245,17 @@ def _unclipped(mine, theirs):
 
 
 def _shared(mine, theirs):
+    """How many different n-grams stand in both."""
     return len(mine.keys() & theirs.keys())
 
 
 def _distinct(mine, theirs):
+    """How many different n-grams stand in the hypothesis."""
     return len(mine)
 
 
 def _in_reference(mine, theirs):
+    """How many n-grams the reference has."""
     return theirs.total()
 
 

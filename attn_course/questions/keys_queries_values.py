@@ -9,7 +9,7 @@ from numpy.random import Generator
 from attn_course.answers import Caller, asked
 from attn_course.chain_rules import in_places
 from attn_course.explaining import Seen, Trials
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.random_keys import frame
 from attn_course.register import Part, Question
 from attn_course.values import array, matrix, vector
@@ -213,6 +213,7 @@ def _triple_mistakes(u, triple):
         return Seen(off <= CLOSE * size)
 
     def works(other: Sequence[np.ndarray]) -> bool:
+        """Whether another triple would be right."""
         return _miss(u, other) <= CLOSE
 
     c_1, c_2, _ = context
@@ -312,18 +313,22 @@ def claims_of_5_4() -> tuple[Claim, ...]:
 
 def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
     """5.4: two chains from the length of the difference to a form that can be read off."""
-    for chain, claim in zip((error_2, error_1), claims_of_5_4(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (error_2, error_1)
+    judge_derivations(chains, claims_of_5_4())
     return "both chains hold, from the length of the difference to its closed form."
+
+
+ROUTES = ((10, 9, 3), (10, 5, 2), (20, 4, 1))  # length of the addresses, d, numbers carried
 
 
 def routing_works(rng: Generator, routing_projections: Caller) -> str:
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
-    for length, d, m in ((10, 9, 3), (10, 5, 2), (20, 4, 1)):
+    for length, d, m in ROUTES:
         basis = frame(rng, 3 + m, d)
         three = length * basis[:3]
-        settings.append((*three, basis[3:].T))
+        content = basis[3:].T
+        settings.append((*three, content))
 
     trials = Trials(_routing_mistakes)
     worst = 0.0
@@ -335,10 +340,13 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
         for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
             coefficients = rng.normal(size=(2, m))
             carried = scale * coefficients @ content.T
-            context, _ = _contexts(_carriers(addresses, carried), *triple)
+            tokens = _carriers(addresses, carried)
+            context, _ = _contexts(tokens, *triple)
             _judge_finite(context)
-            error = _lost(addresses, carried, triple)
-            trials.judge(error <= CLOSE, True, _routing_fact, addresses, carried, triple)
+
+            inputs = (addresses, carried, triple)
+            error = _lost(*inputs)
+            trials.judge(error <= CLOSE, True, _routing_fact, *inputs)
             worst = max(worst, error)
 
     return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
@@ -390,6 +398,7 @@ def _routing_mistakes(addresses, carried, triple):
     _, empty = _contexts(_carriers(addresses, 0 * carried), *triple)
 
     def works(other: Sequence[np.ndarray]) -> bool:
+        """Whether another triple would be right."""
         return _lost(addresses, carried, other) <= CLOSE
 
     c_1, c_2, _ = context

@@ -122,6 +122,7 @@ class _Merging:
         """How many numbers a state holds, of this block or of this block twice."""
         scores, _ = block
         setting = f"{len(scores)} keys"
+
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
         return max(one, two)
@@ -303,6 +304,7 @@ def _rescaled(sums, outputs):
     """
 
     def merge(*blocks: tuple) -> tuple:
+        """Two summaries -> one."""
         largest = max(block[0] for block in blocks)
         total = 0.0
         output = 0.0
@@ -322,6 +324,7 @@ def _mixed(weight):
     """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
 
     def merge(one: tuple, other: tuple) -> tuple:
+        """Two summaries -> one."""
         share = weight(one, other)
         largest = max(one[0], other[0])
         num_keys = one[1] + other[1]

@@ -19,7 +19,7 @@ from attn_course.chain_rules import (
     without,
 )
 from attn_course.explaining import Trials
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.random_keys import (
     error_of_average,
@@ -105,8 +105,8 @@ def claims_of_3_2() -> tuple[Claim, ...]:
 
 def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
-    for chain, claim in zip((weight_of_a, log_odds), claims_of_3_2(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (weight_of_a, log_odds)
+    judge_derivations(chains, claims_of_3_2())
     return "both chains hold, and the log-odds are a straight line in the length of the key."
 
 
@@ -292,8 +292,8 @@ def _score(key):
 
 def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     """3.5: both scores, for keys that are random multiples of their means."""
-    for chain, claim in zip((score_a, score_b), claims_of_3_5(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (score_a, score_b)
+    judge_derivations(chains, claims_of_3_5())
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 

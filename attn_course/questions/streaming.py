@@ -51,7 +51,8 @@ def _inputs(rng, lead, T, S, d, dv, *, factor=1.0):
     q = rng.normal(size=(*lead, T, d))
     k = rng.normal(size=(*lead, S, d))
     v = rng.normal(size=(*lead, S, dv))
-    return [factor * q, k, v]
+    q *= factor
+    return [q, k, v]
 
 
 def _in_words(inputs, block, factor):
