@@ -167,7 +167,8 @@ def _part(caption: str, names: list[str]) -> list[str]:
 def _run_book(book: Path, sources: Path, out: Path) -> None:
     """Jupyter Book over the sources; its last words where it fails."""
     shutil.rmtree(out, ignore_errors=True)
-    command = [book, "build", sources, "--path-output", out, "-W", "--keep-going", "-q"]
+    given = [str(book), "build", str(sources), "--path-output", str(out)]
+    command = [*given, "-W", "--keep-going", "-q"]
     quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}
     try:
         ran = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
