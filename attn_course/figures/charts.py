@@ -5,6 +5,7 @@ has colour i as an arrow and as a bar.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,8 +19,7 @@ from attn_course.figures.style import COLOURS, INK
 _LEGEND_DOT = 40  # square points: large enough to see its colour
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
-_THINNEST = 1.8  # points: the last of nested lines
-_THINNER = 2.6  # points from one nested line to the next
+_NESTED = (7.0, 1.8)  # points: the first and the last of nested lines
 
 
 def bars(
@@ -40,8 +40,9 @@ def bars(
     """
     ax = new_axes(ax)
     grouped = isinstance(heights, Mapping)
-    groups = heights if grouped else {None: heights}
-    size = len(next(iter(groups.values())))
+    groups: Mapping[Any, Any] = heights if isinstance(heights, Mapping) else {None: heights}
+    first, *_ = groups.values()
+    size = len(first)
     if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
     options = {}
@@ -53,6 +54,7 @@ def bars(
         places = np.arange(size) + (k - middle) * width
         drawn = ax.bar(places, values, width, label=name, **options)
         ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
+
     if labels is None:
         labels = range(size)
     ax.set_xticks(range(size), labels)
@@ -89,7 +91,8 @@ def curves(
     nested: each line thinner than the one before, so that lines which coincide can be told apart.
     """
     ax = new_axes(ax)
-    for k, (label, y) in enumerate(series.items()):
+    widths = np.linspace(*_NESTED, len(series))
+    for width, (label, y) in zip(widths, series.items(), strict=True):
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
         if colours and label in colours:
@@ -97,8 +100,9 @@ def curves(
         if dots:
             own["marker"] = "o"
         if nested:
-            own["linewidth"] = _THINNEST + _THINNER * (len(series) - 1 - k)
+            own["linewidth"] = width
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
+
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
     for label, place in (marks or {}).items():
@@ -172,9 +176,11 @@ def intervals(
     for place, (value, low, high) in enumerate(rows.values()):
         ax.plot([low, high], [place, place], color=COLOURS[0])
         ax.plot(value, place, "o", color=COLOURS[0])
-    for k, (label, place) in enumerate((marks or {}).items()):
+
+    for k, (label, mark) in enumerate((marks or {}).items()):
         style = (":", "--")[k % 2]
-        ax.axvline(place, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+
     ax.set_yticks(range(len(rows)), rows)
     ax.invert_yaxis()
     if marks:
@@ -250,6 +256,7 @@ def matrix(
     elif numbers or (numbers is None and values.size <= 36):
         whole = np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
+
     _label_cells(ax, values.shape, rows, columns)
     return _name(ax, xlabel, ylabel, title)
 
@@ -295,6 +302,7 @@ def arrows(
             ha="center",
             va="center",
         )
+
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     return _name(ax, xlabel, ylabel, title)
 

@@ -101,7 +101,7 @@ def _words(rng, size):
 
 def _sacrebleu(hypotheses, references):
     """The number to agree with: sacrebleu's, its tokeniser and smoothing off, and its statistics."""
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     mine = [" ".join(tokens) for tokens in hypotheses]
@@ -245,14 +245,17 @@ def _unclipped(mine, theirs):
 
 
 def _shared(mine, theirs):
+    """How many different n-grams stand in both."""
     return len(mine.keys() & theirs.keys())
 
 
 def _distinct(mine, theirs):
+    """How many different n-grams stand in the hypothesis."""
     return len(mine)
 
 
 def _in_reference(mine, theirs):
+    """How many n-grams the reference has."""
     return theirs.total()
 
 
@@ -499,7 +502,7 @@ QUESTIONS = (
         parts=(Part("code", 4, ("paired_bootstrap",), bootstraps_in_pairs),),
         covers=("003 3",),
         hints=(
-            "A resampled test set is n sentences drawn with replacement from the n there are.",
+            "A resampled test set is N sentences drawn with replacement from the N there are.",
             "Sum the counts of the drawn sentences first; `bleu_of_counts` takes (num_samples, 10) at once.",
             "Both systems translate the same sentences. What must they share in every sample?",
             "np.quantile gives both ends; p is a share of the samples.",
