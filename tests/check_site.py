@@ -244,13 +244,21 @@ def main():
     pictures = sum(len(page.pictures) for page in pages.values())
     heaviest = max(pages.values(), key=weight)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    print(f"{len(pages)} pages, {links} links, {pictures} pictures, all with words" * (not problems))
-    print(f"{size / 1e6:.1f} MB; the heaviest page is {heaviest.path.name}, {weight(heaviest) / 1e6:.2f} MB")
+    print(
+        f"{len(pages)} pages, {links} links, {pictures} pictures, all with words" * (not problems)
+    )
+    print(
+        f"{size / 1e6:.1f} MB; the heaviest page is {heaviest.path.name}, {weight(heaviest) / 1e6:.2f} MB"
+    )
     if tally["slides"]:
         middle = statistics.median(tally["slides"])
         worst = max(tally["slides"])
-        print(f"{tally['requests']} requests in Chromium, {tally['foreign']} of them to another host")
-        print(f"{len(tally['slides'])} frames by sliders: median {middle:.1f} ms, worst {worst:.0f} ms")
+        print(
+            f"{tally['requests']} requests in Chromium, {tally['foreign']} of them to another host"
+        )
+        print(
+            f"{len(tally['slides'])} frames by sliders: median {middle:.1f} ms, worst {worst:.0f} ms"
+        )
     return 1 if problems else 0
 
 
