@@ -103,6 +103,43 @@ def test_the_core_imports_nothing_else_at_start():
     subprocess.run([sys.executable, "-c", script, *extras, "IPython"], check=True)
 
 
+# What Python in a browser has no code for, or has but cannot use (Pyodide's list).
+NOT_IN_A_BROWSER = set(
+    "curses dbm ensurepip fcntl grp idlelib lib2to3 msvcrt multiprocessing pty pwd resource "
+    "socket ssl subprocess syslog termios tkinter tty turtle venv winreg winsound".split()
+)
+LOADED = """
+import sys
+from attn_course import check, derive, hint, plots, register
+for name in register.NOTEBOOKS:
+    if not register.needs_torch(name):
+        register.questions_of(name)
+print(*(module for module in sys.modules if module.startswith(("attn_utils", "attn_course"))))
+"""
+
+
+def imported_at_once(path):
+    """The top-level names of what a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+def test_the_core_imports_nothing_that_python_in_a_browser_lacks():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = {name.replace(".", "/") for name in done.stdout.split()}
+    core = [path for path in MODULES if place_of(path).replace(".", "/") in loaded]
+    assert len(core) > 30
+    has = set(sys.stdlib_module_names) - NOT_IN_A_BROWSER
+    has |= {"numpy", "matplotlib", "sympy", "mpmath", *HOUSES}
+    for path in core:
+        assert set(imported_at_once(path)) <= has, path
+
+
 def room_of(module):
     """The room a dotted name of ours lies in: the house attn_utils, a room of attn_course, or its top."""
     house, *inside = module.split(".")
