@@ -13,11 +13,12 @@ import pytest
 import sympy as sp
 from bank import chains, claims
 
-from attn_course import check, derive, trees
+from attn_course import check, derive, modular, positivity, trees
 from attn_course.answers import Answer
 from attn_course.chain_rules import at_most, unpadded
-from attn_course.compare_lines import Domain, compare
-from attn_course.derivation import as_data
+from attn_course.compare_lines import compare
+from attn_course.derivation import as_data, domain_of
+from attn_course.domains import Domain
 from attn_course.judge_derivation import Claim, from_data, judge_derivation
 from attn_course.questions import (
     average_of_two,
@@ -461,10 +462,61 @@ def test_a_term_that_is_seen_at_some_points_alone_is_compared():
     assert "does not follow" in derive((sp.log(1 + term), ""), (">=", term, "")).fault
 
 
-def test_a_limit_by_numbers_has_seen_all_of_its_end():
+def test_a_step_without_a_proof_is_said_to_have_none():
     tiny = sp.Rational(1, 2) ** (10**5 * n)
-    steps = (sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, "")
-    assert "could not be decided" in derive(*steps).fault
+    limit = derive((sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, ""))
+    bump = derive((x, ""), ("<=", x + 1, ""), ("<=", x + 1 + x * sp.exp(-((x - 9) ** 2)), ""))
+    assert "points are no proof of step 1" in limit.summary()
+    assert "1 by signs" in bump.summary() and "points are no proof of step 2" in bump.summary()
+    assert derive((x, ""), ("<", x + 1, "")).summary().startswith("Every step holds (1 by signs)")
+
+
+def test_the_root_of_a_product_of_two_primes_is_no_product_of_known_roots():
+    whole = trees.read(trees.write(sp.sqrt(101 * 151)))
+    parts = trees.read(trees.write(-sp.sqrt(101) * sp.sqrt(151, evaluate=False)))
+    assert whole[0] == "Pow" and parts[0] == "Mul"
+    for _ in range(40):
+        modular.draw_prime()
+        assert modular.compare(whole, parts, frozenset()) != modular.EQUAL
+
+
+u = sp.Symbol("u", positive=True)
+SIGNS = {
+    "a square": ((x - 2) ** 2, False),  # true, but not shown by the signs of its terms
+    "a sum": (x + u**2, True),
+    "a difference": (x - u, False),
+    "an exponential above one": (sp.exp(x) - 1, True),
+    "an exponential below one": (1 - sp.exp(-x), True),
+    "a hyperbolic function": (1 - sp.tanh(x), True),
+    "halves of an exponent": (sp.exp(x) - sp.exp(x / 2), True),
+    "a whole number of 2 or more": (n**2 - 4, True),
+    "a whole number of 3 or more": (n**2 - 9, False),
+    "a power with a negative base": ((-2) ** n, False),
+    "a root": (sp.sqrt(x - u), True),
+    "the opposite of a root": (-sp.sqrt(x), False),
+    "a root of a square": (sp.sqrt((x - 2) ** 2, evaluate=False) - x + 2, False),
+    "a logarithm in an exponent": (sp.exp(sp.log(n) - x) - 2 * sp.exp(-x), True),
+    "a logarithm": (sp.log(1 + x), False),
+    "a small exponential": (1 - sp.exp(-(10**6) * x), False),
+    "a sum of exponentials": (sp.Sum(sp.exp(i * t), (i, 1, n)), True),
+    "an empty sum": (sp.Sum(sp.exp(i * t), (i, 1, n - 2)), False),
+    "a sine": (2 + sp.sin(x), False),
+}
+
+
+@pytest.mark.parametrize(("expression", "shown"), SIGNS.values(), ids=SIGNS.keys())
+def test_signs_show_what_is_never_negative_and_nothing_else(expression, shown):
+    domain = domain_of(expression.free_symbols, {})
+    assert positivity.never_negative(trees.read(trees.write(expression)), domain) == shown
+
+
+def test_nothing_is_above_zero_that_is_zero_at_an_end():
+    domain = domain_of({x, n}, {x: (0, 1)})
+    for expression in (n - 2, x, 1 - x):
+        tree = trees.read(trees.write(expression))
+        assert positivity.never_negative(tree, domain)
+        assert not positivity.always_positive(tree, domain)
+    assert positivity.always_positive(trees.read(trees.write(n - 1)), domain)
 
 
 def test_a_long_chain_gets_a_sentence_at_once():
