@@ -1,17 +1,30 @@
-"""The attention course: checks, hints, checked derivations, figures. Imports nothing heavy before use."""
+"""The attention course: checks, hints, checked derivations, figures. Imports nothing before use."""
 
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from attn_course.checking import check, hint
-from attn_course.derivation import derive
-from attn_course.verdict import Verdict
+if TYPE_CHECKING:
+    from attn_course.checking import check, hint
+    from attn_course.derivation import derive
+    from attn_course.verdict import Verdict
+
+    plots: ModuleType
 
 __all__ = ["Verdict", "check", "derive", "hint", "plots"]
+HOMES = {
+    "Verdict": "attn_course.verdict",
+    "check": "attn_course.checking",
+    "derive": "attn_course.derivation",
+    "hint": "attn_course.checking",
+}
 
 
-def __getattr__(name: str) -> ModuleType:
-    """`plots` is the room of the figures, imported when first asked for: it brings matplotlib."""
+def __getattr__(name: str) -> Any:
+    """What is asked for comes from its home; `plots` is the whole room of the figures."""
     if name == "plots":
         return import_module("attn_course.figures")
+    if name in HOMES:
+        home = import_module(HOMES[name])
+        return getattr(home, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,14 +7,16 @@ from importlib import import_module
 
 COMMANDS = {  # name: (where it is, what it does)
     "lab": ("attn_course.lab:main", "open JupyterLab on the first notebook"),
-    "check": ("attn_course.grading.command:check", "judge every answer of a notebook at once"),
+    "check": ("attn_course.grading.own_work:check", "judge a notebook, or all of this folder"),
     "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
     "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),
     "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),
     "gradescope": ("attn_course.grading.command:gradescope", "pack an autograder for Gradescope"),
     "release": ("attn_course.grading.command:release", "pack the student edition"),
+    "site": ("attn_course.building.command:site", "make the pages of the site"),
     "translate": ("attn_course.translation.command:main", "train, score or use a translator"),
 }
+FORKING = ("check", "grade")  # commands that start processes as Windows cannot
 STOPPED = 130  # exit status after Ctrl-C, as a shell has it
 NOBODY_READS = 141  # and after a reader such as head has gone away
 
@@ -45,7 +47,18 @@ def _run(argv: list[str]) -> int:
         return 2
     where, _ = COMMANDS[name]
     module, _, function = where.partition(":")
-    return getattr(import_module(module), function)(rest)
+    if name in FORKING and not hasattr(os, "fork"):
+        print(
+            f"attn {name}: this needs Linux or macOS; in a notebook, run all cells instead.",
+            file=sys.stderr,
+        )
+        return 2
+    try:
+        room = import_module(module)
+    except ModuleNotFoundError as error:
+        print(f"attn {name}: {error.name} is not installed here.", file=sys.stderr)
+        return 2
+    return getattr(room, function)(rest)
 
 
 def _help() -> None:

@@ -23,6 +23,7 @@ NOTEBOOKS = (
 )
 # Notebooks beyond the course: their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset({"11_position", "12_fast_attention"})
+TORCH_FROM = 6  # the number of the first notebook that uses torch
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ def points_of(notebook: str) -> float:
 def is_bonus(notebook: str) -> bool:
     """Whether a notebook lies beyond the course's 100 points."""
     return notebook in BONUS
+
+
+def needs_torch(notebook: str) -> bool:
+    """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
+    return int(notebook[:2]) >= TORCH_FROM
 
 
 def find(question_id: str) -> Question:

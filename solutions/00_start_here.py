@@ -7,32 +7,50 @@
 #
 # After this notebook you can
 #
-# - **read** the verdict on an answer of yours and get a hint for it,
+# - **read** an attention map, and the verdict on an answer of yours and get a hint for it,
 # - **write** a derivation that the computer checks line by line,
 # - **hand in** your work, and know what a person will read.
 
 # %% [markdown]
-# ## One import
+# ## The imports
 #
-# Everything the course needs from its own machinery is in this line. `check` judges an answer, `hint` gives one hint
-# more at each call, `derive` checks a chain of algebra.
+# From the course itself you need four names: `check` judges an answer, `hint` gives one hint more at each call, `derive`
+# checks a chain of algebra, `plots` draws. `attend` is attention, the function that the course is about.
 
 # %%
 import numpy as np
 import sympy as sp
 
 from attn_course import check, derive, hint, plots
+from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend
 
 # %% [markdown]
 # ## What the course is about
+#
+# A translator reads a German sentence and writes an English one, word by word. Before each word it *looks* at the German
+# words, at some more than at others. Below is one such translation, recorded from the model that comes with this course;
+# each row says how the look of one English word was divided. *Predict* where the darkest cells lie: in which rows do you
+# expect one dark cell, and in which several pale ones?
+
+# %%
+# my prediction: ...
+found = recorded_map("hat")
+print(found.sentence, "->", found.translation)
+axes = {"xlabel": "German, read", "ylabel": "English, written", "numbers": False}
+plots.attention_map(found.weights, found.english, found.german, title="who looks where", **axes)
+
+# %% [markdown]
+# Nobody told the model which words belong together: training found it. You will build this. By
+# [05](05_keys_queries_values.ipynb) you can say how such a row comes about, and in [09](09_translation.ipynb) your own
+# attention translates.
 #
 # *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**,
 # the inner product of the two; the scores become **weights**, positive numbers that sum to one, the larger score the
 # larger weight; the output, the **context**, is the average of the **values** under those weights.
 
 # %% [markdown]
-# Here are four keys in the plane, each with one number as its value, 1 to 4. Every place of the plane is a query; it is
+# Now with numbers you can check by hand. Here are four keys in the plane, each with one number as its value, 1 to 4. Every place of the plane is a query; it is
 # coloured by the keys that such a query attends to. *Predict* where a query must stand for key 3 to get almost all of the
 # weight, and where for all four to get the same. Then drag the query there (where the page can run it).
 
@@ -40,12 +58,12 @@ from attn_utils import attend
 # my prediction: ...
 keys = np.array([[1.0, 0.0], [0.7, 0.7], [0.0, 1.0], [-1.0, 0.0]])  # (S, d)
 values = np.array([[1.0], [2.0], [3.0], [4.0]])  # (S, dv)
-plots.query_plane(keys, values, query=(3.0, 1.0), limit=6.0, title="whom a query attends to")
+plots.query_plane(keys, values, query=(3.0, 1.0), limit=4.0, title="whom a query attends to")
 
 # %% [markdown]
 # Turning the query changes *which* keys it prefers, stretching it changes *how much*: colours are pure far out and mixed
 # near the middle. On a dashed border two keys tie. At the origin every score is zero and all keys weigh the same; this is
-# the only place where these four do. You will come back to this map in 01, 02, 03 and 04.
+# the only place where these four do. For key 3 you have to go left. You will come back to this map in 01, 02, 03 and 04.
 #
 # The same query in numbers, with the function that the rest of the course is about:
 
@@ -61,8 +79,8 @@ print("context", context[0].round(2))
 # way and gets next to none. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend:
 # nothing has been picked yet.
 #
-# Several queries make a table, and the course draws it as a map: queries down, keys across. *Predict* the darkest
-# cell of each row.
+# Several queries make a table, and it is drawn like the translation above: queries down, keys across. *Predict* the
+# darkest cell of each row.
 
 # %%
 # my prediction, a key for each row: ...

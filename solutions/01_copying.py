@@ -32,7 +32,7 @@ rng = np.random.default_rng(1)
 # | $\alpha_i$ | the weight of item $i$ | $(n,)$ | `weights` |
 # | $c$ | the context: the output | $(d_v,)$ | `context` |
 # | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: the lead of item $j$ | number | `gap` |
-# | $Z = \sum_k e^{s_k}$ | what the exponentials are divided by | number | `Z` |
+# | $Z = \sum_h e^{s_h}$ | what the exponentials are divided by | number | `Z` |
 # | $t$ | how many times $k_j$ a query is | number | |
 # | $\varepsilon$ | a share of the weight, allowed on other keys | number | `epsilon` |
 #
@@ -43,7 +43,7 @@ rng = np.random.default_rng(1)
 #
 # Attention turns scores into weights with the *softmax* and returns the weighted average of the values:
 #
-# $$\alpha_i = \frac{e^{s_i}}{\sum_{l=1}^{n} e^{s_l}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
+# $$\alpha_i = \frac{e^{s_i}}{\sum_{h=1}^{n} e^{s_h}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
 # Here it is on four keys, the scores left as they are (`scale=1.0`); later notebooks divide them by $\sqrt d$.
 # The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that key,
@@ -71,28 +71,27 @@ plots.bars(groups, title="the same direction, three lengths")
 # %%
 # my prediction, the land of key 4: ...
 land = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [0.3, 0.2]])
-plots.query_plane(land, query=(2.6, 1.4), hull=True, land=True, title="who wins where")
+plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins where")
 
 # %% [markdown]
-# None. A key inside the *hull* of the others, the dotted outline, is never the winner: some other key always reaches
-# further in the direction of the query. Pull it out across the outline, and a sector opens for it. A query in that
-# sector, made long enough, copies its value; a query on a dashed border never decides.
+# None. A key inside the *hull* of the others, the dotted outline, never wins: some other key reaches further in the
+# direction of the query. Pull it out across the outline, and a sector opens for it. A long query in that sector copies
+# its value; a query on a dashed border never decides.
 
 # %% [markdown]
 # ### 1.1
 #
-# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_k e^{s_k}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
+# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
 # they are a distribution: all together 1, each above 0. **Form:** two chains. `sum_of_weights` goes from $\sum_i \alpha_i$
 # to 1; one thing a line: take $Z$ out of the sum, put the sum in for $Z$, in either order. `one_weight` goes from
-# $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. In SymPy, $s_i$ is `s[i]`.
+# $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. $s_i$ is `s[i]`.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
-i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
+h, i, j, n = sp.symbols("h i j n", integer=True, positive=True)
 Z = sp.Symbol("Z", positive=True)
-normaliser = {
-    Z: (sp.Sum(sp.exp(s[k]), (k, 1, n)),) * 2
-}  # Z lies between these two ends: it is their value
+all_powers = sp.Sum(sp.exp(s[h]), (h, 1, n))
+normaliser = {Z: (all_powers, all_powers)}  # Z lies between these two ends: it is their value
 
 sum_of_weights = derive(
     (sp.Sum(sp.exp(s[i]) / Z, (i, 1, n)), "definition"),
@@ -142,7 +141,7 @@ check("1.1", attention_weights)
 # %% [markdown]
 # ### 1.2
 #
-# **Given** that key $j$ scores $s$, and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
+# **Given** that key $j$ scores $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
 # rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
 # $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
 # weight of key $j$ in terms of $\Delta$ and $n$ alone.
@@ -150,13 +149,12 @@ check("1.1", attention_weights)
 # `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
 # $R$, in either order.
 
-# %%
+# %% answer="1.2"
 s, gap, R = sp.symbols("s gap R", positive=True)
 n = sp.Symbol("n", integer=True, positive=True)
 weight = sp.exp(s) / (sp.exp(s) + R)
 rivals = {R: (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))}  # where R lies
 
-# %% answer="1.2"
 at_least = derive(
     (weight, "definition"),
     # BEGIN SOLUTION
@@ -193,18 +191,16 @@ label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that c
 plots.curves(gaps, series, **label)
 
 # %% [markdown]
-# All the curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same
-# extra lead. A gap of 5 copies against one rival and fails against a thousand. If some of them are further below, the
-# weight lies between the curve for their number and the curve for one.
-
-# %% [markdown]
+# All the curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same extra
+# lead. A gap of 5 copies against one rival and fails against a thousand. With some rivals further below, the weight is
+# between the curves for their number and for one.
+#
 # ### 1.3
 #
 # **Given** the scores of all keys and an index $j$. **Decide** whether attention returns (almost) $v_j$.
-# **Form:** `copies(scores, j)`, returning `True` or `False`.
+# **Form:** `copies(scores, j)`, returning `True` or `False`. No case is near the border line: any sensible threshold passes.
 #
-# The cases are far from any border line, so any sensible threshold passes. *Predict:* do the scores
-# $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? And $(9, 0)$, if there are not one but a
+# *Predict:* do the scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? And $(9, 0)$, with a
 # thousand rivals at 0?
 
 
@@ -237,8 +233,7 @@ plots.bars(found, range(1, 6), xlabel="setting", ylabel="weight of the first val
 # %% [markdown]
 # A ratio of 200 to one is nothing, a lead of ten out of a thousand is everything: the softmax sees *differences*. And the
 # same lead of 9 copies against one rival, wavers against a thousand and is lost in a crowd of fifty thousand.
-
-# %% [markdown]
+#
 # ### 1.4
 #
 # **Given** keys that are linearly independent, and nothing more: they may lean on each other and differ in length.
@@ -283,8 +278,7 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 # The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything. A score is the
 # length of the key's *shadow* on the query, times the length of the query. Turn key 1 until its shadow is shorter than
 # key 0, and key 0 wins again.
-
-# %% [markdown]
+#
 # ### 1.5
 #
 # **Given** that every other score is at least `gap` below $s_j$, that there are $n$ items, and that no value is
@@ -324,11 +318,9 @@ if check("1.5", copy_error_bound):
     plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
 
 # %% [markdown]
-# Points and bound fall together, but no point gets there: in a random setting most rivals are lower than they may be,
-# and their values pull in different directions. Tight means that *some* setting gets there: which
-# scores, and which values?
-
-# %% [markdown]
+# Points and bound fall together, but no point gets there: most rivals are lower than they may be, and values pull in
+# different directions. Tight means that *some* setting does: which?
+#
 # ### 1.6
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
@@ -365,9 +357,9 @@ if check("1.6", copy_sharpness):
 
 # %% [markdown]
 # The same query is sharp in 16 dimensions and blurred in 256; each curve is the one before, stretched twofold. Division
-# by the root of the width keeps random scores in range (notebook 06 measures why), and a copy has to pay it back.
-
-# %% [markdown]
+# by the root of the width keeps random scores in range (notebook 06 measures why), and a copy has to pay it back. The
+# printed line answers your prediction.
+#
 # ### 1.7
 #
 # **Given** all of the above. **Say** in three or four sentences what must hold of the query and the keys for the output to
@@ -384,11 +376,10 @@ if check("1.6", copy_sharpness):
 # %% [markdown] rubric="1.7"
 # **Rubric.** ⅓ the score of $j$ leads all others by a *difference* (not a ratio, sign or angle) · ⅓ therefore its weight
 # is near one, the rest *together* near zero (or: the lead must grow with $\log n$) · ⅓ the output is then that value,
-# unchanged, whatever the other values are: nothing is asked of them, their distance only decides how far "almost" is. An
-# answer that asks only for *bounded* values earns the last third too. Not needed: $\varepsilon$, proofs, the converse (a $v_j$ that is a mixture of other values can
-# come out without its weight). "Much larger" counts as a difference unless a ratio is meant. Common wrong reasons: the
-# query is aligned with $k_j$ (length counts too); the other keys oppose the query (neither needed nor enough); the
-# *key* is higher (its score is); the *data* are concentrated (the weights are).
+# whatever the other values are (asking for *bounded* values is fine). Not needed: $\varepsilon$, proofs, the converse (a
+# $v_j$ that is a mixture of others can come out without its weight). "Much larger" counts as a difference unless a ratio is
+# meant. Common wrong reasons: the query is aligned with $k_j$ (length counts too); the other keys oppose the query (neither
+# needed nor enough); the *key* is higher (its score is); the *data* are concentrated (the weights are).
 
 # %% [markdown]
 # ## Common mistakes

@@ -159,8 +159,8 @@ if check("2.1", projection):
 # **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
 #
 # The check looks at weights, not at values: half on each of the two, and at most 1% of the weight out of place. There
-# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys? The slider below
-# answers.
+# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys? The sliders below
+# answer.
 
 
 # %% answer="2.2"
@@ -181,12 +181,10 @@ check("2.2", average_query)
 # does not see; **pushing the others down**, $q = -t\sum_{i\ne a,b} k_i$; or $q = \sum_i \log(w_i)\, k_i$, which reaches any
 # positive weights $w$ exactly.
 
-# %% [markdown]
-# How high must the tie be? Slide $t$ and $n$. The curves are for a tie at height $t$, every other score $0$.
-
 
 # %%
 def draw(t, n):
+    """A tie at height t, all other scores 0: how high must it be?"""
     left, right = plots.panels(2)
     heights = np.linspace(0, 14, 113)
     counts = {"n = 3": 3, "n = 12": 12, "n = 102": 102, "n = 1002": 1002, "your n": n}
@@ -226,6 +224,8 @@ query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
 pinned = query | orthonormal
 products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
+others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the first three chains end in
 
 # %% answer="2.3"
 score_a = derive(
@@ -252,10 +252,6 @@ score_i = derive(
     # END SOLUTION
     where=products,
 )
-
-others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the three chains end in
-
 two_tied = derive(
     (sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + others), "definition"),
     # BEGIN SOLUTION
@@ -299,7 +295,8 @@ check("2.4", average_weight)
 # $\varepsilon < \frac{n-2}{n}$ of the weight elsewhere. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a
 # float.
 #
-# *Predict:* with ten times as many keys, is $t$ ten times as large?
+# *Predict:* with ten times as many keys, is $t$ ten times as large? Once your law passes, the cell after the check draws it
+# and measures what is left at the height it gives.
 
 
 # %% answer="2.5"
@@ -315,20 +312,18 @@ def average_sharpness(n, d, epsilon, scaled):
 # %% check="2.5"
 check("2.5", average_sharpness)
 
-# %% [markdown]
-# If it passed, your law is drawn, and checked against weights measured at the height it gives.
-
 # %%
 sizes = [10, 30, 100, 300, 1000, 3000, 10_000]
 if check("2.5", average_sharpness):
     for d in (16, 64, 1024):
-        height, top = (np.ravel(average_sharpness(10, d, 0.01, s))[0] for s in (False, True))
+        plain, divided = (average_sharpness(10, d, 0.01, scaled) for scaled in (False, True))
+        height, top = np.ravel(plain)[0], np.ravel(divided)[0]
         left = softmax(np.r_[top, top, np.zeros(8)] / np.sqrt(d))[2:].sum()
         print(f"10 keys, d = {d:4}: {height:.2f}; scaled {top:6.2f}, which leaves {left:.4f}")
-    law = {
-        f"leftover {e:g}": np.ravel([average_sharpness(n, n, e, False) for n in sizes])
-        for e in (0.01, 0.001)
-    }
+    law = {}
+    for share in (0.01, 0.001):
+        heights = [average_sharpness(n, n, share, False) for n in sizes]
+        law[f"leftover {share:g}"] = np.ravel(heights)
     label = {"xlabel": "number of keys n", "ylabel": "height t needed"}
     plots.curves(sizes, law, log="x", title="scores not divided", **label)
 
@@ -336,8 +331,7 @@ if check("2.5", average_sharpness):
 # Almost straight lines on a logarithmic axis: each factor of ten in $n$, or in accuracy, costs about the same again, 2.3,
 # the logarithm of ten. "A large constant" therefore goes a long way against many keys. Against division by $\sqrt d$ it
 # does not: at $d = 64$ eight times the height is needed.
-
-# %% [markdown]
+#
 # ## Going further
 #
 # Optional; nothing here is asked. **How many keys does the query see?** The exponential of the entropy of the weights
@@ -356,6 +350,16 @@ plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
 # %% [markdown]
 # From all fifty to two, most of the way within a few units of height, around the $t$ at which half of the weight is left
 # over. It stops at two, not at one: no height breaks a tie.
+#
+# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian bump of
+# width (standard deviation) $1/\sqrt t$ around the direction of the query: the regression of Nadaraya and Watson (1964).
+
+# %%
+keys = rng.normal(size=(6, 3))
+keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
+bumps = np.exp(-((keys - keys[0]) ** 2).sum(-1) * 7 / 2)  # width 1/sqrt(7)
+difference = np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max()
+print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}")
 
 # %% [markdown] only="solution"
 # **More keys than dimensions.** Of any two keys of equal length, orthogonal or not, $t(k_a + k_b)$ makes a tie. It rises
@@ -376,17 +380,6 @@ sizes = [4, 16, 64, 256, 1024]
 series = {f"d = {d}": [reachable(n, d) for n in sizes] for d in (4, 8, 16, 32)}
 label = {"xlabel": "number of keys n", "ylabel": "pairs the sum averages"}
 plots.curves(sizes, series, log="x", title="200 trials a point: within 0.07 in 95%", **label)
-
-# %% [markdown]
-# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian bump of
-# width (standard deviation) $1/\sqrt t$ around the direction of the query: the regression of Nadaraya and Watson (1964).
-
-# %%
-keys = rng.normal(size=(6, 3))
-keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
-bumps = np.exp(-((keys - keys[0]) ** 2).sum(-1) * 7 / 2)  # width 1/sqrt(7)
-difference = np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max()
-print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}")
 
 # %% [markdown]
 # ## Common mistakes

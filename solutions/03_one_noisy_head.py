@@ -29,15 +29,15 @@ rng = np.random.default_rng(3)
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $\mu_i$ | mean of key $i$; known, orthonormal | rows of $(n, d)$ | `means` |
-# | $k_i$ | key $i$, drawn anew each time | rows of $(n, d)$ | `keys` |
+# | $k_i$ | key $i$, drawn anew | rows of $(n, d)$ | `keys` |
 # | $\nu$ | noise: variance of each coordinate of a key | number | `noise` |
 # | $\ell = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
 # | $q_i = \mu_i^\top q$ | score of the query on mean $i$ | number | `q_a`, ... |
 # | $t$ | height of the tie: $q_a = q_b = t$, other $q_i = 0$ | number | `t` |
-# | $\lambda_i$, $\beta$ | random length of key $i$ in 3.5, its variance | numbers | `beta` |
+# | $\lambda_i$, $\beta$ | length of key $i$ in 3.5, its variance | numbers | `beta` |
 # | $c$ | the multiple of $\mu_a + \mu_b$ in 3.5, where scores are divided by $\sqrt d$ | number | `c` |
 #
-# In $\mathcal N(m, V)$ the second number is always a *variance*. Scores, weights $\alpha_i$ and values as in
+# In $\mathcal N(m, V)$ the second number is a *variance*. Scores, weights $\alpha_i$ and values as in
 # [02](02_average_of_two.ipynb); the output has no letter here.
 
 # %% [markdown]
@@ -78,8 +78,8 @@ named = {"names": ["key a", "key b", "key 3"], "title": "borders jump with noise
 plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 
 # %% [markdown]
-# The border turns a little with every draw, and the query, which stays, is now on this side, now on that. A short query
-# is in the pale middle, where a turn of the border changes little. A long one is far out, where it changes everything.
+# The border turns a little with every draw, and the query, which stays, is now on this side, now on that. Drag the query
+# towards the middle: there the colours are pale, and a turn of the border changes little. Far out it changes everything.
 
 # %% [markdown]
 # ### 3.1
@@ -88,14 +88,12 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
 # place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
 # in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
-
-# %% [markdown]
-# So that no length is favoured, the check divides the noise by the length of *your* query: every score then trembles by a
-# thousandth. *Predict:* if the noise did *not* shrink, would a longer query suffer more? The figure below answers.
+#
+# So that no length is favoured, the check divides the noise by the length of *your* query: each score trembles by a
+# thousandth.
 
 
 # %% answer="3.1"
-# my prediction: ...
 def robust_query(means, a, b):
     """A query that averages values a and b for keys near their means. means: (n, d) -> (d,)."""
     # BEGIN SOLUTION
@@ -124,8 +122,9 @@ check("3.1", robust_query)
 # ## How small is vanishingly small?
 #
 # "Vanishingly small" noise is a common way to state 3.1. Small compared with what? Two means are tied exactly, by a query
-# of length 10, 100 or 1000; then the two keys are drawn 5000 times and $a$'s share of their weight is drawn. *Predict* at
-# $\nu = 10^{-4}$ which panel is still an average. Then slide the noise (its logarithm, base ten) until all three are.
+# of length 10, 100 or 1000; then the two keys are drawn 5000 times, and the panels show $a$'s share of their weight.
+# *Predict* whether the same noise, $\nu = 10^{-4}$, harms a long query more or less than a short one, and which of the three
+# still gives an average. Then slide the noise (its logarithm, base ten) until all three do.
 
 # %%
 # my prediction: ...
@@ -137,10 +136,10 @@ direction /= np.linalg.norm(direction)
 def draw(log_noise):
     for ax, length in zip(plots.panels(3, height=2.8, width=11.5), (10, 100, 1000), strict=True):
         gap = np.sqrt(10.0**log_noise) * (blur[0] - blur[1]) @ (length * direction)
-        share = {f"variance of the gap {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
-        title = f"query of length {length}"
-        ax = plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
-        ax.set_ylim(top=1.25 * ax.get_ylim()[1])  # room for the legend
+        share = {f"gap: variance {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
+        label = {"xlabel": "share of a", "title": f"query of length {length}", "bins": 20}
+        plots.histogram(share, limits=(0, 1), **label, ax=ax)
+        ax.set_ylim(0, 25)  # one scale for all three, and for every noise
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
@@ -162,7 +161,7 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # ### 3.2
 #
 # Now the second kind of noise, with $\nu \to 0$: $k_a = \ell\,\mu_a$, every other key *equal* to its mean. **Given** a
-# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ in terms of
+# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ from
 # $t$, $n$, $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\ell$. **Form:** two chains,
 # `weight_of_a` and `log_odds`; the first lines are given, and $w$ stands for the weight in (i). One thing a line: (i) put
 # the scores in, count the sum; (ii) put the weight in for $w$, then take $\ell$ out of every function.
@@ -248,16 +247,16 @@ if check("3.3", weight_cdf):
 # %% [markdown]
 # ### 3.4
 #
-# **Given** your own query of 3.1, and $k_a$ of random length. **Decide** what the output does from draw to draw: choose the
-# line that describes *your* query. **Form:** `behaviour`, a letter; and in words, **why**: which scores move from draw to
-# draw, and what the softmax makes of it.
+# **Given** your own query of 3.1, and $k_a$ of random length. **Decide** what the output does from draw to draw: which line
+# describes *your* query? **Form:** `behaviour`, a letter; and in words, **why**: which scores move, what the softmax
+# makes of it.
 #
 # - **A** it stays close to the average in almost every draw
 # - **B** it jumps: almost $v_a$ in some draws, almost $v_b$ in others, seldom between
-# - **C** it wanders about the average, most often close to it
+# - **C** it wanders about the average, mostly close to it
 # - **D** it jumps between $v_a$ and the mean of all other values
-# - **E** it grows along $v_a$ in proportion to the length of $k_a$
-# - **F** it is almost $v_a$ in every draw
+# - **E** it grows along $v_a$ with the length of $k_a$
+# - **F** it is almost always $v_a$
 
 # %% answer="3.4"
 behaviour = None  # one of "A".."F"
@@ -300,9 +299,9 @@ if check("3.4", behaviour, robust_query):
         outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1)) * [1, -1]
         axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
         named = ["v_a", "v_b", "another", "another"]
-        plots.scatter(values, size=60, colour=6, label="four values", names=named, **axis)
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
-        ax.set_ylim(-0.2, 2.2)
+        plots.scatter(values, size=60, colour=6, label="four values", names=named, **axis)
+        ax.set(xlim=(-0.3, 2.2), ylim=(-0.3, 2.2))
 
 
 # %%
@@ -315,6 +314,7 @@ def density(t, n):
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
     drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
     plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
+    right.set_ylim(0, 12)  # the same for every t
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
@@ -338,19 +338,17 @@ label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one ha
 plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
-# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit higher or lower most
-# draws are not. The price: such a query needs the means of *all* other keys and is longer the more there are, and it
-# fails when those keys change sign too, as they may in the next question.
-
-# %% [markdown]
+# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
+# price: such a query needs *all* other means, and fails when those keys change sign too, as they may now.
+#
 # ### 3.5
 #
-# **Given** keys $k_i = \lambda_i\mu_i$ with independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$,
-# and a query that knows the means but not the lengths, $q = c(\mu_a + \mu_b)$. With $g_{aa} = \mu_a^\top\mu_a$,
-# $g_{ab} = \mu_a^\top\mu_b$ and so on, $p_a = k_a^\top q = c\lambda_a(g_{aa} + g_{ab})$. **Find** the scores of $k_a$ and
-# $k_b$. **Form:** two chains, `score_a` and `score_b`. One thing a line: put key and query in, then use orthonormality.
+# **Given** keys $k_i = \lambda_i\mu_i$, independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$, and the
+# query $q = c(\mu_a + \mu_b)$, which knows no length. With $g_{aa} = \mu_a^\top\mu_a$, $g_{ab} = \mu_a^\top\mu_b$ and so on,
+# $p_a = k_a^\top q = c\lambda_a(g_{aa} + g_{ab})$. **Find** the scores of $k_a$ and $k_b$. **Form:** two chains, `score_a` and
+# `score_b`. One thing a line: put key and query in, then use orthonormality.
 #
-# *Predict:* is the variance of their gap larger or smaller than with one random key?
+# *Predict:* is their gap more or less noisy than with one random key?
 
 # %% answer="3.5 derive"
 # my prediction: ...
@@ -383,13 +381,17 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# Now, how does the output vary when the keys are drawn again and again? **Find** the variance of the gap of the two scores,
+# How does the output vary when the keys are drawn again and again? **Find** the variance of the gap of the two scores,
 # and the share of the draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have
 # together. **Form:** `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, each returning a number; the
 # second is compared with a simulation, to 0.01. `math.erf` and `math.erfc` help.
+#
+# Below the check eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$. *Predict* the mean of the
+# weight of $a$ over all draws, and in how many draws it is within a tenth of one half.
 
 
 # %% answer="3.5 code"
+# my prediction, mean and share: ...
 def noisy_gap_variance(beta, c, d):
     """The variance of the score of k_a minus the score of k_b."""
     # BEGIN SOLUTION
@@ -408,12 +410,7 @@ def share_decided(beta, c, d, w):
 # %% check="3.5 code"
 check("3.5", noisy_gap_variance, share_decided)
 
-# %% [markdown]
-# Eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$. *Predict:* what is the mean of the weight of
-# $a$ over all draws, and in how many draws is it within a tenth of one half?
-
 # %%
-# my prediction, mean and share: ...
 scale = 80 / np.sqrt(16)
 factors = 1 + 0.5 * rng.normal(size=(40_000, 2))
 weights = softmax(np.c_[scale * factors, np.zeros((40_000, 6))])
@@ -423,6 +420,7 @@ print(f"one of the two above 0.9 {np.mean(weights[:, :2].max(-1) > 0.9):.3f}")
 if check("3.5", noisy_gap_variance, share_decided):
     variance = np.asarray(noisy_gap_variance(0.25, 80, 16)).item()
     ratio = (scale * (factors[:, 0] - factors[:, 1])).var() / variance
+    print(f"variance of the gap {variance:.0f}, with one random key {scale**2 / 4:.0f}")
     print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
     print(f"your share of decided draws {np.asarray(share_decided(0.25, 80, 16, 0.9)).item():.3f}")
 plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0, 1))
@@ -446,37 +444,34 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 # Not needed: numbers. Common wrong reasons: "the noise averages out" (over draws, not within one); one key is random only.
 
 # %% [markdown]
-# The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is: within a tenth of one half
-# is one draw in forty.
-
-# %% [markdown]
+# The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is: the second printed line
+# says how rare a draw near one half is.
+#
 # ## Going further
 #
 # Optional. **A memory that makes up its mind.** In a Hopfield network that stores two orthonormal patterns, the values are
-# the keys, and $\gamma$ times the output is the next query. Started at a mixture, share $p$ of one pattern and $1 - p$ of the
-# other, one round gives $p \leftarrow 1/(1 + e^{-\gamma(2p - 1)})$. *Predict* for $\gamma = 1$ and $\gamma = 5$: does a start at 0.51 fall
-# back to the average, or run to one pattern?
-#
-# The peaks of a density whose log-odds are normal, mean 0 and variance $\gamma$, solve the same equation.
+# the keys, and $\gamma$ times the output is the next query. From a mixture, share $w$ of one pattern and $1 - w$ of the
+# other, one round leads to $w = 1/(1 + e^{-\gamma(2w - 1)})$. *Predict* for $\gamma = 1$ and $\gamma = 5$: does a start at
+# 0.51 fall back to the average, or run to one pattern?
 
 # %%
 # my prediction: ...
 strengths = np.linspace(1, 5, 161)
-p = np.full(161, 0.51)
+shares = np.full(161, 0.51)
 for _ in range(3000):
-    p = 1 / (1 + np.exp(-strengths * (2 * p - 1)))
+    shares = 1 / (1 + np.exp(-strengths * (2 * shares - 1)))
 grid = np.linspace(0.5, 0.999, 2000)
 odds = np.log(grid / (1 - grid))
 log_density = -(odds**2) / (2 * strengths[:, None]) - np.log(grid * (1 - grid))  # (161, 2000)
 peaks = grid[log_density.argmax(-1)]
-series = {"average fed back, started at 0.51": p, "-peak of the density": peaks}
+series = {"average fed back, started at 0.51": shares, "-peak of the density": peaks}
 plots.curves(strengths, series, xlabel="strength γ", ylabel="where it ends", title="the same fork")
 
 # %% [markdown]
-# Up to $\gamma = 2$ the average is stable, beyond it a hundredth of a lead decides; at the same place the one peak of the
-# density becomes two. In 3.3 the log-odds have variance $t^2/2$, so for $n = 2$ this is $t = 2$, where you saw it.
-
-# %% [markdown]
+# Up to $\gamma = 2$ the average is stable, beyond it a hundredth of a lead decides. The dashed line is the peak of a density
+# whose log-odds are normal with mean 0 and variance $\gamma$: it solves the same equation, and at the same place its one
+# peak becomes two. In 3.3 the log-odds have variance $t^2/2$, so for $n = 2$ this is $t = 2$, where you saw it.
+#
 # ## Common mistakes
 #
 # Each claim is often written down; each is run here, and the number refutes it. The last is about *QK-norm*, a common

@@ -69,8 +69,7 @@ plots.query_plane(
 # %% [markdown]
 # Deep inside a sector nothing happens when a border moves. The average of the two heads stays where it was, close to one
 # half, while the query on the border loses it with every draw.
-
-# %% [markdown]
+#
 # ### 4.1
 #
 # **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Find** two queries
@@ -110,21 +109,23 @@ means = np.linalg.qr(rng.normal(size=(16, n)))[0].T  # (10, 16)
 ell = 1 + sqrt(1 / 2) * rng.normal(size=20_000)
 found, p = (ell < 0).mean(), (1 - erf(1)) / 2  # √2 standard deviations below the mean
 error = 2.58 * sqrt(p * (1 - p) / len(ell))
-print(f"P(ℓ < 0) is {p:.4f}; simulated {found:.4f} ± {error:.4f} (99% confidence)")
+print(
+    f"P(ℓ < 0) is {p:.4f}, one draw in {1 / p:.0f}; simulated {found:.4f} ± {error:.4f} (99% confidence)"
+)
 trace = ell[:, None] * means[a] + 1e-3 * rng.normal(size=(len(ell), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
-# So the rule sets aside about one draw in thirteen, for ever: no length of the query changes it. And it depends on the
-# query: for one that does not look at $a$ it would throw away half of all draws, for nothing. We say it without the
-# query: **questions 4.2 and 4.3 are about the draws with $\ell > 0$**, and we count the others separately.
+# No length of the query changes the first share. And the rule depends on the query: for one that does not look at $a$ it
+# throws away half of all draws, for nothing. So we say it without the query: **4.2 and 4.3 are about the draws with
+# $\ell > 0$**, and the others are counted separately.
 
 # %% [markdown]
 # ### 4.2
 #
 # **Given** $k_a = \ell\mu_a$ as above, the other keys at their means but for a trace of noise. **Design** the two queries so
-# that the output stays at the average: in at least 85% of the draws with $\ell > 0$ the weights must be within 0.1 (sum of
-# absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
+# that the output stays at the average: in 85% of the draws with $\ell > 0$ the weights must be within 0.1 (sum of absolute
+# differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
 #
 # *Predict:* does every pair that is right in 4.1 survive?
 
@@ -140,7 +141,8 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# To compare, here is one head that wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
+# Not every pair survives: two *equal* queries are right in 4.1 and share the fate of a single head. To compare, here is
+# that head, which wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
 # Your own pair joins in once 4.1 is right, each query made $t$ long. *Predict* for both: where in the plane will the
 # outputs lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$?
 
@@ -163,22 +165,21 @@ if check("4.1", two_head_queries):
 values = rng.normal((0, 2), 1, (n, 2))
 values[[a, b]] = [-2, 0], [2, 0]
 *panes, last = plots.panels(len(designs) + 1, width=11.5)
-kept = {name: weights_over(ell[ell > 0][:2000], 20 * s) for name, s in designs.items()}
+positive = ell[ell > 0][:2000]
+kept = {name: weights_over(positive, 20 * scores) for name, scores in designs.items()}
 axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
 for ax, (name, weights) in zip(panes, kept.items(), strict=True):
-    plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
     plots.scatter(weights @ values, colour=1, label="2,000 outputs", title=name, ax=ax, **axes)
+    plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
     ax.set_ylim(-1, 4.5)
 last.set_ylim(0, 32)  # room for the legend
 on_a = {name: weights[:, a] for name, weights in kept.items()}
 plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
 # %% [markdown]
-# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; read off the histogram
-# how often they are in its middle, where the average is. If your pair has a tail that leaves the average, which draws
-# are in it?
-
-# %% [markdown]
+# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; the histogram says how
+# often they are in its middle. If your pair has a tail that leaves the average, which draws are in it?
+#
 # ### 4.3
 #
 # **Given** your queries of 4.2. **Describe** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
@@ -195,15 +196,12 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 # from $a$ and returns the mean of the other values, however long the query.
 
 # %% [markdown] rubric="4.3"
-# **Rubric.** ⅓ close to the average in nearly every draw with $\ell > 0$, not "always", and what happens for $\ell < 0$: the
-# head that looks for $a$ turns away from it (for a pair that pushes the others down: it stays) · ⅓ what each head does with
-# $\ell$: one does not depend on it at all, the other only needs a lead · ⅓ one head fails because a tie turns on any change.
-# Not needed: 7.86%, $1/t$. **Other designs.** A pair that pushes the others down scores $a$ and $b$ zero in both heads:
-# $\ell$ is multiplied by zero and nothing moves, for $\ell < 0$ either; said so, it earns the first two thirds in full. A truthful
-# description of *equal* queries ("still switches between $v_a$ and $v_b$") earns full points here. Common wrong reasons,
-# each at the cost of its third: the heads' fluctuations cancel on averaging; the vector is split among the heads; each head
-# likes both keys equally (that is the tie); a longer $k_a$ pulls the output to $v_a$ (it lengthens a lead); $k_b$ is random
-# too; $c_1 \approx v_a$ in *all* draws.
+# **Rubric.** ⅓ close to the average in nearly every draw with $\ell > 0$, not "always", and for $\ell < 0$ the head that
+# looks for $a$ turns away · ⅓ one head does not depend on $\ell$, the other only needs a lead · ⅓ one head fails because a tie
+# turns on any change. Not needed: 7.86%, $1/t$. **Other designs.** A pair that pushes the others down multiplies $\ell$ by
+# zero, so nothing moves, for $\ell < 0$ either: the first two thirds. *Equal* queries, truthfully described ("still
+# switches"): full points. Common wrong reasons, each costs its third: fluctuations cancel on averaging; the vector is
+# split among heads; each head likes both keys (the tie); a longer $k_a$ pulls the output; $k_b$ is random too.
 
 # %% [markdown]
 # Now all draws, those with $\ell < 0$ included: look for them in the left-hand bars of a design that is otherwise
@@ -217,8 +215,8 @@ noise = rng.normal(size=4000)
 def draw(t, variance):
     ell = 1 + sqrt(variance) * noise
     samples = {name: weights_over(ell, t * scores)[:, a] for name, scores in designs.items()}
-    ax = plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
-    ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend
+    label = {"xlabel": "weight on v_a", "title": f"t = {t:g}", "bins": 20}
+    plots.histogram(samples, limits=(0, 1), **label).set_ylim(0, 25)  # one scale for all settings
 
 
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
@@ -226,8 +224,7 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # %% [markdown]
 # Longer queries make one head *more* nervous: its two bars grow and the middle empties. Only at variance zero is it
 # safe.
-
-# %% [markdown]
+#
 # ### 4.4
 #
 # **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
@@ -257,9 +254,12 @@ check("4.4", scaled_two_head_queries)
 
 
 # %%
+stretches = rng.normal(size=(4000, 1, n))  # the same draw for every variance
+
+
 def share_near(scores, variance):
     """How often the weights are within 0.1 of one half each; scores on the means, (H, n)."""
-    lengths = 1 + sqrt(variance) * rng.normal(size=(4000, 1, n))
+    lengths = 1 + sqrt(variance) * stretches
     weights = softmax(lengths * scores).mean(1)  # (4000, n)
     return (np.abs(weights - designs["one head"] / 2).sum(-1) < 0.1).mean()
 
@@ -324,32 +324,59 @@ lengths, grid = np.geomspace(2, 200, 14), np.linspace(-4, 6, 20_001)
 density = np.exp(-((grid - 1) ** 2))  # of ℓ, up to a factor
 law = [weights_over(grid, t * designs["one head"])[:, a] for t in lengths]
 exact = np.array([np.cov(w, aweights=density, ddof=0) for w in law])
-runs = {f"-{k}": [weights_over(ell, t * s)[:, a] for t in lengths] for k, s in designs.items()}
-spread = {f"{k}, 400 draws": [w[:400].var() for w in found] for k, found in runs.items()}
-error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(400) for w in runs["-one head"]]
+runs = {}
+for name, scores in designs.items():
+    runs[name] = [weights_over(ell, t * scores)[:, a] for t in lengths]
+spread = {f"-{name}, 400 draws": [w[:400].var() for w in found] for name, found in runs.items()}
+error = [2.58 * ((w - w.mean()) ** 2).std() / sqrt(400) for w in runs["one head"]]
 
 # %%
 left, right = plots.panels(2, width=11)
 label = {"xlabel": "length t", "ylabel": "variance of the weight on v_a"}
 series = {"one head, exact": exact} | spread | {"one quarter": np.full(14, 0.25)}
 plots.curves(lengths, series, band=(exact - error, exact + error), log="x", ax=left, **label)
-fails = {
-    k: [(np.abs(w[ell > 0] - 0.5) > 0.05).mean() for w in weights] for k, weights in runs.items()
-}
+fails = {}
+for name, found in runs.items():
+    fails[name] = [(np.abs(w[ell > 0] - 0.5) > 0.05).mean() for w in found]
 label["ylabel"] = "share of draws (ℓ > 0) off by 0.05"
-plots.curves(lengths, fails | {"one over t": 1 / lengths}, log="xy", ax=right, **label)
+plots.curves(lengths, fails | {"-one over t": 1 / lengths}, log="xy", ax=right, **label)
 
 # %% [markdown]
 # One head tends to one quarter, the variance of a fair coin: no better than copying one of the two values at random, and
 # longer queries make it *worse*. On the right, one head misses nearly always. A design that survives misses less and less,
 # but compare the slope of its curve with the line one over $t$ before you call it exact.
+#
+# ## Common mistakes
+#
+# "It works because the fluctuations of the two heads partly cancel in the average." Two heads with *independent*
+# fluctuations would have half the variance of one. Measure yours, at $t = 20$:
+
+# %%
+one = 20 * designs["one head"]
+for name, scores in designs.items():
+    share = weights_over(ell, 20 * scores)[:, a].var() / weights_over(ell, one)[:, a].var()
+    print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
+
+# %% [markdown]
+# "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
+# output is always the average": count. "A copying head gives weight one, whatever the constant": take notebook 01's copy
+# with $t = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
+
+# %%
+for name, scores in designs.items():
+    stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * scores)[:, a].round(3)
+    good = (np.abs(weights_over(ell, 20 * scores)[:, a] - 0.5) < 0.05).mean()
+    print(f"{name}: weight on v_a at ℓ = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
+for length in (1.0, 0.1, -0.5):
+    print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
 
 # %% [markdown] only="solution"
 # ## The exact law of two heads
 #
 # Head 1 gives $a$ the log-odds $t\ell - \log(n-1)$, which is normal with variance $t^2/2$. Its weight is below 0.9
 # when $\ell < (\log(n-1) + \log 9)/t$. Among the draws with $\ell > 0$ that has a probability which only falls
-# like $1/t$: the last column settles down. Of *all* draws 7.86% stay lost.
+# like $1/t$: the last column settles down. Of *all* draws 7.86% stay lost. And *equal* queries, which are right for 4.1,
+# follow the very same fluctuation: their average has all of it, as the last two lines say.
 
 
 # %% only="solution"
@@ -365,37 +392,9 @@ for t in (10, 20, 50, 100, 1000):
     width = 2.58 * sqrt(exactly * (1 - exactly) / len(weight))
     found = f"{(weight < 0.9).mean():.4f} ± {width:.4f} (99%)"
     print(f"t = {t:4}  fails {exactly:.4f}, simulated {found}, t times exact {t * exactly:.3f}")
-
-# %% [markdown]
-# ## Common mistakes
-#
-# "It works because the fluctuations of the two heads partly cancel in the average." Two heads with *independent*
-# fluctuations would have half the variance of one. Measure yours, at $t = 20$:
-
-# %%
-one = 20 * designs["one head"]
-for name, scores in designs.items():
-    share = weights_over(ell, 20 * scores)[:, a].var() / weights_over(ell, one)[:, a].var()
-    print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
-
-# %% only="solution"
-# Equal queries, which are right for 4.1, follow the very same fluctuation: their average has all of it.
 double = weights_over(ell, np.repeat(one, 2, axis=0))[:, a]
 print(f"equal queries: {double.var() / weights_over(ell, one)[:, a].var():.3f} times the variance")
 print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
-
-# %% [markdown]
-# "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
-# output is always the average": count. "A copying head gives weight one, whatever the constant": take notebook 01's copy
-# with $c = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
-
-# %%
-for name, scores in designs.items():
-    stretched = weights_over(np.array([0.5, 1, 2, 4]), 20 * scores)[:, a].round(3)
-    good = (np.abs(weights_over(ell, 20 * scores)[:, a] - 0.5) < 0.05).mean()
-    print(f"{name}: weight on v_a at ℓ = 0.5, 1, 2, 4 {stretched}; one half in {good:.3f} of draws")
-for length in (1.0, 0.1, -0.5):
-    print(f"copy at λ = {length:4}: weight {softmax(np.r_[20 * length / 8, np.zeros(7)])[0]:.3f}")
 
 # %% [markdown]
 # ## Going further: where a head is nervous
@@ -406,7 +405,9 @@ for length in (1.0, 0.1, -0.5):
 
 # %%
 grid = np.linspace(-1, 3, 801)
-slopes = {k: np.gradient(weights_over(grid, 20 * s)[:, a], grid) for k, s in designs.items()}
+slopes = {}
+for name, scores in designs.items():
+    slopes[name] = np.gradient(weights_over(grid, 20 * scores)[:, a], grid)
 steepest = grid[slopes["one head"].argmax()]
 print(f"one head is steepest at ℓ = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
 slopes["-density of ℓ"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)

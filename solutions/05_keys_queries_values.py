@@ -16,6 +16,7 @@ import numpy as np
 import sympy as sp
 
 from attn_course import check, derive, hint, plots
+from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend, softmax
 
 rng = np.random.default_rng(5)
@@ -65,8 +66,7 @@ for ax, (title, Q) in zip(plots.panels(2), titled.items(), strict=True):
 # Without projections a token looks at itself and its neighbours: it scores highest with what it resembles. With the
 # turned query the token at 30° looks at 120°, although the two are orthogonal. The values are untouched: $Q$ decides
 # where to look, not what is found there.
-
-# %% [markdown]
+#
 # ## Three tokens
 #
 # For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal, all of the same large length $\beta$, and
@@ -181,11 +181,14 @@ for added in (None, "d"):
 # $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Many triples are right and all of them pass: only $c_1$ and $c_2$ are measured, to 1% of $\beta$, at $\beta = 10$ and
-# $20$. A good order: first a $V$ that makes two of the values exactly what is wanted, then decide who should look where.
+# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\beta$, at $\beta = 10$ and $20$. A good order:
+# first a $V$ that makes two of the values exactly what is wanted, then decide who should look where.
+#
+# *Predict:* from which $\beta$ on will token 2 give nine tenths of its weight to one token? The slider below answers.
 
 
 # %% answer="5.3"
+# my prediction, from β = ...
 def projections(u_a, u_b, u_c, u_d):
     """K, Q, V, each (d, d), that bring u_b to token 2 and u_b - u_c to token 1."""
     # 1. V: what each token hands over
@@ -205,20 +208,22 @@ check("5.3", projections)
 def draw(beta):
     """The three matrices at this length of the u's, and the weights they give."""
     u, names = beta * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
-    triple = projections(*u)
-    *panes, last = plots.panels(4, height=2.7)
+    triple = [np.asarray(matrix, float) for matrix in projections(*u)]
+    *panes, last = plots.panels(4, height=2.7, width=11.5)
+    scale = {"top": max(np.abs(triple).max(), 1e-9), "signed": True, "colour_bar": False}
     for ax, values, title in zip(panes, triple, "KQV", strict=True):
-        plots.matrix(values, rows=names, columns=names, title=title, ax=ax)
+        plots.matrix(values, rows=names, columns=names, title=title, **scale, ax=ax)
     weights, tokens = self_attention(three_tokens(*u), *triple)[1], ["x₁", "x₂", "x₃"]
-    plots.attention_map(weights, tokens, tokens, title=f"weights at β = {beta:g}", ax=last)
+    plots.attention_map(weights, tokens, tokens, title=f"β = {beta:g}", colour_bar=False, ax=last)
 
 
 if check("5.3", projections):
     plots.explore(draw, beta=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# Columns say what goes in, rows what comes out. The map shows your own design at work. Slide $\beta$ down: if your
-# scores are inner products of the $u$'s, their gaps are $\beta^2$: at $\beta = 1$ a lead of one, which is a blur.
+# In the three matrices columns say what goes in, rows what comes out: purple adds, orange takes away. The map on the right
+# shows the weights of your own design. Slide $\beta$ until its second row has a 0.90. If your scores are inner products of
+# the $u$'s, their gaps are $\beta^2$: at $\beta = 1$ a lead of one, which is a blur.
 
 # %% [markdown] only="solution"
 # Here the first two rows of the map have one winner each: token 1 asks for $u_c$ and finds token 3, token 2 asks for
@@ -267,15 +272,15 @@ if check("5.4", error_2, error_1):
     lengths = np.linspace(0.1, 4, 40)
     wanted = np.array([[1, 0], [1, -1], [0, 0]])  # by 2, by 1, by none; along u_b and u_c
     series = {}
-    for k, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
-        outputs = softmax(np.outer(lengths**2, np.eye(3)[k])) @ wanted  # (40, 2)
-        series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[k], axis=1)
-        series[f"-{name} closed form"] = [float(chain.end.subs(beta, b)) for b in lengths]
+    for token, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
+        outputs = softmax(np.outer(lengths**2, np.eye(3)[token])) @ wanted  # (40, 2)
+        series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[token], axis=1)
+        series[f"-{name} closed form"] = [float(chain.end.subs(beta, length)) for length in lengths]
     plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
 
 # %% [markdown]
 # Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since
-# everything does, and then falls off faster than any exponential: at $\beta = 4$ less than a millionth of $\beta$ is left.
+# everything does, and then falls off faster than any exponential, as $e^{-\beta^2}$ does.
 
 # %% [markdown]
 # ### 5.5
@@ -324,8 +329,8 @@ plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 
 # %% [markdown]
 # A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
-# returns what was sent. No $V$ can mend the flat line: it never meets what token 1 carries. This is the division of labour that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads
-# *contents*.
+# returns what was sent. No $V$ can mend the flat line: it never meets what token 1 carries. This is the division of labour
+# that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads *contents*.
 
 # %% [markdown] only="solution"
 # ## How far a $V$ alone can go
@@ -356,7 +361,7 @@ u, one = 3 * np.eye(4), [np.eye(4)] * 3
 before, after = (self_attention(three_tokens(*u, added), *one) for added in (None, "d"))
 gain, share = after[1][1, 0] / before[1][1, 0], after[0][1, 1] / before[0][1, 1]
 print(f"weight on x_1: times {gain:.5f}   u_b in c_2: times {share:.4f}")
-more = (three_tokens(*u) + np.outer([0, 1, 0], s * u[3]) for s in np.linspace(0, 5, 501))
+more = (three_tokens(*u) + np.outer([0, 1, 0], times * u[3]) for times in np.linspace(0, 5, 501))
 most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
 print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
 
@@ -389,6 +394,24 @@ if check("5.3", projections):
     plots.bars(sizes, xlabel="direction", ylabel="size in KᵀQ", top=sizes.max())
 
 # %% [markdown]
+# ## A real sentence
+#
+# In the translator of [00](00_start_here.ipynb) the queries are made from the English words written so far, the keys and
+# values from the German words. What makes them was found by training, as you found $K$, $Q$ and $V$ by hand. *Predict* for
+# each word of the translation at which German word it looks most: will the dark cells lie on a diagonal?
+
+# %%
+# my prediction: ...
+found = recorded_map("park")
+print(found.sentence, "->", found.translation)
+print(", ".join(f"{word}: {german} {weight:.2f}" for word, german, weight in found.strongest()))
+axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numbers": False}
+plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
+
+# %% [markdown]
+# Where the two languages put their words in different places, the dark cells leave the diagonal: a query finds its key by
+# what it is, not by where it stands. Pale rows belong to words that could not be decided by one German word alone.
+#
 # ## Summary
 #
 # 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).

@@ -11,7 +11,14 @@ from attn_course.building import build, cards, sealing
 from attn_course.building.cells import solution_notebook
 from attn_course.markers import BEGIN, BuildError, cut_solutions
 
-REGION = ("<!-- notebooks: written by attn build -->", "<!-- end of notebooks -->")
+README = """# Copy
+
+<!-- badges: written by attn build -->
+<!-- end of badges -->
+
+<!-- notebooks: written by attn build -->
+<!-- end of notebooks -->
+"""
 
 
 @pytest.fixture
@@ -22,7 +29,7 @@ def project(tmp_path):
         for path in (ROOT / folder).glob("00_*"):
             shutil.copy(path, tmp_path / folder)
     readme = tmp_path / "README.md"
-    readme.write_text(f"# Copy\n\n{REGION[0]}\n{REGION[1]}\n", "utf-8")
+    readme.write_text(README, "utf-8")
     list(build.build(tmp_path))
     return tmp_path
 
@@ -157,7 +164,7 @@ def test_the_table_of_notebooks_in_readme_is_written_and_held(project):
     assert "| `00_start_here` | " in readme.read_text("utf-8")
     edit(readme, "| `00_start_here` | ", "| `00_start_here` | Not ")
     assert build.problems(project) == [
-        "README.md: its table of notebooks is not what attn build writes."
+        "README.md: its badges or its table of notebooks are not what attn build writes."
     ]
 
 

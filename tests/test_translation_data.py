@@ -13,7 +13,6 @@ from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
 from attn_course.translation.config import setting
 from attn_course.translation.corpora import read_lines, read_parallel
-from attn_course.translation.cutting import Cutter
 from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils.layers import SLOTS
 
@@ -33,24 +32,6 @@ def test_punctuation_survives_the_vocabulary():
 def test_learning_twice_gives_the_same_vocabulary():
     again = Vocabulary.learn(TEXTS, size=80)
     assert again.tokenizer.to_str() == VOCABULARY.tokenizer.to_str()
-
-
-def test_words_cut_without_dropout_are_cut_as_the_vocabulary_does():
-    pairs = corpora.embedded(num_train=60, num_val=2, num_test=14).train
-    vocabulary = Vocabulary.learn([text for pair in pairs for text in pair], size=300)
-    usual = [vocabulary.encode_pair(pair) for pair in pairs]
-    assert Cutter(vocabulary, pairs, dropout=0.0, seed=1).epoch(0) == usual
-
-
-def test_words_cut_otherwise_spell_the_same_text_and_differ_from_epoch_to_epoch():
-    pairs = corpora.embedded(num_train=60, num_val=2, num_test=14).train
-    vocabulary = Vocabulary.learn([text for pair in pairs for text in pair], size=300)
-    cutter = Cutter(vocabulary, pairs, dropout=0.3, seed=1)
-    first = cutter.epoch(0)
-    for cut, pair in zip(first, pairs, strict=True):
-        assert tuple(map(vocabulary.decode, cut)) == pair
-    assert first != cutter.epoch(1)
-    assert first == Cutter(vocabulary, pairs, dropout=0.3, seed=1).epoch(0)
 
 
 def test_decoding_stops_at_the_end_mark():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import cards
+from attn_course.building import cards, ways_in
 from attn_course.building.cells import (
     id_stem,
     read_source,
@@ -53,15 +53,16 @@ def build(
     root: Path, numbers: Sequence[str] = (), force: bool = False
 ) -> Iterator[tuple[str, bool]]:
     """Make what is missing or changed; yields (name, whether anything was written)."""
+    repository = ways_in.repository_of(root)
     for source in sources(root, numbers):
         target = _solution_file(source, root)
-        notebook = solution_notebook(source)
+        notebook = solution_notebook(source, repository)
         outputs = None
         if not force:
             outputs = stored_outputs(notebook, target)
 
         if outputs is None:
-            outputs = execute(solution_notebook(source), target.parent)
+            outputs = execute(solution_notebook(source, repository), target.parent)
 
         solution = attach(notebook, outputs)
         files = _files(solution, source, root)
@@ -94,14 +95,20 @@ def _readme(root: Path) -> dict[Path, str]:
     if not path.exists():
         return {}
 
+    table = cards.notebook_table(table_rows(root))
+    badges = ways_in.badges(ways_in.repository_of(root))
+    text = path.read_text("utf-8")
+    text = cards.fill_region(text, "badges", badges)
+    return {path: cards.fill_region(text, "notebooks", table)}
+
+
+def table_rows(root: Path) -> list[cards.Row]:
+    """A row for every notebook, from the first cell of its source."""
     rows = []
     for source in sources(root):
         first = read_source(source).cells[0]
         rows.append(cards.row_of(source.stem, first.source))
-
-    table = cards.notebook_table(rows)
-    text = path.read_text("utf-8")
-    return {path: cards.fill_region(text, "notebooks", table)}
+    return rows
 
 
 def _differs(path: Path, text: str) -> bool:
@@ -131,7 +138,9 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
     found += _strays(root)
     for path, text in _readme(root).items():
         if _differs(path, text):
-            found.append(f"{path.name}: its table of notebooks is not what attn build writes.")
+            found.append(
+                f"{path.name}: its badges or its table of notebooks are not what attn build writes."
+            )
     return found
 
 
@@ -150,7 +159,7 @@ def _strays(root: Path) -> list[str]:
 def _problems(source: Path, root: Path) -> Iterator[str]:
     """What is wrong with the files made from one source, and with what they hold."""
     target = _solution_file(source, root)
-    notebook = solution_notebook(source)
+    notebook = solution_notebook(source, ways_in.repository_of(root))
     outputs = stored_outputs(notebook, target)
     if outputs is None:
         yield f"{target.name} is missing, or its outputs are not those of the source; run attn build."

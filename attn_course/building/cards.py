@@ -62,6 +62,11 @@ def write_head(text: str, notebook: str) -> str:
     return before + head + after
 
 
+def add_below_head(text: str, line: str) -> str:
+    """`text` with a paragraph of its own below the head line."""
+    return HEAD.sub(lambda head: f"{head[0]}\n\n{line}", text, count=1)
+
+
 @dataclass(frozen=True)
 class Row:
     """One notebook as README lists it."""

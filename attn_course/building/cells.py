@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import cards
+from attn_course.building import cards, ways_in
 from attn_course.markers import EMPTY, BuildError, cut_solutions
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -42,8 +42,11 @@ def read_source(source: Path) -> Any:
     return notebook
 
 
-def solution_notebook(source: Path) -> Any:
-    """The source as a notebook: headings written out, our ids and metadata, no outputs yet."""
+def solution_notebook(source: Path, repository: str = "") -> Any:
+    """The source as a notebook: headings written out, our ids and metadata, no outputs yet.
+
+    repository: where the course is published; if it is, a set-up cell and links are put in.
+    """
     notebook = read_source(source)
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -54,7 +57,24 @@ def solution_notebook(source: Path) -> Any:
 
     first = notebook.cells[0]
     first.source = BANNER.format(source.stem) + cards.write_head(first.source, source.stem)
-    return _finish(notebook)
+    finished = _finish(notebook)
+    if repository:
+        _open_to_all(finished, source.stem, repository)
+    return finished
+
+
+def _open_to_all(notebook: Any, name: str, repository: str) -> None:
+    """Put in the links that open it elsewhere, and the cell that then brings the course."""
+    import nbformat
+
+    first = notebook.cells[0]
+    links = ways_in.links(repository, name)
+    if links:
+        first.source = cards.add_below_head(first.source, links)
+
+    text = ways_in.setup_cell(repository, name)
+    setup = nbformat.v4.new_code_cell(text, id=ways_in.SETUP_ID)
+    notebook.cells.insert(1, setup)
 
 
 def student_notebook(solution: Any) -> Any:

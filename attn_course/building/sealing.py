@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from attn_course.building.ways_in import SETUP_ID
 from attn_course.markers import BuildError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -19,7 +20,9 @@ def _digest(value: Any) -> str:
 
 
 def _code_cells(notebook: Any) -> list[Any]:
-    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    """All but the generated one: where the course is published changes no output."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [cell for cell in cells if cell.get("id") != SETUP_ID]
 
 
 def seal_of(notebook: Any) -> dict[str, str]:

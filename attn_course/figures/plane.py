@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts, showing
 from attn_course.figures.canvas import panels
+from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
 _CELLS = 160  # of the still map, on a side
@@ -188,11 +189,7 @@ def _draw_map(ax, setting, keys, queries):
     for ray in tie_directions(keys):
         x, y = 2 * limit * ray
         ax.plot([0, x], [0, y], "--", color="black", linewidth=0.8)
-    for name, key, colour in zip(setting["names"], keys, COLOURS, strict=False):
-        _draw_arrow(ax, name, key, colour)
-    for head, query in enumerate(queries, 1):
-        name = "query" if len(queries) == 1 else f"query {head}"
-        _draw_arrow(ax, name, query, "black")
+    _draw_arrows(ax, setting["names"], keys, queries, limit)
     if setting["hull"]:
         x, y = _hull(keys).T
         ax.fill(x, y, fill=False, linestyle=":", edgecolor="black")
@@ -223,30 +220,34 @@ def _paint(ax, keys, limit):
     )
 
 
-def _draw_arrow(ax, name, end, colour):
-    """An arrow from the origin, its name beyond its tip. end: (2,)."""
-    x, y = end
-    style = {
-        "arrowstyle": "-|>",
-        "color": colour,
-        "linewidth": 2,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    ax.annotate("", end, (0, 0), arrowprops=style)
-    rightward = x >= 0
-    upward = y >= 0
-    ax.annotate(
-        name,
-        end,
-        xytext=(4 if rightward else -4, 3 if upward else -3),
-        textcoords="offset points",
-        color=colour,
-        fontsize=9,
-        ha="left" if rightward else "right",
-        va="bottom" if upward else "top",
-        path_effects=[withStroke(linewidth=3, foreground="white")],
-    )
+def _draw_arrows(ax, names, keys, queries, limit):
+    """Every key, (n, 2), and query, (H, 2), as an arrow from the origin, its name beside its tip."""
+    heads = range(1, len(queries) + 1)
+    named = ["query"] if len(queries) == 1 else [f"query {head}" for head in heads]
+    words = [*named, *names]
+    ends = np.concatenate([queries, keys])
+    colours = ["black"] * len(queries) + list(COLOURS[: len(keys)])
+    shifts = shifts_of_names(words, ends, limit)
+    for word, end, shift, colour in zip(words, ends, shifts, colours, strict=True):
+        style = {
+            "arrowstyle": "-|>",
+            "color": colour,
+            "linewidth": 2,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
+        ax.annotate("", end, (0, 0), arrowprops=style)
+        ax.annotate(
+            word,
+            end,
+            xytext=shift,
+            textcoords="offset points",
+            color=colour,
+            fontsize=9,
+            ha="center",
+            va="center",
+            path_effects=[withStroke(linewidth=3, foreground="white")],
+        )
 
 
 def _draw_values(ax, setting, output):

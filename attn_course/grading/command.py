@@ -1,4 +1,4 @@
-"""`attn grade / check / diff / release` on the command line: options, progress, sentences, statuses."""
+"""`attn grade / diff / release` on the command line: options, progress, sentences, statuses."""
 
 import argparse
 import contextlib
@@ -8,42 +8,25 @@ from pathlib import Path
 from attn_course import register
 from attn_course.grading import comparing, releasing, report, written
 from attn_course.grading.grade_many import grade_many
-from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.grade_one import Settings
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.options import grade_options
-from attn_course.grading.read_submission import Unreadable, read_bytes, read_submission
-from attn_course.grading.record import State
+from attn_course.grading.own_work import name_of
+from attn_course.grading.read_submission import read_submission
 from attn_course.grading.references import references
 from attn_course.grading.results import Results
 from attn_course.grading.roster import Roster
 from attn_course.grading.roster import load as load_roster
-from attn_course.grading.sandbox.bench import Lost
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
-from attn_course.grading.submissions import File, Refused, find, notebook_of
-from attn_course.verdict import Verdict
+from attn_course.grading.sentences import in_a_sentence
+from attn_course.grading.submissions import Refused, find
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
 
 
-def _sentences(command):
-    """Have a command end in one sentence and status 2 where it cannot do what was asked."""
-
-    def run(argv):
-        with contextlib.suppress(AttributeError):  # not every stream can
-            sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
-        try:
-            return command(argv)
-        except (Refused, OSError) as error:
-            print(f"attn {command.__name__}: {error}", file=sys.stderr)
-            return 2
-
-    run.__doc__ = command.__doc__
-    return run
-
-
-@_sentences
+@in_a_sentence
 def grade(argv: list[str]) -> int:
     """Grade a folder of submissions, one folder per student; the same command again resumes."""
     options = grade_options(argv, grade.__doc__)
@@ -170,50 +153,14 @@ def _run(files, settings, jobs, results):
             bar.update()
 
 
-@_sentences
-def check(argv: list[str]) -> int:
-    """Judge every answer of a notebook at once: the verdicts of its check cells, and no points lost."""
-    parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
-    parser.add_argument("notebook", type=Path, help="NN_name.ipynb or NN_name.py")
-    path = parser.parse_args(argv).notebook
-    name = _name_of(path, read_bytes)
-    settings = Settings(None, Limits(), (name,), best_tier() or Nothing.name)
-    with settings.bench() as bench:
-        try:
-            record = grade_one(File("you", name, path, path.name), bench, settings)
-        except (Lost, RuntimeError) as error:
-            raise Refused(f"{path}: {error}") from None
-    if record.problem:
-        raise Refused(f"{path}: {record.problem}")
-    for part in record.parts:
-        if part.status == State.WAITING:
-            print(f"✎ {part.question} written: {part.message}")
-        else:
-            print(Verdict(part.question, part.status, part.message, part.points, part.out_of))
-    print("\n".join(record.remarks))
-    return 0
-
-
-def _name_of(path, read=read_submission):
-    """Return which notebook a file is, once it is known to be one that can be read."""
-    name = notebook_of(Path(path.name))
-    if not name:
-        raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
-    try:
-        read(path)
-    except Unreadable as error:
-        raise Refused(f"{path}: {error}") from None
-    return name
-
-
-@_sentences
+@in_a_sentence
 def diff(argv: list[str]) -> int:
     """Show a submission's answers beside the solution's, and nothing but the answers."""
     parser = argparse.ArgumentParser(prog="attn diff", description=diff.__doc__)
     parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
     options = parser.parse_args(argv)
-    name = _name_of(options.submission)
+    name = name_of(options.submission, read_submission)
     if not (ROOT / "solutions" / f"{name}.py").is_file():
         raise Refused("the solutions are not on this machine.")
     pairs = list(comparing.answer_pairs(options.submission, name, ROOT / "solutions"))
@@ -224,7 +171,7 @@ def diff(argv: list[str]) -> int:
     return 0
 
 
-@_sentences
+@in_a_sentence
 def release(argv: list[str]) -> int:
     """Pack the student edition: notebooks, package, set-up; no solution, rubric or reference."""
     parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
@@ -234,7 +181,7 @@ def release(argv: list[str]) -> int:
     return 0
 
 
-@_sentences
+@in_a_sentence
 def gradescope(argv: list[str]) -> int:
     """Pack an autograder that Gradescope runs: the judges and their set-up, and no solution."""
     parser = argparse.ArgumentParser(prog="attn gradescope", description=gradescope.__doc__)

@@ -14,7 +14,6 @@ from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
 
-TORCH_FROM = 6  # the first notebook that uses torch
 MAX_REMARKS = 100
 JUDGED = (State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED)
 WRITTEN = (State.WAITING, State.NOT_ATTEMPTED)
@@ -32,7 +31,7 @@ class Settings:
 
     def bench(self) -> Bench:
         """Return a bench at which files of these notebooks can be graded."""
-        torch = any(int(name[:2]) >= TORCH_FROM for name in self.notebooks)
+        torch = any(map(register.needs_torch, self.notebooks))
         return Bench(self.notebooks, self.limits, self.tier, torch=torch)
 
 

@@ -5,7 +5,6 @@ import zipfile
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading.grade_one import TORCH_FROM
 from attn_course.grading.page import render
 from attn_course.grading.submissions import Refused
 
@@ -67,7 +66,7 @@ def files_of(root: Path) -> dict[str, bytes]:
 def autograder_files(root: Path, notebooks: list[str]) -> dict[str, bytes]:
     """Return {path inside the archive: its bytes} of what Gradescope runs, in order."""
     found = _held(root, PACKAGE)
-    needs_torch = any(int(name[:2]) >= TORCH_FROM for name in notebooks)
+    needs_torch = any(map(register.needs_torch, notebooks))
     extras = "torch,grade" if needs_torch else "grade"
     for name in SCRIPTS:
         script = render(name, extras=extras, notebooks=" ".join(notebooks))

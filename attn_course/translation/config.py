@@ -28,7 +28,6 @@ class Config:
     clip: float = 1.0
     batch_tokens: int = 1000
     tokens: int = 1_000_000
-    subword_dropout: float = 0.0  # the chance that a merge of two pieces is left out, in training
     patience: int = 5  # epochs without a better validation BLEU before the run stops
     architecture: str = "gru"
     encoder_layers: int = 1
@@ -47,7 +46,7 @@ PRESETS = {
         corpus="multi30k", vocabulary=3000, embedding=192, width=256, dropout=0.2, tokens=400_000
     ),
     "full": Config(corpus="multi30k", tokens=4_000_000),
-    "large": Config(corpus="multi30k", subword_dropout=0.1, tokens=9_000_000, patience=20),
+    "large": Config(corpus="multi30k", tokens=8_000_000, patience=20),
 }
 GPU_FACTOR = 4
 

@@ -22,7 +22,6 @@ from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import Corpus
-from attn_course.translation.cutting import Cutter
 from attn_course.translation.encoding import encode_corpus
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.models import build
@@ -86,8 +85,6 @@ class Trainer:
         self.folder = Path(folder)
         self.encoded = encode_corpus(corpus, size=config.vocabulary)
         self.vocabulary = self.encoded.vocabulary
-        self.pairs = self.encoded.train
-        self.cutter: Cutter | None = None
         torch.manual_seed(config.seed)
         model = build(config, len(self.vocabulary), slot=slot)
         self.training = Training(
@@ -200,8 +197,7 @@ class Trainer:
         config = self.config
         seed = (config.seed << 20) + self.at["epoch"]
         order = torch.Generator().manual_seed(seed % SEED_BITS)
-        self.pairs = self._pairs()
-        groups = bucket(self.pairs, max_tokens=config.batch_tokens, generator=order)
+        groups = bucket(self.encoded.train, max_tokens=config.batch_tokens, generator=order)
         number = self.training.num_steps
         tokens = self.at["tokens"]
         for group in groups[self.at["position"] :]:
@@ -211,28 +207,15 @@ class Trainer:
             yield partial(self._step, group, number, tokens)
             tokens += self._size(group)
 
-    def _pairs(self):
-        """The training pairs of this epoch, as ids."""
-        if not self.config.subword_dropout:
-            return self.encoded.train
-        if self.cutter is None:
-            self.cutter = Cutter(
-                self.vocabulary,
-                self.corpus.train,
-                dropout=self.config.subword_dropout,
-                seed=self.config.seed,
-            )
-        return self.cutter.epoch(self.at["epoch"])
-
     def _size(self, group):
         """Target subwords of the pairs in group, end marks included."""
-        return sum(len(self.pairs[i][1]) + 1 for i in group)
+        return sum(len(self.encoded.train[i][1]) + 1 for i in group)
 
     def _step(self, group, number, tokens):
         """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
         rank = self.training.rank
         mine = group[rank :: self.training.world]
-        pairs = [self.pairs[i] for i in mine or group[:1]]
+        pairs = [self.encoded.train[i] for i in mine or group[:1]]
         seed = (self.config.seed << 40) + (number << 8) + rank
         return Step(
             batch=collate(pairs),

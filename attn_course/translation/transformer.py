@@ -28,8 +28,8 @@ class CrossMemory(NamedTuple):
         return CrossMemory(self.cross[:, index], self.mask[index])
 
 
-class EncoderSelfAttention(nn.Module):
-    """Multi-head attention of a sentence to all of itself, positions by rotation."""
+class Projections(nn.Module):
+    """The four matrices of multi-head attention."""
 
     def __init__(self, width: int, num_heads: int) -> None:
         super().__init__()
@@ -38,6 +38,10 @@ class EncoderSelfAttention(nn.Module):
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
+
+
+class EncoderSelfAttention(Projections):
+    """Multi-head attention of a sentence to all of itself, positions by rotation."""
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x (B, S, D), mask (B, S) -> (B, S, D)."""
@@ -55,16 +59,8 @@ class EncoderSelfAttention(nn.Module):
         return self.out(merge_heads(context))
 
 
-class CrossAttention(nn.Module):
+class CrossAttention(Projections):
     """Multi-head attention of the decoder to the encoder: the one place where the languages meet."""
-
-    def __init__(self, width: int, num_heads: int) -> None:
-        super().__init__()
-        self.num_heads = num_heads
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-        self.value = nn.Linear(width, width)
-        self.out = nn.Linear(width, width)
 
     def keys_and_values(self, states: Tensor) -> Tensor:
         """states (B, S, D) -> (2, B, H, S, d)."""

@@ -16,7 +16,7 @@ import types
 import warnings
 
 import attn_course
-from attn_course import derivation, drivers, numpy_symbols, plots
+from attn_course import checking, derivation, drivers, numpy_symbols, plots
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading.magics import FLAGS, python_source
@@ -90,6 +90,7 @@ def prepare(preload):
         pyplot.subplots()
         pyplot.close("all")
     attn_course.check = attn_course.hint = Quiet()
+    checking.check = checking.hint = Quiet()
     plots.explore = plots.query_plane = Quiet()
     derivation.look_at = lambda chain: None
     numpy_symbols.let_numpy_take_symbols()
