@@ -185,7 +185,7 @@ def look_at(chain: Derivation) -> None:
     for k, step in enumerate(chain.steps[1:], 1):
         outcome = _compare(chain, lines, k, domain, work)
         if not outcome:
-            chain.fault = outcome.sentence(f"step {k}")
+            chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(lines, k, domain)
         elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
             chain.fault = f"step {k} brings back a symbol that has gone to its limit."
         elif not _go_on(chain, step.relation):
@@ -196,6 +196,18 @@ def look_at(chain: Derivation) -> None:
         chain.found.append(outcome.detail)
         if outcome.state != HOLDS:
             chain.unproved.append(k)
+
+
+def _gone_without_value(lines, k, domain):
+    """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
+    gone = sorted(trees.symbols(lines[k - 1]) - trees.symbols(lines[k]) - set(domain.pins))
+    if not gone:
+        return ""
+    name = trees.shown_name(gone[0])
+    return (
+        f" {name} has gone: if the question says what it stands for, say so with "
+        f"where={{{name}: (value, value)}}; `check` knows it anyway."
+    )
 
 
 def _merged(lines):

@@ -91,7 +91,7 @@ def judge_derivation(answer, claim: Claim) -> None:
 
     What is wrong for certain is said before what nobody can decide.
     """
-    chain = from_data(answer.via(as_data), claim.name)
+    chain = from_data(_lines_of(answer), claim.name)
     if len(chain) < 2:
         raise NotAttempted
     modular.draw_prime()  # after the chain is there, so that no line can be made for it
@@ -104,6 +104,14 @@ def judge_derivation(answer, claim: Claim) -> None:
         raise NotYet(f"every step of {claim.name} may hold, but {fault}." if fault else doubts[0])
     if fault:
         raise NotYet(f"every step of {claim.name} holds, but {fault}.")
+
+
+def _lines_of(answer):
+    """What the process of the answer sends; a refusal from there never asks for a person."""
+    try:
+        return answer.via(as_data)
+    except NotYet as error:
+        raise NotYet(str(error).replace(FOR_A_PERSON, "")) from None
 
 
 def _judge_lines(chain, claim):

@@ -17,6 +17,7 @@ from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, m
 PRIME = 2**80 + 18513  # until the first `draw_prime`
 SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo every prime drawn
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
+LARGEST_POWER = ROOTS * 10**6  # a larger one may be a multiple of the order of every number
 LARGEST_TRIED = 100  # small prime factors of a number are below this
 ASSIGNMENTS = 2
 EQUAL = "equal"
@@ -391,6 +392,8 @@ def inverse(number: int) -> int:
 
 
 def power(number: int, exponent: int) -> int:
+    if abs(exponent) > LARGEST_POWER:
+        raise Inexact
     return inverse(pow(number, -exponent, PRIME)) if exponent < 0 else pow(number, exponent, PRIME)
 
 

@@ -19,7 +19,7 @@ from attn_course.chain_rules import at_most, unpadded
 from attn_course.compare_lines import compare
 from attn_course.derivation import as_data, domain_of
 from attn_course.domains import Domain
-from attn_course.judge_derivation import Claim, from_data, judge_derivation
+from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
 from attn_course.questions import (
     average_of_two,
     copying,
@@ -480,6 +480,15 @@ def test_the_root_of_a_product_of_two_primes_is_no_product_of_known_roots():
         assert modular.compare(whole, parts, frozenset()) != modular.EQUAL
 
 
+def test_a_power_that_every_order_divides_is_not_taken_for_one():
+    modular.draw_prime()
+    tower = x
+    for exponent in (modular.PRIME - 1, 10**59):
+        tower = sp.Pow(tower, exponent, evaluate=False)
+        tree = trees.read(trees.write(tower))
+        assert modular.compare(tree, trees.ONE, frozenset({"x"})) == modular.UNKNOWN
+
+
 u = sp.Symbol("u", positive=True)
 SIGNS = {
     "a square": ((x - 2) ** 2, False),  # true, but not shown by the signs of its terms
@@ -539,7 +548,30 @@ def test_a_chain_that_takes_too_many_operations_gets_a_sentence():
 
 def test_what_cannot_be_decided_is_left_to_a_person():
     tower = sp.exp(sp.exp(10**10 * x))
-    chain = derive((chains.total, ""), (chains.total + tower, ""), (chains.single, ""))
-    verdict = check("0.2", chain)
+    lines = (chains.total, chains.total + tower, chains.joined, chains.single)
+    verdict = check("0.2", derive(*((line, "") for line in lines)))
     assert verdict.status == "not yet"
     assert "could not be decided" in verdict.message and "A person will look" in verdict.message
+
+
+def test_what_is_wrong_for_certain_is_said_before_what_nobody_can_decide():
+    tower = sp.exp(sp.exp(10**10 * x))
+    lines = (chains.total, chains.total + tower, chains.single)
+    verdict = check("0.2", derive(*((line, "") for line in lines)))
+    assert "two things at once" in verdict.message and "A person" not in verdict.message
+
+
+def test_a_forged_refusal_asks_for_no_person():
+    chain = derive((chains.total, ""), (chains.joined, ""))
+    chain.readable = False
+    chain.fault = f"step 1 is hard. {FOR_A_PERSON}"
+    verdict = check("0.2", chain)
+    assert verdict.status == "not yet" and FOR_A_PERSON not in verdict.message
+
+
+def test_a_symbol_that_goes_without_a_value_is_named():
+    m, l_1, s_1 = sp.symbols("m l_1 s_1", positive=True)
+    steps = (sp.exp(m) * s_1, ""), (sp.exp(l_1), "")
+    assert "where={m: (value, value)" in derive(*steps).fault
+    assert derive(*steps, where={m: (l_1 - sp.log(s_1),) * 2}).fault is None
+    assert "where=" not in derive((x, ""), (2 * x, "")).fault
