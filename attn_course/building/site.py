@@ -44,6 +44,7 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
+    (out / ".nojekyll").touch()  # or GitHub leaves out folders that begin with _
 
 
 def write_sources(root: Path, folder: Path, frames: Path) -> None:
