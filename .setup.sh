@@ -1,8 +1,9 @@
 #!/bin/sh
 # Install the course with the extras $2 into the virtual environment $1, in the versions of .requirements.lock;
-# every failure is one sentence.
+# or, if a third argument names a lock file, what that file lists and no course. Every failure is one sentence.
 venv=$1
 extras=$2
+if [ -n "${3:-}" ]; then set -- -r "$3"; else set -- -c .requirements.lock -e ".[$extras]"; fi
 fail() { echo "Set-up stopped: $1" >&2; exit 1; }
 
 good='import sys; sys.exit(sys.version_info < (3, 11))'
@@ -24,9 +25,9 @@ if ! "$venv/bin/python" -c "$good" 2>/dev/null; then
     "$python" -m venv "$venv" || fail "the folder $venv could not be created."
 fi
 
-echo "Installing the course into $venv (a few minutes the first time) ..."
+echo "Installing into $venv (a few minutes the first time) ..."
 log=$venv/install.log
-if ! "$venv/bin/python" -m pip install --disable-pip-version-check -c .requirements.lock -e ".[$extras]" >"$log" 2>&1; then
+if ! "$venv/bin/python" -m pip install --disable-pip-version-check "$@" >"$log" 2>&1; then
     if grep -qiE 'connection|resolve|timed out|no matching distribution|unreachable' "$log"; then
         fail "packages could not be downloaded; check the network and run it again (details in $log)."
     fi

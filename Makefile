@@ -3,10 +3,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 EXTRAS := dev
+SITE := .venv-site
 export PYTHONWARNINGS := ignore::DeprecationWarning:jupyter_client
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint unit drift nbval build bench clean
+.PHONY: help setup lab test lint unit drift nbval build site bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,21 +29,28 @@ lint: $(STAMP) ## ruff check, format check, types
 	@$(BIN)/mypy --no-error-summary
 
 unit: $(STAMP) ## unit and property tests
-	@$(BIN)/pytest -n 2 tests
+	@$(BIN)/pytest -n 2 --dist worksteal tests
 
 drift: $(STAMP) ## are all generated files what the sources make?
 	@$(BIN)/attn build --check
 
-nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' in lax mode
-	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval --nbval-sanitize-with tests/sanitize.cfg solutions
-	@$(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider --nbval-lax notebooks
+nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' run to the end
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
 
 build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build
+
+site: $(STAMP) $(SITE)/installed ## make the site in build/site and check every page
+	@MPLBACKEND=agg $(BIN)/attn site --book $(SITE)/bin/jupyter-book --out build/site
+	@$(BIN)/python tests/check_site.py build/site
+
+$(SITE)/installed: .site.lock .setup.sh
+	@sh .setup.sh $(SITE) "" .site.lock
+	@touch $@
 
 bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
 	@$(BIN)/python -c "import os, sys, numpy, torch; print('Python', sys.version.split()[0], '- numpy', numpy.__version__, '- torch', torch.__version__, '-', os.cpu_count(), 'cores')"
 	@for script in tests/bench/*.py; do echo; echo "$$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(SITE) build .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

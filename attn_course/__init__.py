@@ -1,13 +1,15 @@
 """The attention course: checks, hints, checked derivations, figures. Imports nothing before use."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attn_course import figures as plots
     from attn_course.checking import check, hint
     from attn_course.derivation import derive
     from attn_course.verdict import Verdict
+
+    plots: ModuleType
 
 __all__ = ["Verdict", "check", "derive", "hint", "plots"]
 HOMES = {

@@ -98,7 +98,8 @@ class Answer:
 
 def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
     """The rows in a random order."""
-    return [rows[k] for k in rng.permutation(len(rows))]
+    order = rng.permutation(len(rows))
+    return [rows[k] for k in order]
 
 
 def asked(rng: Generator, answer: Caller, settings: Iterable[tuple]) -> list[tuple[tuple, Any]]:
@@ -106,7 +107,8 @@ def asked(rng: Generator, answer: Caller, settings: Iterable[tuple]) -> list[tup
     settings = list(settings)
     found = {}
     for k in rng.permutation(len(settings)):
-        found[k] = answer(*settings[k])
+        setting = settings[k]
+        found[k] = answer(*setting)
     return [(setting, found[k]) for k, setting in enumerate(settings)]
 
 
@@ -126,7 +128,8 @@ def describe(error: BaseException) -> str:
         if "ipykernel_" in frame.filename or frame.filename.startswith("<cell")
     ]
     where = f" (line {frames[-1].lineno} of your cell)" if frames else ""
-    text = " ".join(str(error).split())[:200].rstrip(".")
+    words = str(error).split()
+    text = " ".join(words)[:200].rstrip(".")
     said = f": {text}" if text else ""
     return f"your code stopped with {_kind(error)}{said}{where}."
 
@@ -137,16 +140,22 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
+    if type(value) in (list, tuple):
+        items = map(plain, value)
+        return type(value)(items)
     if isinstance(value, list | tuple):
-        return type(value)(map(plain, value)) if type(value) in (list, tuple) else list(value)
+        return list(value)
+
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
     if hasattr(value, "__array__"):
         return np.array(value)
     if getattr(value, "is_number", False):  # a SymPy number
         return float(value)
+
     if hasattr(value, "__next__"):
-        return list(map(plain, itertools.islice(value, LONGEST_ITERABLE)))
+        first = itertools.islice(value, LONGEST_ITERABLE)
+        return list(map(plain, first))
     raise NotYet(f"a {_kind(value)} came back, where numbers are expected.")
 
 
@@ -175,7 +184,7 @@ def within(seconds: float, work: Callable[[], str]) -> str:
     outcome: dict[str, Any] = {}
     used = time.process_time()
 
-    def run():
+    def run() -> None:
         try:
             outcome["result"] = work()
         except BaseException as error:
@@ -187,12 +196,14 @@ def within(seconds: float, work: Callable[[], str]) -> str:
         thread.start()
     except RuntimeError:
         return work()  # Python in a browser has no threads, and no way to stop what runs too long
+
     thread.join(seconds)
     patience_ends = time.monotonic() + (PATIENCE - 1) * seconds
     while thread.is_alive() and time.monotonic() < patience_ends:
         if time.process_time() - used >= seconds:
             break
         thread.join(seconds / 20)
+
     if thread.is_alive():
         _stop(thread)
         raise NotYet(f"it did not finish within {seconds:g} seconds.")

@@ -43,6 +43,7 @@ def _check(question_id, answers):
         part = _part(question, answers)
     except (KeyError, NotYet) as error:
         return Verdict(question_id, NOT_ATTEMPTED, error.args[0])
+
     rng = np.random.default_rng(zlib.crc32(question_id.encode()))
     with listening() as caught:
         callers = [Answer(answer, caught) for answer in answers]
@@ -73,7 +74,7 @@ def judge(
     if measure is None:
         raise ValueError(f"no judge marks the part {part.kind!r} of {question.id}.")
 
-    def judged():
+    def judged() -> str:
         try:
             return measure(rng, *callers)
         except NotYet as error:
@@ -93,6 +94,7 @@ def judge(
     except Exception as error:
         status = NOT_YET
         message = f"the check could not read this answer ({type(error).__name__})."
+
     return Verdict(question.id, status, message, points, part.points)
 
 
@@ -102,6 +104,7 @@ def _unsteady(callers):
         steady = all(caller.steady() for caller in callers)
     except (NotYet, NotAttempted):
         steady = False
+
     return "" if steady else " It also gave two different answers to the same input."
 
 
@@ -135,6 +138,7 @@ def hint(question: str) -> Hint:
         found = register.find(question)
     except KeyError as error:
         return Hint(str(question), [error.args[0]], 0)
+
     count = min(_shown[found.id] + 1, len(found.hints))
     _shown[found.id] = count
     lines = list(found.hints[:count])

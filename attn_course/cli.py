@@ -13,6 +13,7 @@ COMMANDS = {  # name: (where it is, what it does)
     "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),
     "gradescope": ("attn_course.grading.command:gradescope", "pack an autograder for Gradescope"),
     "release": ("attn_course.grading.command:release", "pack the student edition"),
+    "site": ("attn_course.building.command:site", "make the pages of the site"),
     "translate": ("attn_course.translation.command:main", "train, score or use a translator"),
 }
 FORKING = ("check", "grade")  # commands that start processes as Windows cannot

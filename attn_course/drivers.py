@@ -5,6 +5,8 @@ Holds no expected value and knows no question. torch is imported by the drivers 
 
 import copy
 import functools
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -46,6 +48,7 @@ def call_with_seeds(
     for row, seed in zip(rows, seeds, strict=True):
         rng = np.random.default_rng(seed)
         results.append(function(*row, rng, *others))
+
     return results
 
 
@@ -54,7 +57,11 @@ def call_with_links(
 ) -> Any:
     """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
     given(function)
-    links = [frozenset(map(tuple, pairs)) for pairs in gold]
+    links = []
+    for pairs in gold:
+        tuples = map(tuple, pairs)
+        links.append(frozenset(tuples))
+
     return function(list(weights), links)
 
 
@@ -95,13 +102,17 @@ def count_numbers(thing: Any, depth: int = 8) -> int:
         return int(thing.size)
     if isinstance(thing, str | bytes):
         return len(thing)
+
     if isinstance(thing, dict):
-        thing = thing.values()
-    elif not isinstance(thing, list | tuple | set | frozenset):
-        thing = vars(thing).values() if hasattr(thing, "__dict__") else None
-    if thing is None:
+        parts = thing.values()
+    elif isinstance(thing, list | tuple | set | frozenset):
+        parts = thing
+    elif hasattr(thing, "__dict__"):
+        parts = vars(thing).values()
+    else:
         return 1
-    return sum(count_numbers(part, depth - 1) for part in thing)
+
+    return sum(count_numbers(part, depth - 1) for part in parts)
 
 
 def run_tensors(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
@@ -117,40 +128,97 @@ def _outputs_of(result):
     """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
     import torch
 
-    outputs = list(result) if isinstance(result, tuple | list) else [result]
-    if not all(isinstance(output, torch.Tensor) for output in outputs):
-        kinds = dict.fromkeys(type(output).__name__ for output in outputs)
-        return {"outputs": None, "kinds": " and ".join(kinds)}
-    return {"outputs": [as_array(output) for output in outputs]}
+    outputs = result if isinstance(result, tuple | list) else [result]
+    are_tensors = [isinstance(output, torch.Tensor) for output in outputs]
+    if all(are_tensors):
+        return {"outputs": [as_array(output) for output in outputs]}
+
+    kinds = [type(output).__name__ for output in outputs]
+    each_once = dict.fromkeys(kinds)
+    return {"outputs": None, "kinds": " and ".join(each_once)}
+
+
+class Watch:
+    """Counts the numbers in what torch's functions make, and which functions are called.
+
+    largest: in one tensor; most_held: in all that live at a time; made: in all of them together, the
+    scores inside ready-made attention too. What shares its memory with an input counts as nothing.
+    """
+
+    def __init__(self, inputs: Iterable[Any] = ()) -> None:
+        self.used: set[str] = set()
+        self.largest = 0
+        self.most_held = 0
+        self.made = 0
+        self._held = 0
+        self._inputs = {_address(tensor) for tensor in inputs}
+        self._living: Counter[int] = Counter()  # tensors by the address of their numbers
+
+    def call(self, function: Function, *args: Any) -> Any:
+        """function(*args), watched."""
+        from torch.overrides import TorchFunctionMode
+
+        watch = self
+
+        class Mode(TorchFunctionMode):
+            def __torch_function__(self, operation, types, args=(), kwargs=None):
+                result = operation(*args, **(kwargs or {}))
+                watch._see(operation, args, result)
+                return result
+
+        with Mode():
+            return function(*args)
+
+    def _see(self, operation, args, result):
+        import torch
+
+        name = getattr(operation, "__name__", "")
+        self.used.add(name)
+        if name == "scaled_dot_product_attention":
+            queries = args[0][..., 0]
+            self.made += queries.numel() * args[1].shape[-2]
+        results = result if isinstance(result, tuple | list) else [result]
+        for made in results:
+            if isinstance(made, torch.Tensor):
+                self._keep(made)
+
+    def _keep(self, tensor):
+        """Count a tensor, and forget it when it dies; a view holds no numbers of its own."""
+        address = _address(tensor)
+        if address in self._inputs:
+            return
+        size = tensor.untyped_storage().nbytes() // tensor.element_size()
+        if not self._living[address]:
+            self._held += size
+            self.made += size
+        self._living[address] += 1
+        self.largest = max(self.largest, size)
+        self.most_held = max(self.most_held, self._held)
+        weakref.finalize(tensor, self._forget, address, size)
+
+    def _forget(self, address, size):
+        self._living[address] -= 1
+        if not self._living[address]:
+            self._held -= size
+
+
+def _address(tensor):
+    return tensor.untyped_storage().data_ptr()
 
 
 def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
-    """As `run_tensors`; besides, "largest": the most numbers that one new tensor on the way holds, and
-    "used": the names of torch's functions that were called.
-    """
+    """As `run_tensors`; besides, "largest", "most_held" and "used", as a `Watch` has them."""
     import torch
-    from torch.overrides import TorchFunctionMode
 
     given(function)
     tensors = [torch.tensor(values) for values in arrays]
-    inputs = {tensor.untyped_storage().data_ptr() for tensor in tensors}
-    sizes = [0]
-    used = set()
-
-    class Watch(TorchFunctionMode):
-        def __torch_function__(self, operation, types, args=(), kwargs=None):
-            result = operation(*args, **(kwargs or {}))
-            used.add(getattr(operation, "__name__", ""))
-            for made in result if isinstance(result, tuple | list) else [result]:
-                if isinstance(made, torch.Tensor):  # a view holds no numbers of its own
-                    storage = made.untyped_storage()
-                    is_new = storage.data_ptr() not in inputs
-                    sizes.append(is_new * storage.nbytes() // made.element_size())
-            return result
-
-    with Watch():
-        result = function(*tensors, *others)
-    return _outputs_of(result) | {"largest": max(sizes), "used": sorted(used)}
+    watch = Watch(tensors)
+    result = watch.call(function, *tensors, *others)
+    found = _outputs_of(result)
+    found["largest"] = watch.largest
+    found["most_held"] = watch.most_held
+    found["used"] = sorted(watch.used)
+    return found
 
 
 def step_caches(
@@ -175,13 +243,38 @@ def step_caches(
     found: list[list] = [[] for _ in sequences]
     start = 0
     for cut in cuts:
+        end = start + cut
         for cache, sequence, kept in zip(caches, sequences, found, strict=True):
-            pieces = [torch.tensor(x[:, start : start + cut]) for x in sequence]
-            result = cache.step(*pieces)
+            result = cache.step(*_tokens(sequence, start, end))
             is_tensor = isinstance(result, torch.Tensor)
             kept.append(as_array(result) if is_tensor else type(result).__name__)
-        start += cut
+
+        start = end
+
     return found
+
+
+def work_of_next_step(
+    cache_class: Function, sequence: Sequence[np.ndarray], num_tokens: int
+) -> int:
+    """How many numbers torch makes while a new cache, fed `num_tokens` at once, takes one token more.
+
+    sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
+    """
+    given(cache_class)
+    cache = cache_class(leave)
+    cache.step(*_tokens(sequence, 0, num_tokens))
+    newest = _tokens(sequence, num_tokens, num_tokens + 1)
+    watch = Watch(newest)
+    watch.call(cache.step, *newest)
+    return watch.made
+
+
+def _tokens(sequence, start, end):
+    """Tensors q, k, v of the tokens from start to end."""
+    import torch
+
+    return [torch.tensor(x[:, start:end]) for x in sequence]
 
 
 def leave(x: Any, positions: Any) -> Any:
@@ -201,12 +294,11 @@ def positive_features(kind: str, shift: float, x: Any) -> Any:
     """elu(x) + 1, exp(x) or relu(x), plus a shift: features of x that are above 0 if the shift is."""
     import torch
 
-    maps = {
-        "elu": lambda: torch.nn.functional.elu(x) + 1,
-        "exp": x.exp,
-        "relu": x.relu,
-    }
-    return maps[kind]() + shift
+    if kind == "elu":
+        return torch.nn.functional.elu(x) + 1 + shift
+    if kind == "exp":
+        return x.exp() + shift
+    return x.relu() + shift
 
 
 def call_with_layer(function: Function, told: dict[str, Any], x: np.ndarray) -> Any:
@@ -223,19 +315,16 @@ def make_layer(told: dict[str, Any]) -> Function:
     feature; a "factor" multiplies all.
     """
 
-    def layer(x):
+    def layer(x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, float)
         T = len(x)
         if "positions" in told:
             x = x + told["positions"][:T]
         if "projections" in told:
-            q, k, v = (x @ projection for projection in told["projections"])
-            scores = q @ k.T / q.shape[-1] ** 0.5
-            if "mask" in told:
-                scores = np.where(told["mask"][:T, :T], scores, -np.inf)
-            x = softmax(scores) @ v
+            x = _attended(x, told["projections"], told.get("mask"))
         if "mixture" in told:
-            x = told["mixture"][:T, :T] @ x
+            mixture = told["mixture"]
+            x = mixture[:T, :T] @ x
         if "features" in told:
             x = np.tanh(x @ told["features"])
         if "order" in told:
@@ -243,6 +332,17 @@ def make_layer(told: dict[str, Any]) -> Function:
         return x * told.get("factor", 1.0)
 
     return layer
+
+
+def _attended(x, projections, mask):
+    """Attention (T, d) of tokens (T, d), under a mask (at least (T, T)) if there is one."""
+    T, d = x.shape
+    q, k, v = (x @ projection for projection in projections)
+    scores = q @ k.T / d**0.5
+    if mask is not None:
+        scores = np.where(mask[:T, :T], scores, -np.inf)
+    weights = softmax(scores)
+    return weights @ v
 
 
 def call_with_rotation(function: Function, r: Any, d: int, pairs: np.ndarray, base: float) -> Any:
@@ -258,19 +358,31 @@ def make_rotation(pairs: np.ndarray, base: float) -> Function:
     """
     first, second = np.transpose(pairs)
 
-    def rotate(x, position):
+    def rotate(x: np.ndarray, position: Any) -> np.ndarray:
         x = np.asarray(x, float)
         d = x.shape[-1]
-        frequencies = float(base) ** (-np.arange(0, d, 2) / d)
-        angles = np.asarray(position, float)[..., None] * frequencies
+        exponents = np.arange(0, d, 2) / d
+        frequencies = float(base) ** -exponents
+        angles = np.multiply.outer(np.asarray(position, float), frequencies)  # (..., d / 2)
         cos = np.cos(angles)
         sin = np.sin(angles)
-        turned = np.zeros(np.broadcast_shapes(x.shape, (*angles.shape[:-1], d)))
-        turned[..., first] = x[..., first] * cos - x[..., second] * sin
-        turned[..., second] = x[..., first] * sin + x[..., second] * cos
-        return turned
+
+        one = x[..., first]
+        other = x[..., second]
+        new_one = one * cos - other * sin
+        new_other = one * sin + other * cos
+        return _interleaved(new_one, new_other, first, second)
 
     return rotate
+
+
+def _interleaved(one, other, first, second):
+    """(..., d), with two halves (..., d / 2) at these places of the last axis."""
+    d = len(first) + len(second)
+    whole = np.empty((*one.shape[:-1], d))
+    whole[..., first] = one
+    whole[..., second] = other
+    return whole
 
 
 def run_function(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
@@ -319,26 +431,32 @@ def run_layer(
         layer = layer_class(*sizes, **options)
         if not isinstance(layer, torch.nn.Module):
             return {"kind": type(layer).__name__}
+
         layer = layer.double().train(train)
-        own = _parameters_by_name(layer)
+        own = parameters_by_name(layer)
         shapes = {name: list(tensor.shape) for name, tensor in own.items()}
         for name, values in parameters.items():
             if shapes.get(name) != list(values.shape):
                 return {"own": shapes}
             own[name].data.copy_(torch.as_tensor(values))
+
         inputs = as_leaf(x)
         outputs = [layer(inputs) for _ in range(repeats)]
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):
         return {"returned": type(first).__name__}
+
     leaves = {"x": inputs, **_leaves(layer, own, parameters)}
     gradients = None
     found = gradients_of(first, list(leaves.values()))
     if found is not None:
         by_name = dict(zip(leaves, found, strict=True))
         gradients = _unstacked(by_name)
-    return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
+    return {
+        "outputs": [as_array(output) for output in outputs],
+        "gradients": gradients,
+    }
 
 
 STACKED = ("query", "key", "value")  # how nn.MultiheadAttention stacks its projections
@@ -352,7 +470,7 @@ def _fused(layer):
     return found[0] if len(found) == 1 else None
 
 
-def _parameters_by_name(layer):
+def parameters_by_name(layer):
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
     own = dict(layer.named_parameters())
     fused = _fused(layer)
@@ -364,6 +482,7 @@ def _parameters_by_name(layer):
     for kind, stack in stacks.items():
         if stack is not None:
             own |= _by_projection(stack.chunk(len(STACKED)), kind)
+
     return {name: tensor for name, tensor in own.items() if tensor is not None}
 
 
@@ -391,6 +510,7 @@ def _unstacked(gradients):
             found |= _by_projection(np.split(gradient, len(STACKED)), kind)
         else:
             found[name] = gradient
+
     return found
 
 
@@ -428,6 +548,7 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
         outputs = slot(queries, memory, mask)
     except Exception as error:
         return {"wanted": wanted.type, "error": str(error)}
+
     return {"wanted": wanted.type, "devices": [output.device.type for output in outputs]}
 
 
@@ -444,12 +565,14 @@ def run_search(
     given(greedy_search)
     fed: list[list] = []
 
-    def step(last, state):
+    def step(last: Any, state: Any) -> tuple[Any, int]:
+        """The logits of this step, as long as there are any."""
         last = torch.as_tensor(last).reshape(num_sentences)
         count = 0 if state is None else int(state)
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
             raise Asked
+
         now = torch.as_tensor(logits[len(fed) - 1])
         return now, count + 1
 
@@ -457,6 +580,7 @@ def run_search(
         tokens = greedy_search(step, num_sentences, max_length)
     except Asked:
         tokens = None
+
     stopped = len(fed) > len(logits)
     return {"fed": fed, "tokens": None if stopped else tokens}
 

@@ -32,8 +32,10 @@ def same(found: Any, wanted: Any, relative: float = RELATIVE, absolute: float = 
     and dictionaries of them.
     """
 
-    def near(one, two):
-        return _near(_array(one), _array(two), relative, absolute)
+    def near(one: Any, two: Any) -> bool:
+        one = _array(one)
+        two = _array(two)
+        return _near(one, two, relative, absolute)
 
     return _agree(found, wanted, near)
 
@@ -46,7 +48,7 @@ def resembles(
     One and the same mistake gives some people nan and others zero. Earns nothing, only explains.
     """
 
-    def near(one, two):
+    def near(one: Any, two: Any) -> bool:
         one = _array(one)
         two = _array(two)
         told = ~np.isnan(one)
@@ -60,14 +62,20 @@ def resembles(
 def _agree(found, wanted, near):
     """Walk through two answers side by side; `near` compares what is neither text nor container."""
     if isinstance(wanted, Mapping):
-        if not isinstance(found, Mapping) or set(found) != set(wanted):
+        if not isinstance(found, Mapping):
+            return False
+        if set(found) != set(wanted):
             return False
         return all(_agree(found[name], wanted[name], near) for name in wanted)
+
     if isinstance(wanted, list | tuple):
-        if not isinstance(found, list | tuple) or len(found) != len(wanted):
+        if not isinstance(found, list | tuple):
+            return False
+        if len(found) != len(wanted):
             return False
         pairs = zip(found, wanted, strict=True)
         return all(_agree(one, two, near) for one, two in pairs)
+
     if isinstance(wanted, str) or isinstance(found, str | Mapping):
         return type(found) is type(wanted) and found == wanted
     return near(found, wanted)
@@ -178,6 +186,7 @@ class Trials:
             mistakes = [table.get(sentence) for table in tables]
             if all(map(self._fits, self._trials, mistakes)):
                 return f"{sentence}: "
+
         return ""
 
     def _fits(self, trial, mistake):

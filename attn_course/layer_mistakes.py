@@ -71,17 +71,21 @@ def _draw(rng, shapes):
     for name, shape in shapes.items():
         size = 1.5 / shape[-1] ** 0.5
         parameters[name] = size * rng.normal(size=shape)
+
     return parameters
 
 
 def linear(leaves: dict, x: Any, name: str) -> Any:
     """x W^T + b, as nn.Linear stores it."""
-    return x @ leaves[f"{name}.weight"].mT + leaves[f"{name}.bias"]
+    W = leaves[f"{name}.weight"]
+    b = leaves[f"{name}.bias"]
+    return x @ W.mT + b
 
 
 def cut(x: Any, num_heads: int) -> Any:
     """(B, T, D) -> (B, H, T, d), neighbouring features together."""
-    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+    heads = x.unflatten(-1, (num_heads, -1))  # (B, T, H, d)
+    return heads.transpose(1, 2)
 
 
 def glue(x: Any) -> Any:
@@ -226,13 +230,17 @@ def judge_dropouts(
     sequence = np.tile(values, NUM_HEADS) @ parameters["value.weight"]
     x = np.tile(sequence, (NUM_SEQUENCES, 1, 1))
 
-    def outputs(**options):
+    def outputs(**options: Any) -> list[np.ndarray]:
+        """What the layer makes of x, one array a run."""
         seed = int(rng.integers(2**31))
         result = layer_class.via(run_layer, sizes, parameters, x, seed=seed, **options)
-        return loaded(result, parameters)["outputs"]
+        whole = loaded(result, parameters)
+        return whole["outputs"]
 
-    def weights(output):
-        context = (output - parameters["out.bias"]) @ parameters["out.weight"]
+    def weights(output: np.ndarray) -> np.ndarray:
+        """Read off an output, which is turned back."""
+        mixed = output - parameters["out.bias"]
+        context = mixed @ parameters["out.weight"]
         heads = context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH)  # (B, T, H, d)
         return heads @ values.T  # (B, T, H, S)
 
@@ -241,6 +249,7 @@ def judge_dropouts(
     for option in ("attention_dropout", "residual_dropout"):
         for output in outputs(repeats=2, **{option: rate}):
             _judge_eval(output, calm, option)
+
     if not close(outputs(train=True), [calm]):
         raise NotYet("with both dropouts at 0, training mode should change nothing.")
 
@@ -295,6 +304,7 @@ def _judge_residual_dropout(output, calm, rate):
         raise NotYet(
             "residual_dropout changes nothing in training: it should drop output features."
         )
+
     raise NotYet("residual_dropout does not drop features of the final output: it acts too early.")
 
 

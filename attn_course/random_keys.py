@@ -98,6 +98,7 @@ def factor_needed(
             high = middle
         else:
             low = middle
+
     return high
 
 
@@ -153,4 +154,5 @@ def unseen_settings(rng: Generator) -> list[tuple[int, int, float]]:
         d = n + int(rng.integers(200))
         epsilon = float(rng.uniform(0.001, 0.3))
         settings.append((n, d, epsilon))
+
     return settings

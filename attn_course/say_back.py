@@ -20,6 +20,7 @@ WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
 RUNS = Path(__file__).parent / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
+TEST_SEED = 10**6  # no sequence of training is drawn by it
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class OneLayer(nn.Module):
         super().__init__()
         if way not in WAYS:
             raise ValueError(f"there are {', '.join(WAYS)}, not {way!r}")
+
         width = setting.width
         self.way = way
         self.letters = nn.Embedding(setting.num_letters, width)
@@ -68,7 +70,9 @@ class OneLayer(nn.Module):
         if self.way == "learned":
             x = x + self.places(positions)
         if self.way == "sinusoid":
-            x = x + sinusoid(positions, x.shape[-1])
+            width = x.shape[-1]
+            x = x + sinusoid(positions, width)
+
         q = self.query(x)
         k = self.key(x)
         if self.way == "RoPE":
@@ -77,29 +81,42 @@ class OneLayer(nn.Module):
         return x, q, k
 
     def forward(self, letters: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+        """Logits (B, T, letters) for letters (B, T) at positions (T,), 0, 1, 2 ... if None."""
         if positions is None:
-            positions = torch.arange(letters.shape[1])
+            T = letters.shape[1]
+            positions = torch.arange(T)
+
         x, q, k = self.queries_and_keys(letters, positions)
-        context, _ = attend(q, k, self.value(x), causal=True, need_weights=False)
+        v = self.value(x)
+        context, _ = attend(q, k, v, causal=True, need_weights=False)
         return self.read(x + context)
 
     @torch.no_grad()
     def scores(self, letters: torch.Tensor) -> torch.Tensor:
         """Mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
-        _, q, k = self.queries_and_keys(letters, torch.arange(letters.shape[1]))
-        return (q @ k.mT).mean(0) / q.shape[-1] ** 0.5
+        T = letters.shape[1]
+        positions = torch.arange(T)
+        _, q, k = self.queries_and_keys(letters, positions)
+
+        width = q.shape[-1]
+        products = q @ k.mT
+        return products.mean(0) / width**0.5
 
 
 def sinusoid(positions: torch.Tensor, width: int, base: float = 10_000.0) -> torch.Tensor:
     """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
-    start = torch.tensor([0.0, 1.0]).repeat(width // 2)  # every hand at twelve: (sin 0, cos 0)
-    return rotate(start.expand(len(positions), width), -positions, base)
+    hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
+    hands = hand.repeat(width // 2)
+    rows = hands.expand(len(positions), width)
+    return rotate(rows, -positions, base)
 
 
 def draw_letters(setting: Setting, count: int, length: int, seed: int) -> torch.Tensor:
     """Sequences (count, length) of independent, equally likely letters."""
-    source = torch.Generator().manual_seed(seed)
-    return torch.randint(setting.num_letters, (count, length), generator=source)
+    source = torch.Generator()
+    source.manual_seed(seed)
+    shape = (count, length)
+    return torch.randint(setting.num_letters, shape, generator=source)
 
 
 def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
@@ -109,17 +126,28 @@ def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
     model = OneLayer(way, setting)
     optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, setting.steps)
+    places = torch.arange(setting.length)
+
     for step in range(setting.steps):
-        letters = draw_letters(setting, setting.batch, setting.length, 1000 * seed + step)
+        drawn_by = 1000 * seed + step
+        letters = draw_letters(setting, setting.batch, setting.length, drawn_by)
         offset = torch.randint(setting.most_offset + 1, ())
-        logits = model(letters, offset + torch.arange(setting.length))[:, setting.back :]
-        wanted = letters[:, : -setting.back]
-        loss = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
+        logits = model(letters, offset + places)
+        loss = _loss(logits, letters, setting.back)
+
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
         schedule.step()
+
     return model
+
+
+def _loss(logits, letters, back):
+    """Cross-entropy of logits (B, T, letters) for the letters (B, T) said `back` tokens later."""
+    said = logits[:, back:].flatten(0, 1)
+    wanted = letters[:, :-back].flatten()
+    return nn.functional.cross_entropy(said, wanted)
 
 
 @torch.no_grad()
@@ -131,29 +159,45 @@ def accuracy(
     back: which token counts as right, that of the task if None. stretch: positions are divided by it.
     """
     setting = setting or Setting()
-    back = setting.back if back is None else back
-    letters = draw_letters(setting, setting.num_tests, setting.test_length, seed=10**6)
-    positions = torch.arange(setting.test_length)
+    if back is None:
+        back = setting.back
+    T = setting.test_length
+    letters = draw_letters(setting, setting.num_tests, T, TEST_SEED)
+    positions = torch.arange(T)
     if stretch != 1:
         positions = positions / stretch
-    said = model(letters, positions).argmax(-1)
-    right = said[:, back:] == letters[:, : setting.test_length - back]
-    found = np.full(setting.test_length, np.nan)
-    found[back:] = right.double().mean(0).numpy()
+
+    logits = model(letters, positions)
+    said = logits.argmax(-1)
+    wanted = letters[:, : T - back]
+    right = said[:, back:] == wanted
+    shares = right.double().mean(0)
+
+    found = np.full(T, np.nan)
+    found[back:] = shares.numpy()
     return found
 
 
 def by_band(values: np.ndarray) -> list[float]:
     """Means of values (test_length,) over each band of positions, as far as there are values."""
-    return [float(np.nanmean(values[low : high + 1])) for low, high in BANDS]
+    means = []
+    for low, high in BANDS:
+        band = values[low : high + 1]
+        means.append(float(np.nanmean(band)))
+
+    return means
 
 
 def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> float:
     """Mean score of queries at positions low..high with the key `distance` before them."""
-    letters = draw_letters(Setting(), 200, high + 1, seed=10**6)
+    length = high + 1
+    letters = draw_letters(Setting(), 200, length, TEST_SEED)
     scores = model.scores(letters)
-    queries = torch.arange(max(low, distance), high + 1)
-    return float(scores[queries, queries - distance].mean())
+
+    first = max(low, distance)
+    queries = torch.arange(first, length)
+    keys = queries - distance
+    return float(scores[queries, keys].mean())
 
 
 def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
@@ -164,20 +208,33 @@ def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
     above m, add up to num_tokens, divided by the chance that any do.
     """
     rate = num_tokens / num_letters
-    counts = np.arange(num_tokens + 1)
-    log_factorials = np.array([math.lgamma(n + 1) for n in counts])
-    law = np.exp(counts * math.log(rate) - rate - log_factorials)  # of one letter's count
-    any_counts = math.exp(
-        num_tokens * math.log(num_tokens) - num_tokens - math.lgamma(num_tokens + 1)
-    )
+    law = np.array([_poisson(rate, count) for count in range(num_tokens + 1)])
+    any_counts = _poisson(num_tokens, num_tokens)
     expected = 0.0
     for most in range(num_tokens):
-        total = np.ones(1)
-        for _ in range(num_letters):
-            total = np.convolve(total, law[: most + 1])[: num_tokens + 1]
-        below = total[num_tokens] if len(total) > num_tokens else 0.0
+        none_above = np.zeros(num_tokens + 1)
+        none_above[: most + 1] = law[: most + 1]  # of one letter's count
+        below = _chance_of_sum(none_above, num_letters)
         expected += 1 - below / any_counts
+
     return expected / num_tokens
+
+
+def _poisson(rate, count):
+    """The chance of this count where `rate` are expected."""
+    log_power = count * math.log(rate)
+    log_factorial = math.lgamma(count + 1)
+    return math.exp(log_power - rate - log_factorial)
+
+
+def _chance_of_sum(law, num_summands):
+    """The chance that independent counts, each with this law (n + 1,), add up to n."""
+    total = np.ones(1)
+    for _ in range(num_summands):
+        total = np.convolve(total, law)
+        total = total[: len(law)]
+
+    return total[-1]
 
 
 def bound_by_position(setting: Setting | None = None) -> np.ndarray:
@@ -186,6 +243,7 @@ def bound_by_position(setting: Setting | None = None) -> np.ndarray:
     found = np.full(setting.test_length, np.nan)
     for place in range(setting.back, setting.test_length):
         found[place] = order_blind_bound(place, setting.num_letters)
+
     return found
 
 
@@ -195,61 +253,92 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
     Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
     """
     start = time.process_time()
-    models = {way: [train(way, seed) for seed in seeds] for way in WAYS}
+    models = _trained(WAYS, seeds, Setting())
+    rotated = models["RoPE"]
     moved = replace(Setting(), most_offset=112)
-    offset = {way: [train(way, seed, moved) for seed in seeds] for way in ("learned", "sinusoid")}
-    halved = {
-        f"{back} back": [_bands(model, back=back, stretch=2) for model in models["RoPE"]]
-        for back in (3, 6)
-    }
+    at_offsets = _trained(("learned", "sinusoid"), seeds, moved)
+    bound = by_band(bound_by_position())
     return {
         "setting": asdict(Setting()),
         "bands": BANDS,
         "seeds": seeds,
-        "accuracy": {way: [_bands(model) for model in found] for way, found in models.items()},
-        "bound": _rounded(by_band(bound_by_position())),
+        "accuracy": {way: _bands(found) for way, found in models.items()},
+        "bound": _rounded(bound),
         "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
-        "trained at offsets 0-112": {
-            way: [_bands(model) for model in found] for way, found in offset.items()
+        "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
+        "RoPE, positions halved": {
+            "3 back": _bands(rotated, back=3, stretch=2),
+            "6 back": _bands(rotated, back=6, stretch=2),
         },
-        "RoPE, positions halved": halved,
         "machine": f"cpu, {torch.get_num_threads()} thread, torch {torch.__version__}",
         "cpu_seconds": round(time.process_time() - start, 1),
     }
 
 
-def _bands(model, **options):
-    return _rounded(by_band(accuracy(model, **options)))
+def _trained(ways, seeds, setting):
+    """{way: a model of each seed}."""
+    models = {}
+    for way in ways:
+        models[way] = [train(way, seed, setting) for seed in seeds]
+
+    return models
+
+
+def _bands(models, **options):
+    """The accuracies of each model, by band."""
+    rows = []
+    for model in models:
+        found = accuracy(model, **options)
+        rows.append(_rounded(by_band(found)))
+
+    return rows
 
 
 def _scores(model):
     """Mean scores by distance for queries at trained and at new positions."""
     near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
     far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
-    return {"queries 8-15": _rounded(near), "queries 64-127": _rounded(far)}
+    return {
+        "queries 8-15": _rounded(near),
+        "queries 64-127": _rounded(far),
+    }
 
 
 def _rounded(values):
+    """To four places, as they are written down."""
     return [round(float(value), 4) for value in values]
 
 
 def recorded() -> dict:
     """What was written by `main` for the course."""
-    return json.loads((RUNS / "position.json").read_text(encoding="utf-8"))
+    path = RUNS / "position.json"
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text)
 
 
 def table(found: dict) -> str:
     """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
-    rows = {"": [f"{low}-{high}" for low, high in found["bands"]]}
+    bands = [f"{low}-{high}" for low, high in found["bands"]]
+    lines = [_line("", bands)]
     for way, runs in found["accuracy"].items():
         columns = zip(*runs, strict=True)
-        rows[way] = [" / ".join(f"{value:.2f}" for value in column) for column in columns]
-    rows["bound"] = [f"{value:.4f}" for value in found["bound"]]
-    lines = []
-    for name, cells in rows.items():
-        filled = [f"{cell:>21}" for cell in cells]
-        lines.append(f"{name:10}" + "".join(filled))
+        cells = [_by_slashes(column) for column in columns]
+        lines.append(_line(way, cells))
+
+    bound = [f"{value:.4f}" for value in found["bound"]]
+    lines.append(_line("bound", bound))
     return "\n".join(lines)
+
+
+def _by_slashes(values):
+    """The accuracies of all seeds in one cell."""
+    return " / ".join(f"{value:.2f}" for value in values)
+
+
+def _line(name, cells):
+    """One line of the table."""
+    filled = [f"{cell:>21}" for cell in cells]
+    return f"{name:10}" + "".join(filled)
 
 
 def remarks(found: dict) -> str:
@@ -274,9 +363,11 @@ def main() -> None:
     """Write the record to the file named on the command line."""
     (path,) = sys.argv[1:]
     torch.set_num_threads(1)
-    whole = {"command": f"python -m attn_course.say_back {path}"} | record()
+    command = f"python -m attn_course.say_back {path}"
+    whole = {"command": command, **record()}
     lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]
-    Path(path).write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    inside = ",\n".join(lines)
+    Path(path).write_text(f"{{\n{inside}\n}}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,10 @@ DETACHED = (
 )
 
 
-def tensor_trials(mistakes: Callable[..., Mapping[str, Any]] | None = None) -> Trials:
+Mistakes = Callable[..., Mapping[str, Any]]
+
+
+def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
     """Trials whose numbers may have passed through float32."""
     return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
 
@@ -44,14 +47,19 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
 
 
 def difference(found: np.ndarray, right: Any, setting: str) -> str:
-    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    """A clause on how `found` differs from the tensor `right`: in shape, by nan, or by how much."""
     wanted = np.asarray(right.detach())
-    if found.shape != wanted.shape:
-        return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
+    return distance(found, wanted, setting)
+
+
+def distance(found: np.ndarray, right: np.ndarray, setting: str) -> str:
+    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
+    if found.shape != right.shape:
+        return f"the shape is {found.shape}, expected {right.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
 
-    distances = np.abs(found - wanted)
+    distances = np.abs(found - right)
     far = distances.max(initial=0)
     return f"it is off by up to {far:.2g} ({setting})"
 
@@ -83,7 +91,8 @@ def _gradient_is_off(found, wanted, name, setting):
     if np.isnan(found).any():
         return f"{what} contains nan ({setting})."
 
-    far = np.abs(found - wanted).max()
+    distances = np.abs(found - wanted)
+    far = distances.max()
     return f"{what} is off by {far:.2g} ({setting})."
 
 
@@ -123,4 +132,5 @@ def _first_misfit(own, parameters):
         shape = tuple(own[name])
         if shape != values.shape:
             return f"`{name}` has shape {shape}, not {values.shape}"
+
     raise ValueError("every parameter fits")

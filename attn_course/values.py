@@ -47,10 +47,10 @@ def _holds_numbers(found):
 def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
     """`value` as a vector (size,); a single row or column counts as a vector."""
     found = array(value, name)
-
     long_axes = [axis for axis in found.shape if axis > 1]
-    is_vector = found.ndim > 0 and len(long_axes) <= 1
-    if not is_vector or found.size != size:
+    fits = found.size == size and len(long_axes) <= 1
+
+    if not fits or found.ndim == 0:
         raise NotYet(f"{name} has shape {found.shape}, expected {(size,)}.")
     return found.reshape(size)
 

@@ -59,4 +59,5 @@ def inline_html(text: str) -> str:
             pieces[k] = f"<code>{piece}</code>"
         else:
             pieces[k] = _STRESSED.sub(r"<em>\1</em>", piece)
+
     return "".join(pieces)

@@ -276,6 +276,7 @@ def _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights):
     wide = _at_least_single(q)  # NumPy can store half precision, not compute it
     context = np.zeros((*batch, T, v.shape[-1]), wide)  # (..., T, dv)
     weights = np.zeros((*q.shape[:-1], S), wide) if need_weights else None  # (..., T, S)
+
     for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
         queries = q[..., rows, :].astype(wide) * scale  # cheaper than scaling the scores
         seen = k[..., keys, :].mT  # (..., d, keys)

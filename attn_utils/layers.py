@@ -253,7 +253,7 @@ class AdditiveAttention(Slot):
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width, bias=False)
         self.score = nn.Linear(width, 1, bias=False)
-        _keep_variance(self.query, self.key, self.score)
+        _keep_variance(self)
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
         """Context (B, T, D) and weights (B, T, S); needs B * T * S * D numbers of memory."""
@@ -277,7 +277,7 @@ class MultiHeadAttention(Slot):
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.out = nn.Linear(width, width)
-        _keep_variance(self.query, self.key, self.value, self.out)
+        _keep_variance(self)
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
         """Context (B, T, D) of all heads and the mean (B, T, S) of their weights."""
@@ -289,9 +289,9 @@ class MultiHeadAttention(Slot):
         return self.out(merge_heads(context)), weights.mean(1)
 
 
-def _keep_variance(*linears):
+def _keep_variance(slot):
     """Weights under which unit variance stays one; torch's default starts near uniform attention."""
-    for linear in linears:
+    for linear in slot.children():
         nn.init.xavier_uniform_(linear.weight)
 
 

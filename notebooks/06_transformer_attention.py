@@ -4,13 +4,13 @@
 #
 # > From one query in a loop to causal multi-head attention, each step predicted, written and judged.
 #
-# *60 min, 7 questions, 16 points, needs 05*
+# *60 min, 8 questions, 16 points, needs 05*
 #
 # After this notebook you can
 #
 # - **predict** the shape of every tensor in a batched attention layer before it runs,
 # - **implement** that layer so that its outputs and gradients equal those of PyTorch's own,
-# - **show** by a gradient whether a mask leaks, and **derive** what the layer costs.
+# - **find** by a gradient whether a mask leaks, and **explain** what several heads are for.
 
 # %%
 import torch
@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import attn_utils
-from attn_course import check, hint, plots
+from attn_course import check, heads, hint, plots
 from attn_utils import layers, softmax
 
 torch.set_num_threads(1)  # the tensors here are small: a second core costs more than it brings
@@ -39,7 +39,7 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # $$q = xW_q^\top + b_q, \quad k = xW_k^\top + b_k, \quad v = xW_v^\top + b_v, \qquad
 # c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$
 #
-# Rows are tokens. Masks are boolean and True means *may look*.
+# Rows are tokens, as in [05](05_keys_queries_values.ipynb). Masks are boolean and True means *may look*.
 #
 # ## One query in a loop
 #
@@ -71,7 +71,7 @@ plots.attention_map(maps, title="sequence 0")
 # *code · 1 point · 4 min*
 #
 # **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Find** the shape of each tensor, with one head of width $D$ and with
-# three. **Form:** the dictionary `shapes`, a tuple for each name. Predict on paper; nothing here runs.
+# three. **Form:** the dictionary `shapes`, a tuple for each name. Nothing here runs: predict.
 
 # %% answer="6.1"
 B, T, D, H = 2, 5, 12, 3
@@ -92,16 +92,17 @@ check("6.1", shapes)
 # %% [markdown]
 # ### 6.2 Scores of a whole batch
 #
-# *code · 2 points · 6 min*
+# *code · 1.5 points · 5 min*
 #
 # **Given** queries and keys of a batch, both of shape (B, T, d). **Compute** all scores of (1), scaled.
 # **Form:** `scores(q, k)`, shape (B, T, T), row = query, column = key. No loop is needed; any right way passes.
 #
-# Predict: the habit from linear algebra is `q @ k.T`. What is `k.T` for three axes? The cell below the check shows it
-# on a tensor whose three sizes happen to be equal.
+# *Predict:* the habit from linear algebra is `q @ k.T`. What is the shape of `k.T` if `k` is (2, 3, 4)? The cell below
+# the check answers, and tries it on a tensor whose three sizes happen to be equal.
 
 
 # %% answer="6.2"
+# my prediction, the shape of k.T: ...
 def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     """q (B, T, d), k (B, T, d) -> scaled scores (B, T, T)."""
     raise NotImplementedError("your answer here")
@@ -115,7 +116,8 @@ import warnings
 
 cube = torch.randn(4, 4, 4, requires_grad=True)  # B = T = d: every product fits, whatever it means
 with warnings.catch_warnings(action="ignore"):  # torch does warn
-    turned, wrong = torch.zeros(2, 3, 4).T.shape, cube @ cube.T
+    turned = torch.zeros(2, 3, 4).T.shape
+    wrong = cube @ cube.T
 strangers = torch.autograd.grad(wrong[0].sum(), cube)[0][1:]
 print(f"(2, 3, 4) turned by .T is {tuple(turned)}; no error on a cube,")
 print(f"but the scores of sequence 0 move with the others, gradient {strangers.abs().max():.1f}")
@@ -125,17 +127,19 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 #
 # ### 6.3 Attention under a mask
 #
-# *code · 2 points · 10 min*
+# *code · 2.5 points · 10 min*
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
 # (..., T, S). **Compute** context and weights, a softmax over the keys in which hidden ones have weight 0.
 # **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
-# Predict: what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context,
-# with finite gradients. (PyTorch's own answers come below; there are two.)
+# Scores in the thousands are tried too, where $e^s$ by itself is infinite, and hidden scores far above the others.
+# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context, with
+# finite gradients. (PyTorch has two answers of its own; the four traps below print them.)
 
 
 # %% answer="6.3"
+# my prediction, the softmax of nothing: ...
 def attend(q, k, v, mask):
     """q (..., T, d), k (..., S, d), v (..., S, dv), mask (..., T, S) -> (..., T, dv), (..., T, S)."""
     # 1. scores of every query with every key, scaled
@@ -156,10 +160,11 @@ check("6.3", attend)
 # **Form:** `causal_mask(length)`, shape (length, length). We judge the weights it leads to, so either polarity of a
 # boolean mask and masks that are added to the scores pass, numbers 0 and 1 do not; `attend` above wants True = may look.
 #
-# Predict the first row: how many keys does the first token see?
+# *Predict* the first row: how many keys does the first token see? The verdict and the figure below answer.
 
 
 # %% answer="6.4"
+# my prediction, keys of the first token: ...
 def causal_mask(length: int) -> torch.Tensor:
     """-> (length, length), row = query, column = key."""
     raise NotImplementedError("your answer here")
@@ -173,10 +178,11 @@ check("6.4", causal_mask)
 #
 # Does a mask leak? Ask the gradient: entry (t, s) below is the size of $\partial c_t / \partial x_s$. Above the
 # diagonal it must be *exactly* zero. Two leaks are made on purpose: zeros put in **after** the softmax, and hidden
-# scores multiplied by zero **before** it. Predict which entries each one lets through.
+# scores multiplied by zero **before** it. *Predict* which entries each one lets through.
 
 
 # %%
+# my prediction: ...
 def reach(layer):
     """The size (T, T) of the influence of input s on output t."""
     jacobian = torch.autograd.functional.jacobian(layer, x[0])  # (T, d, T, d)
@@ -194,14 +200,15 @@ ways = {
     "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
 names = {"rows": [f"$c_{t}$" for t in range(5)], "columns": [f"$x_{s}$" for s in range(5)]}
+shown = {"mask": ~past, "top": 0.6, "colour_bar": False}  # what may be seen is hatched
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
-    plots.matrix(reach(layer), **names, title=name, ax=ax)
-print({name: f"{reach(layer).triu(1).max():.2f}" for name, layer in ways.items()})
+    plots.matrix(reach(layer), **names, **shown, title=name, ax=ax)
 
 # %% [markdown]
-# The first triangle is empty. In the second, later tokens still count in the denominator: their *values* are hidden,
-# their *scores* are not. In the third a hidden score of 0 still weighs $e^0 = 1$. The second leak has a cure where scores
-# are moderate: divide each row by its new sum. In float32 a hidden score far above the others leaves 0/0 there.
+# Hatched is the past, which may be seen; every number in the rest is a leak. Left there is none. In the middle, later
+# tokens still count in the denominator: their *values* are hidden, their *scores* are not. On the right a hidden score of
+# 0 still weighs $e^0 = 1$. The middle has a cure where scores are moderate: divide each row by its new sum. In float32 a
+# hidden score far above the others leaves 0/0 there.
 #
 # The other mask is for **padding**. A sequence of three tokens in a batch of five must give the same three outputs as
 # it would alone, whatever stands in the padding.
@@ -217,17 +224,18 @@ for name, mask in (("with a padding mask", real), ("without", None)):
 # %% [markdown]
 # ### 6.5 Cut into heads, and back
 #
-# *code · 2 points · 7 min*
+# *code · 1.5 points · 7 min*
 #
 # **Given** x of shape (B, T, D) and the number of heads. **Arrange** it as (B, H, T, d), where head $i$ holds the features
 # $i d, \dots, (i+1)d - 1$ of every token, and the way back. **Form:** `split_heads(x, num_heads)` and
 # `merge_heads(x)`.
 #
-# Predict: `x.view(B, H, T, d)` has the right shape and raises no error. The figure shows, for six tokens whose
-# features all equal their position, which token each cell of head 0 came from.
+# *Predict:* `x.view(B, H, T, d)` has the right shape and raises no error. Six words have eight features each; which words
+# does head 0 of 2 then hold? The figure after the check answers.
 
 
 # %% answer="6.5"
+# my prediction, the words in head 0: ...
 def split_heads(x: torch.Tensor, num_heads: int) -> torch.Tensor:
     """x (B, T, D) -> (B, H, T, d)."""
     raise NotImplementedError("your answer here")
@@ -242,28 +250,32 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 check("6.5", split_heads, merge_heads)
 
 # %%
-token = torch.arange(6.0)[:, None].expand(6, 8)  # (T, D): every feature says whose it is
-left, right = plots.panels(2, height=2.8)
-plots.matrix(token[:, :4], title="head 0 should hold", ax=left)
-plots.matrix(token.reshape(2, 6, 4)[0], title="head 0 after `view` alone", ax=right)
+six = "the cat near the dogs said".split()
+token = torch.arange(6)[:, None].expand(6, 8)  # (T, D): every feature says whose it is
+halves = {"head 0 should hold": token[:, :4], "after `view` alone": token.reshape(2, 6, 4)[0]}
+shown = {"top": 5, "colour_bar": False, "xlabel": "feature of head 0", "ylabel": "row of head 0"}
+for ax, (title, whose) in zip(plots.panels(2, height=2.8), halves.items(), strict=True):
+    words_in = [[six[t] for t in row] for row in whose]
+    plots.matrix(whose, words=words_in, title=title, **shown, ax=ax)
 
 # %% [markdown]
-# Left, row $t$ holds token $t$. Right, the shape is the same, but head 0 has the first three tokens twice and never
-# sees the last three.
+# The darker a cell, the later its word. Left, row $t$ holds word $t$. Right, the shape is the same, but head 0 has the
+# first three words twice and never sees the last three.
 #
 # ### 6.6 The layer
 #
-# *code · 5 points · 14 min*
+# *code · 4 points · 13 min*
 #
 # **Given** the steps above. **Build** causal self-attention with $H$ heads: project, split, attend, merge, project; dropout on
 # the weights and on the final output. **Form:** the class below. The judge copies weights into `query`, `key`,
 # `value`, `out`, so keep these names (or keep one `nn.MultiheadAttention` inside, which it also knows), and compares
 # outputs and gradients in float64.
 #
-# Predict: does the number of parameters depend on $H$?
+# *Predict:* does the number of parameters depend on $H$? (6.7 asks you to count them.)
 
 
 # %% answer="6.6"
+# my prediction: ...
 class CausalSelfAttention(nn.Module):
     """x (B, T, D) -> (B, T, D): every token looks at itself and at what came before."""
 
@@ -288,7 +300,8 @@ check("6.6", CausalSelfAttention)
 #
 # `attn_utils.layers` has the course's twin of your class; it also shows its weights. Under copied weights its outputs
 # and gradients equal those of `nn.MultiheadAttention`, *if* the projections are stacked in the order query, key, value,
-# the batch comes first, and the mask says True = hidden. Predict what the last two do when they are the other way round.
+# the batch comes first, and the mask says True = hidden. *Predict* what happens when one of the last two is the other way
+# round: an error, or something else?
 
 # %%
 torch.manual_seed(0)
@@ -305,6 +318,7 @@ ways = attn_utils.attend(x, x, x)[0], F.scaled_dot_product_attention(x, x, x)
 print("the loop equals kernel and fused kernel:", [torch.allclose(slow, y) for y in ways])
 
 # %% tags=["nbval-ignore-output"]
+# my prediction: ...
 module, swapped = nn.MultiheadAttention(4, 1, batch_first=True), nn.MultiheadAttention(4, 1)
 later = torch.cat([x[:, :1], -x[:, 1:]], 1)  # another future after the same first token
 first, moved = (module(z, z, z, attn_mask=past)[0][0, 0] for z in (x, later))
@@ -323,73 +337,19 @@ print("4. no key: module with weights, without, kernel:", [y[0, 0, 0].item() for
 # the batch for time. `is_causal` aligns the triangle top-left; `attn_utils.causal_mask(1, 5)` aligns bottom-right.
 # And a row without keys has two answers in one library: rely on neither.
 #
-# ## Heads on a sentence
-#
-# Now the layer at work: 192 sentences such as *the cat near the dogs is late*, and a model of one embedding, one
-# attention layer and one readout, trained to predict the next word. To choose *is* or *are* after the second noun it
-# must look back past it. Predict which word.
-
-# %%
-nouns = "cat dog bird child cats dogs birds children".split()
-sentences = [
-    f"the {a} {place} the {b} {verb} late".split()
-    for a, verb in zip(nouns, ["is"] * 4 + ["are"] * 4, strict=True)
-    for b in nouns
-    for place in ("near", "behind", "with")
-]
-words = sorted({word for sentence in sentences for word in sentence})
-ids = torch.tensor([[words.index(word) for word in sentence] for sentence in sentences])  # (192, 7)
-
-torch.manual_seed(0)
-attention, read = layers.CausalSelfAttention(32, 4), nn.Linear(32, len(words))
-word, place = nn.Embedding(len(words), 32), nn.Embedding(7, 32)
-
-
-# %%
-def embed(ids):
-    return word(ids) + place.weight[: ids.shape[1]]  # (B, T, D)
-
-
-def next_word(ids):
-    z = embed(ids)
-    return read(z + attention(z)).softmax(-1)  # (B, T, words)
-
-
-learnt = [p for part in (attention, read, word, place) for p in part.parameters()]
-optimiser = torch.optim.Adam(learnt, lr=0.02)
-for _ in range(100):
-    chances = next_word(ids[:, :-1]).gather(-1, ids[:, 1:, None])  # of the word that came
-    optimiser.zero_grad()
-    (-chances.log().mean()).backward()
-    optimiser.step()
-
-# %%
-sentence = "the cat near the dogs is late".split()
-asked = torch.tensor([[words.index(word) for word in sentence]])
-chance = next_word(asked)[0, 4, words.index("is")]
-weights = attention.weights(embed(asked))[0].detach()  # (H, T, T)
-print(f"after '{' '.join(sentence[:5])}' the model says 'is' with probability {chance:.2f}")
-print("weight of 'dogs' on 'cat' in each head:", weights[:, 4, 1].numpy().round(1))
-shown = {"queries": sentence, "keys": sentence, "mask": attn_utils.causal_mask(7)}
-for head, ax in enumerate(plots.panels(4, height=3.2)):
-    plots.attention_map(weights[head], **shown, title=f"head {head}", ax=ax)
-
-# %% [markdown]
-# Nothing is above the diagonal. In the row *dogs*, which decides between *is* and *are*, head 3 looks at *cat*,
-# three tokens back, past a noun of the other number. The other heads do other work, side by side with it.
-#
 # ### 6.7 What it costs, and why the root
 #
-# *code + written · 3 points · 12 min*
+# *code + written · 3 points · 11 min*
 #
 # **Given** one layer with biases and one sequence of $T$ tokens. **Count** how many parameters it has and how many
 # floating-point operations its matrix products take, a multiply and an add counting two. **Form:**
 # `num_parameters(D, num_heads)` and `num_flops(T, D, num_heads)`.
 #
-# Predict: at which $T$ do scores and context cost as much as the projections? A right answer is told their shares.
+# *Predict:* at which $T$ do scores and context cost as much as the projections? A right answer is told their shares.
 
 
 # %% answer="6.7 code"
+# my prediction: ...
 def num_parameters(D: int, num_heads: int) -> int:
     """Parameters of CausalSelfAttention(D, num_heads), biases included."""
     raise NotImplementedError("your answer here")
@@ -408,14 +368,14 @@ check("6.7", num_parameters, num_flops)
 #
 # Draw queries and keys with independent standard normal entries, 128 keys for each query, and measure two things for
 # growing $d$: the variance of a score, and the size of the softmax's Jacobian $\partial \alpha / \partial s$, through
-# which all learning of queries and keys must pass.
+# which all learning of queries and keys must pass. *Predict* both for $d = 64$, without the root.
 #
-# **The written part of 6.7** (2 points). From these measurements and a short calculation, explain in four or five
-# sentences what dividing by $\sqrt d$ achieves. Derive the variance of a score; say what happens to the softmax and its
-# gradient without the root, at $d = 64$ *and* at $d = 512$; and say why it is not the same as clipping the scores.
+# Below that, one query and five of its keys, with $d$ on a slider. Every $d$ uses the first $d$ coordinates of the same
+# draw, so that nothing changes but the width.
 
 
 # %%
+# my predictions, variance and small or large: ...
 def jacobian_norm(scores):
     """scores (draws, keys) -> the size (draws,) of the softmax's Jacobian, diag(w) - w w^T."""
     w = scores.softmax(-1)
@@ -424,28 +384,147 @@ def jacobian_norm(scores):
 
 
 torch.manual_seed(0)
-widths, sizes = [1, 4, 16, 64, 256, 512], {}
-products = [(torch.randn(400, 1, d) @ torch.randn(400, d, 128))[:, 0] for d in widths]
+q, k = torch.randn(200, 1, 512), torch.randn(200, 512, 128)  # 200 queries, 128 keys each
+widths = [1, 4, 16, 64, 256, 512]
+products = {d: (q[..., :d] @ k[:, :d])[:, 0] for d in widths}  # the first d coordinates
+sizes = {}
 for name, power in (("unscaled", 0), ("scaled", 0.5)):
-    norms = [jacobian_norm(s / d**power) for s, d in zip(products, widths, strict=True)]
+    norms = [jacobian_norm(s / d**power) for d, s in products.items()]
     sizes[f"{name}, median"] = [norm.median() for norm in norms]
     sizes[f"{name}, 5% quantile"] = [norm.quantile(0.05) for norm in norms]
-plots.curves(widths, sizes, xlabel="d", ylabel="norm of the Jacobian", log="x").set_ylim(0, 0.5)
-print("variance of a score:", {d: f"{s.var():.1f}" for d, s in zip(widths, products, strict=True)})
+label = {"xlabel": "d", "ylabel": "norm of the Jacobian", "title": "128 keys"}
+plots.curves(widths, sizes, **label, log="x").set_ylim(0, 0.5)
+print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()})
 
 
 # %%
 def draw(d):
-    torch.manual_seed(3)
-    s = torch.randn(d) @ torch.randn(d, 5)
+    s = q[0, 0, :d] @ k[0, :d, :5]
     ways = {"unscaled": s, "divided by sqrt(d)": s / d**0.5, "clipped to ±1": s.clip(-1, 1)}
-    plots.bars({name: softmax(way.numpy()) for name, way in ways.items()}, title=f"d = {d}")
+    found = {name: softmax(way.numpy()) for name, way in ways.items()}
+    plots.bars(found, title=f"d = {d}, five keys", ax=plots.panels(1, width=9)[0])
 
 
 plots.explore(draw, d=(1, 512, 64))
 
+# %% [markdown]
+# **The written part of 6.7** (2 points). From these measurements and a short calculation, explain in four or five
+# sentences what dividing by $\sqrt d$ achieves. Derive the variance of a score; say what happens to the softmax and its
+# gradient without the root, with 128 keys, at $d = 64$ *and* at $d = 512$; and say why it is not the same as clipping the
+# scores.
+
 # %% [markdown] written="6.7"
 # *Your answer to 6.7: replace this line.*
+
+# %% [markdown]
+# ## Heads on a sentence
+#
+# Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*. A model of one attention
+# layer predicts every next word. It is *your* layer if 6.6 passed, else the course's. Around it stand three things:
+#
+# - `word`, a learnt vector for each word, and `place`, one for each **position**. Without it *the dogs near the cat* and
+#   *the cat near the dogs* would be the same bag of words to the last token.
+# - The **residual** in `z + attention(z)`: a token keeps what it is, and the layer only adds what it found elsewhere.
+# - `read`, which turns a token's vector into a score for each word that may come next.
+#
+# *Predict:* from which word must *said* fetch something to choose between *they* and *it*? And *like*, between *it* and
+# *them*? In the maps, read these two rows.
+
+# %%
+# my predictions: ...
+nouns = "cat dog bird child cats dogs birds children".split()
+who = dict(zip(nouns, ["it likes"] * 4 + ["they like"] * 4, strict=True))
+whom = dict(zip(nouns, ["it"] * 4 + ["them"] * 4, strict=True))
+sentences = [
+    f"the {a} {place} the {b} said {who[a]} {whom[b]}".split()
+    for a in nouns
+    for b in nouns
+    for place in ("near", "behind", "with")
+]
+words = sorted({word for sentence in sentences for word in sentence})
+ids = torch.tensor([[words.index(word) for word in sentence] for sentence in sentences])  # (192, 9)
+
+# %%
+torch.manual_seed(2)
+own = check("6.6", CausalSelfAttention)
+attention = (CausalSelfAttention if own else layers.CausalSelfAttention)(32, 4)
+word, place, read = nn.Embedding(len(words), 32), nn.Embedding(9, 32), nn.Linear(32, len(words))
+for table in (word, place):
+    table.weight.data *= 0.3  # so that no softmax is saturated before it has learnt anything
+
+
+def next_word(ids, attention=attention):
+    z = word(ids) + place.weight[: ids.shape[1]]  # (B, T, D)
+    return read(z + attention(z)).softmax(-1)  # (B, T, words)
+
+
+optimiser = torch.optim.Adam(nn.ModuleList([attention, word, place, read]).parameters(), lr=0.02)
+for _ in range(80):
+    chances = next_word(ids[:, :-1]).gather(-1, ids[:, 1:, None])  # of the word that came
+    optimiser.zero_grad()
+    (-chances.log().mean()).backward()
+    optimiser.step()
+
+# %%
+sentence = "the dogs near the cat said they like it".split()
+asked = torch.tensor([[words.index(word) for word in sentence]])
+shown_layer = heads.twin(
+    attention, num_heads=4
+)  # your parameters in a layer that shows its weights
+weights = shown_layer.weights(word(asked) + place.weight)[0].detach()  # (H, T, T)
+labels = {"queries": sentence, "keys": sentence, "mask": attn_utils.causal_mask(9)}
+axis = {"xlabel": "looked at", "ylabel": "who looks", "colour_bar": False}
+for head, ax in enumerate(plots.panels(4, height=3.6, width=9, columns=2)):
+    plots.attention_map(weights[head], **labels, **axis, title=f"head {head}", numbers=False, ax=ax)
+print("weight of 'said' on 'dogs' in each head:", weights[:, 5, 1].numpy().round(1))
+print("weight of 'like' on 'cat' in each head: ", weights[:, 7, 4].numpy().round(1))
+
+# %% [markdown]
+# Nothing is above the diagonal. In the row *said* one head goes back to *dogs*, in the row *like* others to *cat*, in the
+# same layer and at once. Does the model need them? Switch heads off: what a head hands on becomes zero, all else stays.
+# *Predict* for each head which word loses its probability, then try. (*dogs*, *near* and *cat* cannot be known in advance:
+# there are eight nouns and three prepositions.)
+
+
+# %%
+# my prediction, head by head: ...
+def draw(head_0, head_1, head_2, head_3):
+    is_on = (head_0, head_1, head_2, head_3)
+    some = heads.switch_off(shown_layer, [head for head in range(4) if not is_on[head]])
+    chances = {}
+    for name, layer in {"all heads": shown_layer, "your choice": some}.items():
+        found = next_word(asked[:, :-1], layer).gather(-1, asked[:, 1:, None])
+        chances[name] = found[0, :, 0].detach().numpy()
+    ax = plots.panels(1, width=9)[0]
+    axis = {
+        "xlabel": "the word that comes",
+        "ylabel": "its probability",
+        "title": "which word breaks?",
+    }
+    plots.bars(chances, sentence[1:], **axis, ax=ax)
+
+
+plots.explore(draw, head_0=True, head_1=True, head_2=True, head_3=True)
+print("right in all 192 sentences:     they or it   it or them")
+for off in ([], [0], [1], [2], [3], [0, 1, 2, 3]):
+    best = next_word(ids[:, :-1], heads.switch_off(shown_layer, off)).argmax(-1)
+    right = (best == ids[:, 1:]).double().mean(0)  # (T - 1,)
+    print(f"  without heads {off!s:14} {right[5]:11.0%} {right[7]:12.0%}")
+
+# %% [markdown]
+# A pronoun that breaks is right in half of the sentences: without its head the model always says the same one. That one is
+# its default, and the head looks back only where a noun asks for the other.
+#
+# ### 6.8 Why several heads
+#
+# *written · 1.5 points · 6 min*
+#
+# **Given** the maps, the switches and the table. **Explain** what several heads can do that one head of the same total
+# width cannot. **Form:** two different reasons, two sentences each, one about *where* a token looks and one about *what*
+# is compared and carried; tie each to a figure of this notebook, naming rows and words.
+
+# %% [markdown] written="6.8"
+# *Your answer to 6.8: replace this line.*
 
 # %% [markdown]
 # ## Common mistakes
@@ -487,6 +566,7 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # `tril`, renormalise right, and when does it end in nan? What does True mean in PyTorch's two functions? Why does `view` alone not split
 # heads? How do you see whether a layer leaks?
 #
-# **Next:** `07_synthesizer` removes keys and queries from this layer and asks what is lost.
+# **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
+# what is lost.
 #
 # **References:** Vaswani and others (2017), *Attention is all you need*; Dao and others (2022), *FlashAttention*.

@@ -129,7 +129,8 @@ check("12.1", summary, merge, finish)
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: we watch the largest tensor on the way.
+# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: we watch the largest tensor on the way, and
+# all that is held at a time. Smaller blocks, or one query after another, pass too.
 #
 # *Predict:* does it take fewer multiplications? How does the largest tensor grow with the length?
 
@@ -169,8 +170,8 @@ plots.curves(lengths, sizes, title="d = 16", **label)
 #
 # A model that writes attends with each new token to all before it. **Given** `rotate` at construction
 # (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, T, d), T ≥ 1.
-# **Compute** what the full causal pass gives for them. **Form:** the class `Cache`; values are not rotated, the first
-# position is 0.
+# **Compute** what the full causal pass gives for them, and no old row again: we watch how the work for one token grows.
+# **Form:** the class `Cache`; values are not rotated, the first position is 0.
 #
 # *Predict:* what would change without the causal mask?
 

@@ -474,7 +474,8 @@ print(say_back.remarks(found))
 #    weights trained the other way it *is* wrong.
 # 3. "Rotation makes scores decay with distance." A key turned by nine steps peaks at nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 5. "The slowest hand takes $2\pi b$ steps." Its frequency is a step above $1/b$.
+# 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ one step of the ladder less. (Exponents
+#    $2i/(d-2)$, also in use, do reach it; 11.3 accepts them with a remark.)
 # 6. "Without positions nothing can count." A head that looks at all tokens equally reads $1/t$ off a start token.
 
 # %%

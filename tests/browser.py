@@ -42,6 +42,7 @@ class Browser:
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.process, self.folder = subprocess.Popen(command, **quiet), folder
         self.loop, self.number = asyncio.new_event_loop(), 0
+        self.heard = []  # what the page told of itself, of the domains that were enabled
         self.line = self.loop.run_until_complete(self._connect())
         self.ask("Page.enable")
         self.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
@@ -74,6 +75,7 @@ class Browser:
                     raise Moving
                 assert "error" not in found, found
                 return found["result"]
+            self.heard.append(found)
 
     def open(self, path):
         self.visit(path.as_uri())

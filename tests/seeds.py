@@ -1,9 +1,11 @@
 """Whether a verdict depends on luck: random (question, seed) pairs for every answer on record.
 
-`python tests/seeds.py 300` runs 300 pairs; the tests run a few.
+`python tests/seeds.py 300` runs 300 pairs; `--notebooks 06 07` takes the questions of these alone. The
+tests run a few.
 """
 
-import sys
+import argparse
+import time
 from dataclasses import replace
 from functools import cache
 
@@ -52,24 +54,38 @@ def surprises(question, part, seed):
             yield f"{question.id} {part.kind}, seed {seed}, {name}: {verdict.status}, {verdict.message}"
 
 
-def draw_pairs(count, rng):
+def draw_pairs(count, rng, judged=JUDGED):
     """(question, part, seed) at random; every part comes once before one comes twice."""
     order = []
     while len(order) < count:
-        order += list(rng.permutation(len(JUDGED)))
-    return [(*JUDGED[k], int(rng.integers(2**31))) for k in order[:count]]
+        order += list(rng.permutation(len(judged)))
+    return [(*judged[k], int(rng.integers(2**31))) for k in order[:count]]
 
 
-def main(count):
+def judged_in(numbers):
+    """The judged parts of the notebooks with these numbers; of all where none is named."""
+    if not numbers:
+        return JUDGED
+    return [(question, part) for question, part in JUDGED if question.notebook[:2] in numbers]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=300, help="how many pairs")
+    parser.add_argument("--notebooks", nargs="*", metavar="NN", help="such as 06 07")
+    args = parser.parse_args()
+    judged = judged_in(args.notebooks)
     num_surprises = 0
-    for done, (question, part, seed) in enumerate(draw_pairs(count, np.random.default_rng()), 1):
+    pairs = draw_pairs(args.count, np.random.default_rng(), judged)
+    for done, (question, part, seed) in enumerate(pairs, 1):
         for line in surprises(question, part, seed):
             num_surprises += 1
             print(line, flush=True)
-        if done % 50 == 0:
-            print(f"{done} of {count} pairs", flush=True)
-    print(f"{count} pairs, {num_surprises} surprises")
+        if done % 25 == 0:
+            seconds = time.process_time()
+            print(f"{done} of {args.count} pairs, {seconds:.0f} CPU seconds", flush=True)
+    print(f"{args.count} pairs of {len(judged)} judged parts, {num_surprises} surprises")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 300)
+    main()

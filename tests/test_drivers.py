@@ -46,6 +46,7 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
         if isinstance(node, ast.ImportFrom):
             names.add("." * node.level + (node.module or ""))
     assert names <= {
+        "collections",
         "collections.abc",
         "copy",
         "functools",
@@ -53,6 +54,7 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
         "torch",
         "torch.overrides",
         "typing",
+        "weakref",
         "attn_utils.kernels",
         "attn_utils.masks",
         "attn_utils.layers",
@@ -233,3 +235,32 @@ def test_two_caches_are_stepped_by_turns_and_nothing_else_than_tensors_is_named(
     assert order == [(1, 2), (2, 2), (1, 1), (2, 1)]
     assert [steps[0].shape for steps in found] == [(1, 2, 2)] * 2
     assert [steps[1] for steps in found] == ["NoneType"] * 2
+
+
+def test_what_is_held_at_a_time_is_more_than_the_largest_tensor():
+    def doubled(x, count):
+        kept = [2 * x for _ in range(count)]
+        views = [row for tensor in kept for row in tensor]
+        return sum(views)
+
+    def forgetful(x, count):
+        for _ in range(count):
+            y = 2 * x
+        return y
+
+    x = np.zeros((4, 5))
+    many = drivers.run_watched(doubled, [x], 6)
+    few = drivers.run_watched(forgetful, [x], 6)
+    assert many["largest"] == few["largest"] == 20
+    assert many["most_held"] >= 6 * 20
+    assert few["most_held"] <= 2 * 20
+
+
+def test_a_view_keeps_its_tensor_and_an_input_counts_as_nothing():
+    def last_rows(x):
+        rows = [(x + k)[-1] for k in range(5)]
+        return torch.stack(rows), x[:2], x.mT
+
+    seen = drivers.run_watched(last_rows, [np.zeros((4, 5))])
+    assert 5 * 20 <= seen["most_held"] <= 5 * 20 + 25
+    assert drivers.run_watched(lambda x: x.mT, [np.zeros((4, 5))])["most_held"] == 0

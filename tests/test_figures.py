@@ -77,6 +77,12 @@ def draw_arrows():
     plots.arrows(vectors, limit=3, title="plane")
 
 
+def draw_powers():
+    series = {"square": (1 + GRID) ** 2, "-cube": (1 + GRID) ** 3}
+    ax = plots.curves(10 ** (GRID / 3), series, xlabel="x", ylabel="y", log="xy")
+    ax.set_ylim(1e-1, 1e4)
+
+
 DRAWN = [
     draw_bars,
     draw_groups,
@@ -86,6 +92,7 @@ DRAWN = [
     draw_intervals,
     draw_maps,
     draw_arrows,
+    draw_powers,
 ]
 
 
@@ -118,7 +125,16 @@ def seen_ticks(axis, limits):
     low, high = sorted(limits)
     pairs = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
     slack = 1e-9 * (high - low)
-    return [(p, label.get_text()) for p, label in pairs if low - slack <= p <= high + slack]
+    return [
+        (p, set_powers(label.get_text())) for p, label in pairs if low - slack <= p <= high + slack
+    ]
+
+
+def set_powers(text):
+    """Mathtext's power of ten as one line of text."""
+    found = re.fullmatch(r"\$\\mathdefault\{10\^\{(-?\d+)\}\}\$", text)
+    raised = str.maketrans("-01234", "⁻⁰¹²³⁴")
+    return f"10{found[1].translate(raised)}" if found else text
 
 
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
@@ -260,6 +276,25 @@ def test_a_matrix_without_negative_numbers_has_no_negative_half():
     assert {text.get_text() for text in left.texts} == {"3", "1"}
 
 
+def test_cells_of_no_interest_are_hatched_and_have_neither_number_nor_weight_on_the_scale():
+    ax = plots.matrix([[9.0, 0.25], [9.0, 9.0]], mask=[[False, True], [False, False]])
+    assert ax.images[0].get_clim() == (0, 0.25) and len(ax.patches) == 3
+    assert [text.get_text() for text in ax.texts] == ["0.25"]
+
+
+def test_words_may_stand_in_the_cells_of_a_matrix():
+    ax = plots.matrix([[0, 1]], words=[["cat", "dog"]], colour_bar=False)
+    assert [text.get_text() for text in ax.texts] == ["cat", "dog"]
+    assert len(ax.figure.axes) == 1
+
+
+def test_nested_lines_lie_on_one_another_and_are_all_seen():
+    same = {"first": GRID, "second": GRID, "third": GRID}
+    ax = plots.curves(GRID, same, xlabel="x", ylabel="y", nested=True)
+    widths = [line.get_linewidth() for line in ax.lines]
+    assert widths == sorted(set(widths), reverse=True)
+
+
 def test_panels_in_rows_leave_no_empty_axes():
     assert len(plots.panels(3, columns=2)) == 3 and len(plt.gcf().axes) == 3
 
@@ -351,6 +386,33 @@ def test_the_steps_of_a_slider_are_round_and_meet_its_start(ends, step):
     low, _, start = ends
     assert sliders.Slider("t", *ends).step == pytest.approx(step)
     assert (start - low) / step == pytest.approx(round((start - low) / step))
+
+
+def draw_switched(head_0, head_1):
+    plots.bars([head_0, head_1], title=f"on: {head_0:g}, {head_1:g}")
+
+
+def test_a_page_holds_every_setting_of_its_switches():
+    page = plots.packed(draw_switched, head_0=True, head_1=False)
+    found = [re.search(r"on: \d, \d", frame)[0] for frame in frames_of(page)]
+    assert found == ["on: 0, 0", "on: 0, 1", "on: 1, 0", "on: 1, 1"]
+    assert "head 0" in page and "head_0" not in page
+
+
+def test_switches_stand_side_by_side_and_redraw_the_picture(shown, monkeypatch):
+    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+    ipywidgets = pytest.importorskip("ipywidgets")
+    boxes = []
+    box = ipywidgets.VBox
+    monkeypatch.setattr(
+        ipywidgets, "VBox", lambda children: boxes.append(children) or box(children)
+    )
+    plots.explore(draw_switched, head_0=True, head_1=False)
+    row, _, picture = boxes[0]
+    first, second = row.children
+    assert (first.description, first.value, second.value) == ("head 0", True, False)
+    second.value = True
+    assert "on: 1, 1" in picture.value
 
 
 def test_a_stored_picture_is_given_its_alt_text_and_other_outputs_are_left_alone():

@@ -471,7 +471,8 @@ def test_points_of_a_student_who_left_are_kept_and_stop_nobody(tmp_path):
 
 @needs_sandbox
 def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
-    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", notebook(NAME))
+    for student in range(20):  # too many to be done before the key is pressed
+        save(tmp_path / "class" / str(student) / f"{NAME}.ipynb", notebook(NAME))
     command = [*PROGRAM, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     pipe, temporary = subprocess.PIPE, tmp_path / "tmp"
     temporary.mkdir()

@@ -190,6 +190,25 @@ def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
     assert {**run, "cpu_seconds": 0} == {**whole, "cpu_seconds": 0}
 
 
+def test_steps_and_batch_of_a_recorded_run_may_be_others_than_the_presets(tmp_path, monkeypatch):
+    monkeypatch.setitem(PRESETS, "default", TINY)
+    file = tmp_path / "run.json"
+    sizes = ["--steps", "7", "3", "2", "--batch-size", "4"]
+    main(["default", *sizes, "--no-forgetting", "--write", str(file)])
+    whole = json.loads(file.read_text("utf-8"))
+    names = ("pretrain_steps", "finetune_steps", "scratch_steps", "batch_size")
+    assert [whole["preset"][name] for name in names] == [7, 3, 2, 4]
+    assert len(whole["runs"][0]["loss"]) == 1 + 7
+
+
+def test_forgetting_is_watched_from_before_the_first_step(lab):
+    found = findings.forgetting(lab, lab.model(), "gentle")
+    usual = lab.preset.finetune_steps
+    assert found["steps"][0] == 0 and found["steps"][-1] == 10 * usual
+    assert usual in found["steps"]
+    assert len(found["told"]) == len(found["held"]) == len(found["steps"])
+
+
 def test_ctrl_c_keeps_what_was_trained(lab):
     stopped, whole = lab.model(), lab.model()
     with pytest.warns(UserWarning, match="training was stopped after 5 of 12 steps"):

@@ -31,7 +31,7 @@ DOORS = {
 }
 # Every question of the documents the course grew from, and no other.
 SEEDS = {
-    "000": "a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
+    "000": "preface, a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
     "001": "a, b, c.i, c.ii, d.i, d.ii, e.i, e.ii",
     "002": "a.i, a.ii, a.iii, a.iv, b.i, b.ii, c.i, c.ii, d.i, d.ii",
     "003": "1.1, 1.2, 1.3, 1.4, 2, 3",
@@ -41,11 +41,16 @@ SEEDS = {
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-LOCK = dict(
-    line.split("==")
-    for line in (ROOT / ".requirements.lock").read_text("utf-8").splitlines()
-    if "==" in line
-)
+
+
+def versions_in(name):
+    """What a lock file pins, by names in small letters."""
+    lines = (ROOT / name).read_text("utf-8").splitlines()
+    pins = [line.split("==") for line in lines if "==" in line]
+    return {package.lower(): version for package, version in pins}
+
+
+LOCK = versions_in(".requirements.lock")
 CONDA = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # names on conda-forge: on PyPI
 
 
@@ -60,16 +65,25 @@ def test_environment_yml_and_pyproject_name_the_same_packages():
 
 
 def test_the_lock_holds_a_version_of_every_package_inside_its_range():
-    for package in {package for extra in EXTRAS.values() for package in extra}:
-        if not package.startswith(PROJECT["name"]):
-            wanted = Requirement(package)
-            assert wanted.specifier.contains(LOCK[wanted.name.lower()]), package
+    for extra, packages in EXTRAS.items():
+        lock = versions_in(".site.lock") if extra == "docs" else LOCK
+        for package in packages:
+            if not package.startswith(PROJECT["name"]):
+                wanted = Requirement(package)
+                assert wanted.specifier.contains(lock[wanted.name.lower()]), package
     assert LOCK["torch"] == "2.13.0"
 
 
 def test_the_core_is_numpy_matplotlib_and_sympy():
     names = {Requirement(package).name for package in PROJECT["dependencies"]}
     assert names == {"numpy", "matplotlib", "sympy"}
+
+
+def test_the_floors_that_ci_runs_are_those_of_the_core():
+    floors = (ROOT / ".requirements.floors").read_text("utf-8")
+    pinned = re.findall(r"^(\w+)==([\d.]+)$", floors, re.M)
+    promised = [re.fullmatch(r"(\w+)>=([\d.]+)", package) for package in PROJECT["dependencies"]]
+    assert pinned == [(found[1], f"{found[2]}.0") for found in promised]
 
 
 def test_the_core_imports_nothing_else_at_start():

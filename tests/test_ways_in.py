@@ -125,7 +125,7 @@ class Machine:
     def __init__(self, monkeypatch, *, pip_works=True, **versions):
         self.versions = versions
         self.asked = []
-        wanted = [Requirement("numpy>=1.26"), Requirement('torch>=2.5; extra == "torch"')]
+        wanted = [Requirement("numpy>=2.0"), Requirement('torch>=2.5; extra == "torch"')]
         monkeypatch.setattr(missing_packages, "version", self.version)
         monkeypatch.setattr(missing_packages, "wanted_packages", lambda extra: wanted)
         monkeypatch.setattr(missing_packages, "_install", self.install)
@@ -142,22 +142,22 @@ class Machine:
 
 
 def test_what_is_here_and_within_its_range_is_never_replaced(monkeypatch, capsys):
-    machine = Machine(monkeypatch, numpy="1.26.4")
+    machine = Machine(monkeypatch, numpy="2.0.2")
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     missing_packages.install_missing("torch")
-    assert machine.asked == ["torch>=2.5", "numpy==1.26.4"]
+    assert machine.asked == ["torch>=2.5", "numpy==2.0.2"]
     assert capsys.readouterr().out == ""
 
 
 def test_what_is_older_than_its_range_is_replaced_and_a_restart_asked_for(monkeypatch, capsys):
-    machine = Machine(monkeypatch, numpy="1.24.0", torch="2.6.0+cu124")
+    machine = Machine(monkeypatch, numpy="1.26.4", torch="2.6.0+cu124")
     missing_packages.install_missing("torch")
-    assert machine.asked == ["numpy>=1.26", "torch==2.6.0+cu124"]
+    assert machine.asked == ["numpy>=2.0", "torch==2.6.0+cu124"]
     assert capsys.readouterr().out == "Now restart the kernel: it still holds an older numpy.\n"
 
 
 def test_a_failing_pip_is_one_sentence(monkeypatch, capsys):
-    Machine(monkeypatch, numpy="1.26.4", pip_works=False)
+    Machine(monkeypatch, numpy="2.0.2", pip_works=False)
     missing_packages.install_missing("torch")
     shown = capsys.readouterr().out
     assert shown.count("\n") == 1 and shown.endswith(": torch\n")

@@ -95,16 +95,20 @@ def _readme(root: Path) -> dict[Path, str]:
     if not path.exists():
         return {}
 
-    rows = []
-    for source in sources(root):
-        first = read_source(source).cells[0]
-        rows.append(cards.row_of(source.stem, first.source))
-
-    table = cards.notebook_table(rows)
+    table = cards.notebook_table(table_rows(root))
     badges = ways_in.badges(ways_in.repository_of(root))
     text = path.read_text("utf-8")
     text = cards.fill_region(text, "badges", badges)
     return {path: cards.fill_region(text, "notebooks", table)}
+
+
+def table_rows(root: Path) -> list[cards.Row]:
+    """A row for every notebook, from the first cell of its source."""
+    rows = []
+    for source in sources(root):
+        first = read_source(source).cells[0]
+        rows.append(cards.row_of(source.stem, first.source))
+    return rows
 
 
 def _differs(path: Path, text: str) -> bool:

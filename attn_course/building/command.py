@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.building import build as building
+from attn_course.building.site import make_site
 from attn_course.markers import BuildError
 
 
@@ -40,4 +41,22 @@ def _check(root: Path, numbers: Sequence[str]) -> int:
         return 1
     count = len(building.sources(root, numbers))
     print(f"attn build --check: {count} notebooks are as built.")
+    return 0
+
+
+def site(argv: Sequence[str]) -> int:
+    """Make the pages of the site from the stored solutions."""
+    parser = argparse.ArgumentParser(prog="attn site", description=site.__doc__)
+    parser.add_argument("--book", required=True, help="the command jupyter-book, version 1")
+    parser.add_argument("--out", default="build/site", help="folder of the site, build/site")
+
+    options = parser.parse_args(argv)
+    out = Path(options.out).absolute()
+    book = Path(options.book).absolute()
+    try:
+        make_site(building.root_of_project(), out, book)
+    except BuildError as error:
+        print(f"attn site: {error}", file=sys.stderr)
+        return 1
+    print(f"attn site: {len(list(out.glob('*.html')))} pages in {options.out}.")
     return 0

@@ -18,6 +18,7 @@ from attn_course.figures.style import COLOURS, INK
 _LEGEND_DOT = 40  # square points: large enough to see its colour
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
+_NESTED = (7.0, 1.8)  # points: the first and the last of nested lines
 
 
 def bars(
@@ -74,17 +75,29 @@ def curves(
     log: str = "",
     marks: Mapping[str, float] | None = None,
     strong: str | None = None,
+    colours: Mapping[str, int] | None = None,
+    dots: bool = False,
+    nested: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
     """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
 
     marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed. strong:
     the label of the reader's own curve, drawn thick in ink; the others keep their colours beside it.
+    colours: {label: number} for curves that belong together. dots: mark each point, which few points need.
+    nested: each line thinner than the one before, so that lines which coincide can be told apart.
     """
     ax = new_axes(ax)
-    for label, y in series.items():
+    widths = np.linspace(*_NESTED, len(series))
+    for width, (label, y) in zip(widths, series.items(), strict=True):
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
+        if colours and label in colours:
+            own = {"color": COLOURS[colours[label]]}
+        if dots:
+            own["marker"] = "o"
+        if nested:
+            own["linewidth"] = width
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
@@ -191,10 +204,7 @@ def attention_map(
     ax = new_axes(ax)
     weights = np.asarray(weights, float)
     _draw_cells(ax, weights, 0, 1, "weight" if colour_bar else None)
-    if mask is not None:
-        for row, column in np.argwhere(~np.asarray(mask)):
-            corner = (column - 0.5, row - 0.5)
-            ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, hatch="///", alpha=0.4))
+    _hatch(ax, mask)
     if numbers or (numbers is None and weights.size <= 36):
         _write_numbers(ax, weights, 0.6, "%.2f")
     _label_cells(ax, weights.shape, queries, keys)
@@ -210,6 +220,8 @@ def matrix(
     ylabel: str = "",
     title: str = "",
     numbers: bool | None = None,
+    words: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
     top: float | None = None,
     signed: bool | None = None,
     colour_bar: bool = True,
@@ -219,25 +231,25 @@ def matrix(
 
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
     size; signed: whether it has a negative half, by default if there are such numbers. Give panels that
-    are compared the same. Whole numbers are written without a point.
+    are compared the same. Whole numbers are written without a point. words: what stands in each cell
+    instead of its number. mask: boolean, False where a cell is of no interest: hatched, without a number.
     """
     ax = new_axes(ax)
     values = np.asarray(values, float)
+    if mask is not None:
+        values = np.where(mask, values, 0.0)
     size = top or max(np.abs(values).max(), 1e-12)
     if signed is None:
         signed = bool(values.min() < 0)
     low = -size if signed else 0
-    _draw_cells(
-        ax,
-        values,
-        low,
-        size,
-        "" if colour_bar else None,
-        cmap="PuOr" if signed else "Purples",
-    )
-    if numbers or (numbers is None and values.size <= 36):
+    bar = "" if colour_bar else None
+    _draw_cells(ax, values, low, size, bar, cmap="PuOr" if signed else "Purples")
+    _hatch(ax, mask)
+    if words is not None:
+        _write(ax, values, 0.6 * size, words)
+    elif numbers or (numbers is None and values.size <= 36):
         whole = np.array_equal(values, values.round())
-        _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f")
+        _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
     _label_cells(ax, values.shape, rows, columns)
     return _name(ax, xlabel, ylabel, title)
 
@@ -320,23 +332,43 @@ def _label_cells(ax, shape, rows, columns):
     if columns is None:
         ax.set_xticks(range(width), range(width))
         return
-    longest = max(len(str(name)) for name in columns)
+    longest = max(len(str(name).strip("$")) for name in columns)
     if longest > _SHORT:
         ax.set_xticks(range(width), columns, rotation=45, ha="right")
     else:
         ax.set_xticks(range(width), columns)
 
 
-def _write_numbers(ax, values, dark_from, form):
-    """Each number in its cell, white where the cell is dark."""
-    for (row, column), value in np.ndenumerate(values):
-        colour = "white" if abs(value) > dark_from else "black"
-        ax.text(
-            column,
-            row,
-            form % value,
-            ha="center",
-            va="center",
-            fontsize=9,
-            color=colour,
-        )
+def _hatch(ax, mask):
+    """Cross out the cells where the mask is False."""
+    if mask is None:
+        return
+    for row, column in np.argwhere(~np.asarray(mask)):
+        corner = (column - 0.5, row - 0.5)
+        ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, hatch="///", alpha=0.4))
+
+
+def _write_numbers(ax, values, dark_from, form, mask=None):
+    """Each number in its cell, but for those that the mask crosses out."""
+    words = np.empty(values.shape, object)
+    for place, value in np.ndenumerate(values):
+        words[place] = form % value
+    if mask is not None:
+        words[~np.asarray(mask)] = ""
+    _write(ax, values, dark_from, words)
+
+
+def _write(ax, values, dark_from, words):
+    """A word in each cell, white where the cell is dark."""
+    for (row, column), word in np.ndenumerate(np.asarray(words, object)):
+        is_dark = abs(values[row, column]) > dark_from
+        if word:
+            ax.text(
+                column,
+                row,
+                word,
+                ha="center",
+                va="center",
+                fontsize=9,
+                color="white" if is_dark else "black",
+            )

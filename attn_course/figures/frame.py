@@ -31,23 +31,23 @@ class Frame:
         self.right = box.left + box.width
         self.bottom = box.top + box.height
         self.middle = box.top + box.height / 2
-        self.x_limits = axes.get_xlim()
-        self.y_limits = axes.get_ylim()
+        self.x_ends = axes.x.scaled(axes.get_xlim())
+        self.y_ends = axes.y.scaled(axes.get_ylim())
 
     def x(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the left; a number or (n,)."""
-        share = _share(values, *self.x_limits)
+        share = _share(self.axes.x.scaled(values), *self.x_ends)
         return self.left + self.width * share
 
     def y(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the top; a number or (n,)."""
-        share = _share(values, *self.y_limits)
+        share = _share(self.axes.y.scaled(values), *self.y_ends)
         return self.bottom - self.height * share
 
 
-def _share(values, low, high):
-    """Where numbers are between low (0) and high (1)."""
-    return (np.asarray(values, float) - low) / (high - low)
+def _share(places, first, second):
+    """Where places are between the first end (0) and the second (1)."""
+    return (places - first) / (second - first)
 
 
 def draw_axes(frame: Frame) -> Iterator[str]:

@@ -344,12 +344,14 @@ class SceneAxes:
         _fix_ticks(self.y, places, labels)
 
     def set_xscale(self, scale: str) -> None:
-        """Only the linear scale."""
-        _known(scale, ("linear",))
+        """A linear or a logarithmic scale."""
+        _known(scale, ("linear", "log"))
+        self.x.is_log = scale == "log"
 
     def set_yscale(self, scale: str) -> None:
-        """Only the linear scale."""
-        _known(scale, ("linear",))
+        """A linear or a logarithmic scale."""
+        _known(scale, ("linear", "log"))
+        self.y.is_log = scale == "log"
 
     def grid(self, *, axis: str = "both", visible: bool = True) -> None:
         """Show or hide the grid lines."""

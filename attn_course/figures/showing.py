@@ -88,8 +88,11 @@ def add_alt_texts(notebook: dict) -> int:
 
 
 def show(data: dict, metadata: dict | None = None) -> None:
-    """Display a mime bundle."""
-    from IPython.display import display
+    """Display a mime bundle, where there is a page to display it on."""
+    try:
+        from IPython.display import display
+    except ModuleNotFoundError:  # a plain Python, as a script has it
+        return
 
     display(data, metadata=metadata, raw=True)
 

@@ -25,15 +25,17 @@ _VIEW = "application/vnd.jupyter.widget-view+json"
 
 @dataclass
 class Slider:
-    """A number the reader moves. Whole ends and start give whole steps."""
+    """A number the reader moves. Whole ends and start give whole steps; a switch is 0 or 1."""
 
     name: str
     low: float
     high: float
     start: float
     step: float | None = None
+    is_switch: bool = False
 
     def __post_init__(self):
+        self.label = self.name.replace("_", " ")
         given = (self.low, self.high, self.start)
         self.whole = all(isinstance(number, int) for number in given)
         if self.step is None:
@@ -123,7 +125,8 @@ class MovingFigure:
         controls = []
         for slider, values in zip(self.sliders, choices, strict=True):
             control = {
-                "name": slider.name,
+                "name": slider.label,
+                "switch": slider.is_switch,
                 "values": values,
                 "start": values.index(slider.start),
             }
@@ -139,7 +142,7 @@ class MovingFigure:
 
     def words(self) -> str:
         """What the sliders are, for those who see no page."""
-        settings = [f"{name} = {value:g}" for name, value in self.start.items()]
+        settings = [f"{slider.label} = {slider.start:g}" for slider in self.sliders]
         return f"sliders: {', '.join(settings)}"
 
 
@@ -150,10 +153,11 @@ def _pack(frames):
     return base64.b64encode(packed).decode()
 
 
-def explore(draw: Callable[..., object], **sliders: tuple) -> None:
+def explore(draw: Callable[..., object], **sliders: tuple | bool) -> None:
     """Show `draw(**values)` with a slider for each value; the picture alone where none can run.
 
-    sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps.
+    sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps. True or
+    False gives a switch, whose value is 1 or 0.
     """
     figure = MovingFigure(draw, _sliders(sliders))
     audience = showing.audience()
@@ -168,14 +172,20 @@ def explore(draw: Callable[..., object], **sliders: tuple) -> None:
         showing.show_moving(figure.still, figure.page(), figure.words())
 
 
-def packed(draw: Callable[..., object], **sliders: tuple) -> str:
+def packed(draw: Callable[..., object], **sliders: tuple | bool) -> str:
     """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
     return MovingFigure(draw, _sliders(sliders)).page()
 
 
 def _sliders(given):
-    """The sliders of `explore`, from {name: (low, high, start, step)}."""
-    return [Slider(name, *ends) for name, ends in given.items()]
+    """The sliders of `explore`, from {name: (low, high, start, step)} or {name: on or off}."""
+    found = []
+    for name, ends in given.items():
+        if isinstance(ends, bool):
+            found.append(Slider(name, 0, 1, int(ends), is_switch=True))
+        else:
+            found.append(Slider(name, *ends))
+    return found
 
 
 def _widget(figure):
@@ -191,24 +201,31 @@ def _widget(figure):
     out.add_class("attn-figure")
 
     def redraw(_: object) -> None:
-        values = {control.description: control.value for control in controls}
-        out.value = figure.frame(values)
+        chosen = [control.value for control in controls]
+        out.value = figure.frame(dict(zip(figure.start, chosen, strict=True)))
 
     for control in controls:
         control.observe(redraw, "value")
-    shown = ipywidgets.VBox([*controls, style, out])
+    rows = controls
+    if all(slider.is_switch for slider in figure.sliders):
+        rows = [ipywidgets.HBox(controls)]
+    shown = ipywidgets.VBox([*rows, style, out])
     return shown._repr_mimebundle_()[_VIEW]
 
 
 def _control(ipywidgets, slider):
-    """The widget of a slider, wide enough for its values."""
+    """The widget of a slider, wide enough for its values, or of a switch."""
+    if slider.is_switch:
+        width = ipywidgets.Layout(width="auto")
+        on = bool(slider.start)
+        return ipywidgets.Checkbox(value=on, description=slider.label, indent=False, layout=width)
     kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
     return kind(
         value=slider.start,
         min=slider.low,
         max=slider.high,
         step=slider.step,
-        description=slider.name,
+        description=slider.label,
         continuous_update=True,
         layout=ipywidgets.Layout(width="min(100%, 600px)"),
         style={"description_width": "initial"},

@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 # How many ticks fit: matplotlib allows a label of x three times its height, one of y twice.
 _ROOM = {"x": 3, "y": 2}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class NotInScene(Exception):
@@ -25,6 +26,15 @@ class Axis:
         self.fixed_ticks: np.ndarray | None = None
         self.fixed_labels: list[str] | None = None
         self.inverted = False
+        self.is_log = False
+
+    def scaled(self, values: ArrayLike) -> np.ndarray:
+        """Numbers as the axis spaces them; on a logarithmic one nan stands for what is not above 0."""
+        numbers = np.asarray(values, float)
+        if not self.is_log:
+            return numbers
+        above = np.where(numbers > 0, numbers, np.nan)
+        return np.log10(above)
 
     def include(self, values: ArrayLike) -> None:
         """Let the limits hold these numbers."""
@@ -50,6 +60,8 @@ class Axis:
         """The span of the data and a margin, which no sticky edge lets pass."""
         if not self.data:
             return 0.0, 1.0
+        if self.is_log:
+            return self._automatic_log()
         lowest = min(self.data)
         highest = max(self.data)
         low, high = ticker.AutoLocator().nonsingular(lowest, highest)
@@ -64,6 +76,15 @@ class Axis:
             max(low - margin, floor),
             min(high + margin, ceiling),
         )
+
+    def _automatic_log(self):
+        """The span of the data and a margin, in powers of ten."""
+        low = min(self.data)
+        high = max(self.data)
+        if not 0 < low < high:
+            raise NotInScene("a logarithmic axis of numbers that are not above 0")
+        margin = rcParams[f"axes.{self.name}margin"] * np.log10(high / low)
+        return float(low / 10**margin), float(high * 10**margin)
 
     def ticks(self) -> tuple[np.ndarray, list[str]]:
         """Places and labels of the ticks within the limits."""
@@ -83,18 +104,28 @@ class Axis:
 
     def _automatic_ticks(self, low, high):
         """Where matplotlib's own locator puts ticks."""
-        locator = ticker.AutoLocator()
+        locator = ticker.LogLocator() if self.is_log else ticker.AutoLocator()
         locator.axis = self
         return np.asarray(locator.tick_values(low, high))
 
     def _written(self, places):
         """Labels by matplotlib's own formatter."""
+        if self.is_log:
+            return self._written_powers(places)
         formatter = ticker.ScalarFormatter()
         formatter.axis = self
         labels = formatter.format_ticks(places)
         if formatter.get_offset():
             raise NotInScene("an axis whose numbers share a power of ten")
         return labels
+
+    def _written_powers(self, places):
+        """Powers of ten as 10², the way matplotlib sets them where the axis spans several."""
+        low, high = sorted(self.limits())
+        if high / low < 100:
+            raise NotInScene("a logarithmic axis of less than two powers of ten")
+        exponents = np.log10(places).round().astype(int)
+        return [f"10{str(exponent).translate(_RAISED)}" for exponent in exponents]
 
     # What matplotlib's locators and formatters ask of an axis.
 

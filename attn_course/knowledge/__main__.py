@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from attn_course.knowledge import GROUPS, PRESETS, Lab, Preset, findings
@@ -38,13 +39,12 @@ def record(
     pretrained = lab.model()
     checkpoint = folder / f"{preset.attention}-{seed}.pt" if folder else None
     losses = lab.pretrain(pretrained, checkpoint=checkpoint)
-    every = max(1, len(losses) // 20)
     tuned = lab.finetune(pretrained)
     models = {"no pretraining": lab.from_scratch(), "pretrained": tuned}
     found: dict[str, Any] = {
         "seed": seed,
         "majority": findings.majority(lab.world),
-        "loss": [round(loss, 4) for loss in losses[::every]],
+        "loss": _stretches(losses),
     }
     for name, model in models.items():
         found[name] = {}
@@ -58,6 +58,14 @@ def record(
         for way in findings.WAYS:
             found["forgetting"][way] = findings.forgetting(lab, pretrained, way)
     return found
+
+
+def _stretches(losses):
+    """The first loss, then the mean of each hundredth of the run."""
+    means = [losses[0]]
+    for stretch in np.array_split(losses, min(100, len(losses))):
+        means.append(stretch.mean())
+    return [round(float(mean), 4) for mean in means]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -107,6 +115,11 @@ def _preset(options):
     for name, value in asdict(preset).items():
         if name.endswith("_steps"):
             changes[name] = max(1, round(options.fraction * value))
+    if options.steps:
+        names = ("pretrain_steps", "finetune_steps", "scratch_steps")
+        changes |= zip(names, options.steps, strict=True)
+    if options.batch_size:
+        changes["batch_size"] = options.batch_size
     if options.attention:
         changes["attention"] = options.attention
     if options.people:
@@ -132,6 +145,14 @@ def _options(words):
         help="instead of the preset's",
     )
     parser.add_argument("--fraction", type=float, default=1.0, help="of the preset's steps")
+    parser.add_argument(
+        "--steps",
+        type=int,
+        nargs=3,
+        metavar=("PRETRAIN", "FINETUNE", "SCRATCH"),
+        help="instead of the preset's",
+    )
+    parser.add_argument("--batch-size", type=int, help="instead of the preset's")
     parser.add_argument(
         "--forgetting",
         action=argparse.BooleanOptionalAction,

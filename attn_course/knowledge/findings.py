@@ -150,20 +150,27 @@ def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[float]]:
     """Fine-tune for ten times as long as needed, in one of the WAYS, and ask again and again.
 
-    Returns {"told": shares, "held": shares}: ten shares of right answers each, after 1, 2 ... 10 times
-    the usual number of steps.
+    Returns {"steps": when it was asked, from 0 on, "told": shares of right answers then, "held": shares}.
     """
     rate, rehearse = WAYS[way]
-    every = lab.preset.finetune_steps
-    found: dict[str, list[float]] = {"told": [], "held": []}
+    usual = lab.preset.finetune_steps
+    asked_after = _when_to_ask(usual)
+    found: dict[str, list[float]] = {"steps": asked_after, "told": [], "held": []}
 
     def watch(step: int, model: LanguageModel) -> None:
-        if step == 0 or step % every:
+        if step not in asked_after:
             return
-        for group, shares in found.items():
+        for group in ("told", "held"):
             asked = recalls(lab, model, group)
             num_right = sum(recall.right for recall in asked)
-            shares.append(num_right / len(asked))
+            found[group].append(num_right / len(asked))
 
-    lab.finetune(pretrained, steps=10 * every, rate=rate, rehearse=rehearse, watch=watch)
+    lab.finetune(pretrained, steps=10 * usual, rate=rate, rehearse=rehearse, watch=watch)
     return found
+
+
+def _when_to_ask(usual):
+    """Step numbers: 0, every quarter of the usual fine-tuning, then 2, 3 ... 10 times as many."""
+    quarters = {usual * k // 4 for k in range(5)}
+    longer = {usual * k for k in range(2, 11)}
+    return sorted(quarters | longer)

@@ -32,13 +32,16 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
         setting = f"(B, T, d) = {size}"
 
         result = scores.via(run_function, [q, k])
+        gradients = result["gradients"]
         (found,) = only_tensors(result, "scores", 1)
 
         products = leaves["q"] @ leaves["k"].mT
-        right = products / size[-1] ** 0.5
+        d = size[-1]
+        right = products / d**0.5
         fact = difference(found, right, setting)
         trials.judge(found, right, fact, q, k, found)
-        judge_gradients(result["gradients"], right, leaves, setting)
+        judge_gradients(gradients, right, leaves, setting)
+
     return "equal to the scaled products on four shapes, gradients included."
 
 
@@ -119,6 +122,7 @@ def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
             fact = difference(context, right, f"context, {setting}")
             raise NotYet(f"{fact}.")
         judge_gradients(result["gradients"], right, leaves, setting)
+
     return f"weights, context and gradients agree in {len(trials)} cases, one with a row without any key."
 
 
@@ -148,7 +152,8 @@ def _attend_cases(rng):
     cases.append((large, every, ", scores in the thousands"))
 
     usual, *others = cases
-    return [usual, *shuffled(rng, others), _far_above(rng)]
+    others = shuffled(rng, others)
+    return [usual, *others, _far_above(rng)]
 
 
 def _drawn(rng, lead, T, S, d=3, dv=7):
@@ -249,9 +254,10 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
 
 def _mask_lengths(rng):
     """A usual length, then others in any order."""
-    odd = int(rng.integers(4, 20)) * 2 + 1
+    odd = 1 + 2 * int(rng.integers(4, 20))
     usual = int(rng.integers(5, 9))
-    return [usual, *shuffled(rng, [1, 2, odd, odd + 3])]
+    others = [1, 2, odd, odd + 3]
+    return [usual, *shuffled(rng, others)]
 
 
 def _square(mask, T):
@@ -308,6 +314,7 @@ def _why_not_causal(readings, scores, T):
     for weights in readings.values():
         on_later_keys = np.where(look, 0, weights)
         leaks.append(on_later_keys.sum(-1).max())
+
     if min(leaks) <= 1e-5:
         return f"no later key is seen, but some earlier ones are hidden too (length {T})."
     return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
@@ -325,6 +332,7 @@ def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Call
 
         heads = rng.normal(size=(B, H, T, D // H))
         _judge_move(merges, merge_heads, f"merge_heads, {setting}", glue, heads)
+
     return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
 

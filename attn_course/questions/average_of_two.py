@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -48,9 +49,11 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         with np.errstate(over="ignore", invalid="ignore"):
             onto_a = M @ A
             onto_b = M @ B
+
         found = (onto_a, onto_b)
         right = (A, 0 * B)
         trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
+
     return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
 
 
@@ -73,7 +76,7 @@ def _read_projection(answer, A):
 def _projection_mistakes(A, B, onto_a, onto_b):
     """A, B: the columns; onto_a, onto_b: what M made of them."""
 
-    def near(found, wanted):
+    def near(found: np.ndarray, wanted: np.ndarray) -> bool:
         """Up to the tolerance of this question."""
         return same(found, wanted, absolute=1e-6)
 
@@ -105,7 +108,8 @@ def _projection_fact(A, B, onto_a, onto_b):
 
 def query_averages(rng: Generator, average_query: Caller) -> str:
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    judged = judge_averages(rng, average_query, frames(rng))
+    settings = frames(rng)
+    judged = judge_averages(rng, average_query, settings)
     worst = max(error for _, _, error in judged)
     left = worst / 2
     return f"over {len(judged)} sets of keys, at most {left:.2%} of the weight was left elsewhere."
@@ -117,22 +121,25 @@ def judge_averages(
     """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
     trials = Trials(_average_mistakes)
     judged = []
-    for (keys, a, b), answer in asked(rng, query_of, settings):
+    for setting, answer in asked(rng, query_of, settings):
+        keys, a, b = setting
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
         judge_finite_scores(keys, query)
 
         weights = weights_of(keys, query)
         error = error_of_average(weights, a, b)
-        trials.judge(error <= LIMIT, True, _average_fact, keys, a, b, query)
-        judged.append(((keys, a, b), query, error))
+        is_average = error <= LIMIT
+        trials.judge(is_average, True, _average_fact, *setting, query)
+        judged.append((setting, query, error))
+
     return judged
 
 
 def _factor(keys, a, b, query):
     """How many times as long the query must be, or None if it is not a matter of length."""
 
-    def error_at(factor):
+    def error_at(factor: float) -> float:
         weights = weights_of(keys, factor * query)
         return error_of_average(weights, a, b)
 
@@ -141,17 +148,19 @@ def _factor(keys, a, b, query):
 
 def _average_mistakes(keys, a, b, query):
     """keys: (n, d); query: (d,)."""
+    pair = [a, b]
     weights = weights_of(keys, query)
-    one_wins = max(weights[a], weights[b]) > 0.5
+    one_wins = weights[pair].max() > 0.5
 
     scores = _scores(keys, query)
-    top = max(scores[a], scores[b])
-    bottom = min(scores[a], scores[b])
-    others = np.delete(scores, [a, b])
+    top = scores[pair].max()
+    bottom = scores[pair].min()
+    others = np.delete(scores, pair)
     high = others.max(initial=-np.inf)
     low = others.min(initial=np.inf)
 
-    ignored = others.size > 0 and abs(bottom - np.median(others)) < 1e-6
+    usual = np.median(others) if others.size else np.inf
+    ignored = abs(bottom - usual) < 1e-6
     below_all = top < low + 1e-9
     return {
         "every key scores the same": Seen(np.ptp(weights) < 1e-9),
@@ -228,12 +237,18 @@ def _tie():
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
 
+    mass_a = sp.exp(s_a)
+    mass_b = sp.exp(s_b)
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+    tied = sp.exp(t)
     return Claim(
         name="`two_tied`",
-        start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
-        goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
-        to_do=(gone("the scores put in", "s_a", "s_b", "s_i"), without("the sum counted", "Sum")),
+        start=mass_a / (mass_a + mass_b + rest),
+        goal=tied / (2 * tied + n - 2),
+        to_do=(
+            gone("the scores put in", "s_a", "s_b", "s_i"),
+            without("the sum counted", "Sum"),
+        ),
         symbols=(t, s_a, s_b, s_i, n),
         where={s_a: (t, t), s_b: (t, t), s_i: (0, 0)},
         heads=PLAIN | SUMS | HYPERBOLIC,
@@ -268,6 +283,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         t = float(rng.uniform(-3, 25))
         n = int(rng.integers(3, 200))
         ordinary.append((t, n))
+
     extreme = [
         (1000.0, 50),
         (-1000.0, 50),
@@ -285,12 +301,14 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
             right = _tied_weight(t, n)
             fact = f"{call} is {found:.4g}, the measured weight {right:.4g}"
             trials.add(found, right, fact, t, n)
+
         trials.settle()
 
     for t, n in extreme:
         average_weight(t, n)
         for warning in average_weight.warned:
             raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
+
     return f"equal to the measured weight in {len(trials)} settings, t from -1000 to 1e6."
 
 
@@ -301,7 +319,7 @@ def _call(t, n):
 def _naming_the_call(average_weight):
     """The answer, which says where it was called if it stops: at an overflow, most often."""
 
-    def named(t, n):
+    def named(t: float, n: int) -> Any:
         try:
             return average_weight(t, n)
         except NotYet as error:
@@ -360,6 +378,7 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
             f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
+
     trials.settle()
     return f"exactly epsilon is left elsewhere in {len(trials)} settings."
 
@@ -370,18 +389,21 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
     height: the score of the two keys, t divided by sqrt(d) or not.
     """
 
-    def leaves(height, n, leaders=2):
-        return Seen(same(leftover(height, n, leaders), epsilon, relative=1e-3))
+    def leaves(height: float, n: int, leaders: int = 2) -> Seen:
+        left = leftover(height, n, leaders)
+        return Seen(same(left, epsilon, relative=1e-3))
 
+    root = np.sqrt(d)
+    half = np.log(2)
     return {
         "the division by sqrt(d) is not made up for": leaves(t, n),
         "it makes up for d where only sqrt(d) divides": leaves(t / d if scaled else t, n),
-        "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / np.sqrt(d), n),
+        "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / root, n),
         "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
         "keys a and b are counted among the others": leaves(height, n + 2),
         "one of the two keys is counted among the others as well": leaves(height, n + 1),
-        "a factor of two is lost, there are two keys at the top": leaves(height - np.log(2), n),
-        "a factor of two too many, though there are two keys": leaves(height + np.log(2), n),
+        "a factor of two is lost, there are two keys at the top": leaves(height - half, n),
+        "a factor of two too many, though there are two keys": leaves(height + half, n),
     }
 
 

@@ -35,6 +35,7 @@ def bleu_agrees(rng: Generator, bleu: Caller) -> str:
         right, _ = _sacrebleu(*corpus)
         fact = f"{found:.4f}, not {right:.4f} ({kind})"
         trials.add(found, right, fact, *corpus)
+
     trials.settle()
 
     for kind in shuffled(rng, list(WITHOUT_FOUR)):
@@ -43,6 +44,7 @@ def bleu_agrees(rng: Generator, bleu: Caller) -> str:
             raise NotYet(
                 f"{kind}: no 4-gram matches, which makes BLEU 0 by (1), and yet it is {found:.2f}."
             )
+
     return "equal to sacrebleu's number on five corpora; where no 4-gram matches it is 0."
 
 
@@ -87,11 +89,14 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
 
         references.append(reference)
         hypotheses.append(chosen)
+
     return hypotheses, references
 
 
 def _words(rng, size):
-    return [f"w{k}" for k in rng.integers(12, size=size)]
+    """Words of a small vocabulary, so that n-grams return."""
+    drawn = rng.integers(12, size=size)
+    return [f"w{k}" for k in drawn]
 
 
 def _sacrebleu(hypotheses, references):
@@ -103,7 +108,8 @@ def _sacrebleu(hypotheses, references):
     theirs = [" ".join(tokens) for tokens in references]
     result = metric.corpus_score(mine, [theirs])
     lengths = [result.sys_len, result.ref_len]
-    return result.score, np.array([*result.counts, *result.totals, *lengths])
+    stats = result.counts + result.totals + lengths
+    return result.score, np.array(stats)
 
 
 def _geometric(shares):
@@ -123,18 +129,22 @@ def _wrong_scores(hypotheses, references):
     totals = stats[4:8]
     c, r = stats[8:]
     shares = matches / np.maximum(totals, 1)
+    mean = _geometric(shares)
+    brevity = _brevity(c, r)
 
     wrong = {}
-    for sentence, penalty in _wrong_penalties(c, r, hypotheses, references).items():
-        wrong[sentence] = 100 * _geometric(shares) * penalty
+    penalties = _wrong_penalties(c, r, hypotheses, references)
+    for sentence, penalty in penalties.items():
+        wrong[sentence] = 100 * mean * penalty
 
-    for sentence, mean in _wrong_means(shares).items():
-        wrong[sentence] = 100 * mean * _brevity(c, r)
+    for sentence, wrong_mean in _wrong_means(shares).items():
+        wrong[sentence] = 100 * wrong_mean * brevity
 
     miscounts = _wrong_counts(matches, totals, hypotheses, references)
     for sentence, (numerators, denominators) in miscounts.items():
         miscounted = numerators / np.maximum(denominators, 1)
-        wrong[sentence] = 100 * _geometric(miscounted) * _brevity(c, r)
+        wrong[sentence] = 100 * _geometric(miscounted) * brevity
+
     return wrong | _misunderstood(hypotheses, references)
 
 
@@ -224,11 +234,14 @@ def _summed(count, pairs):
         for mine, theirs in pairs:
             total += count(_grams(mine, n), _grams(theirs, n))
         sums.append(total)
+
     return np.array(sums)
 
 
 def _unclipped(mine, theirs):
-    return sum(times for gram, times in mine.items() if gram in theirs)
+    """How often n-grams of one text stand in it that are in the other at all."""
+    common = [gram for gram in mine if gram in theirs]
+    return sum(mine[gram] for gram in common)
 
 
 def _shared(mine, theirs):
@@ -247,10 +260,20 @@ def _pooled(hypotheses, references):
     """Matches (4,) where a hypothesis may find its n-grams in any reference."""
     matches = []
     for n in ORDERS:
-        mine = sum((_grams(tokens, n) for tokens in hypotheses), Counter())
-        theirs = sum((_grams(tokens, n) for tokens in references), Counter())
-        matches.append((mine & theirs).total())
+        mine = _all_grams(hypotheses, n)
+        theirs = _all_grams(references, n)
+        both = mine & theirs
+        matches.append(both.total())
+
     return np.array(matches)
+
+
+def _all_grams(texts, n):
+    """The n-grams of all texts together, counted."""
+    found: Counter = Counter()
+    for tokens in texts:
+        found += _grams(tokens, n)
+    return found
 
 
 def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
@@ -310,10 +333,11 @@ def _pair(rng, n, low, high):
 
 def _systems(rng, n, gap):
     """Counts (n, 10) of two systems on sentences that are equally hard for both."""
-    length = rng.integers(6, 25, size=n)[:, None]
+    length = rng.integers(6, 25, size=(n, 1))
     totals = length - np.arange(4)
-    skill = rng.beta(1.2, 1.2, size=(n, 1)) ** np.arange(1, 5)
-    common = rng.binomial(totals, skill)
+    skill = rng.beta(1.2, 1.2, size=(n, 1))
+    orders = np.array(ORDERS)
+    common = rng.binomial(totals, skill**orders)
 
     systems = []
     for luck in (0.15, 0.15 + gap):
@@ -321,23 +345,30 @@ def _systems(rng, n, gap):
         fewer = rng.binomial(2, 0.15, totals.shape)
 
         matches = np.clip(common + more - fewer, 0, totals)
-        systems.append(np.hstack([matches, totals, length, length]))
+        counts = [matches, totals, length, length]
+        systems.append(np.hstack(counts))
+
     return systems
 
 
 def _gains(rng, one, other, *, paired=True, num_samples=10_000):
     """Gains (num_samples,) on test sets drawn with replacement, the same for both systems or not."""
-    picks = _picks(rng, len(one), num_samples)
-    others = picks if paired else _picks(rng, len(one), num_samples)
-    return _bleu(picks @ other) - _bleu(others @ one)
+    n = len(one)
+    picks = _picks(rng, n, num_samples)
+    others = picks if paired else _picks(rng, n, num_samples)
+    ours = _bleu(picks @ other)
+    theirs = _bleu(others @ one)
+    return ours - theirs
 
 
 def _picks(rng, n, num_samples):
     """How often each of n sentences is in each sample, (num_samples, n)."""
     drawn = rng.integers(n, size=(num_samples, n))
-    drawn += n * np.arange(num_samples)[:, None]  # a range of numbers for each sample
-    counts = np.bincount(drawn.ravel(), minlength=n * num_samples)
-    return counts.reshape(num_samples, n).astype(float)
+    starts = n * np.arange(num_samples)  # a range of numbers for each sample
+    drawn += starts[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=drawn.size)
+    counts = counts.reshape(num_samples, n)
+    return counts.astype(float)
 
 
 def _bleu(counts):
@@ -347,10 +378,13 @@ def _bleu(counts):
     c = counts[..., 8]
     r = counts[..., 9]
 
+    shares = matches / np.maximum(totals, 1)
     with np.errstate(divide="ignore"):
-        logs = np.log(matches / np.maximum(totals, 1))
-    brevity = np.minimum(0, 1 - r / np.maximum(c, 1))
-    return 100 * np.exp(logs.mean(-1) + brevity)
+        logs = np.log(shares)
+    ratio = r / np.maximum(c, 1)
+    brevity = np.minimum(0, 1 - ratio)
+    mean = logs.mean(-1)
+    return 100 * np.exp(mean + brevity)
 
 
 def _judge_gain(gain, one, other, gains):
@@ -402,6 +436,7 @@ def _judge_interval(ends, one, other, gains, rng):
             f"the interval is {width / wanted:.1f} times too wide, as if each system had been given "
             "test sets of its own: draw the sentences once for both."
         )
+
     raise NotYet(
         f"the interval ({low:.2f}, {high:.2f}) holds {holds:.0%} of resampled gains, not 95%."
     )
@@ -420,6 +455,7 @@ def _judge_p(p, gains):
         raise NotYet(
             f"p is {p:.2f}, which counts both sides; only `other` not winning is asked for."
         )
+
     raise NotYet(f"p is {p:.2f}; `other` did not win on {right:.1%} of resampled test sets.")
 
 
@@ -432,7 +468,8 @@ def _judge_last(paired_bootstrap, one, seed):
 
     *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
 
-    right = (1 - 1 / len(one)) ** len(one)
+    n = len(one)
+    right = (1 - 1 / n) ** n
     measured = f"p = {p:.2f} where `other` wins by the last sentence alone, which {right:.0%} of samples lack"
     if p > 0.9:
         raise NotYet(f"{measured}: the last sentence is never drawn.")
@@ -462,7 +499,7 @@ QUESTIONS = (
         parts=(Part("code", 4, ("paired_bootstrap",), bootstraps_in_pairs),),
         covers=("003 3",),
         hints=(
-            "A resampled test set is n sentences drawn with replacement from the n there are.",
+            "A resampled test set is N sentences drawn with replacement from the N there are.",
             "Sum the counts of the drawn sentences first; `bleu_of_counts` takes (num_samples, 10) at once.",
             "Both systems translate the same sentences. What must they share in every sample?",
             "np.quantile gives both ends; p is a share of the samples.",

@@ -6,7 +6,16 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import HYPERBOLIC, LOGS, PLAIN, SUMS, Task, gone, in_places
+from attn_course.chain_rules import (
+    HYPERBOLIC,
+    LOGS,
+    PLAIN,
+    SUMS,
+    Task,
+    gone,
+    in_places,
+    occurrences,
+)
 from attn_course.explaining import Seen, Trials, round_up, same
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
@@ -53,7 +62,8 @@ def _scored_keys(rng, n, d, size):
     """A query (d,) and keys (n, d) whose largest score has this size."""
     query = rng.normal(size=d)
     keys = rng.normal(size=(n, d))
-    largest = np.abs(keys @ query).max()
+    scores = keys @ query
+    largest = np.abs(scores).max()
     return query, keys * size / largest
 
 
@@ -157,11 +167,13 @@ def _distribution():
 
 def _is_outside(line):
     """No Z and no sum inside a sum, and no sum but over Z."""
-    inner = [set(walk(node[4])) for node in walk(line) if node[0] == "Sum"]
-    for parts in inner:
-        if ("Symbol", "Z") in parts or any(part[0] == "Sum" for part in parts):
+    sums = [node for node in walk(line) if node[0] == "Sum"]
+    for node in sums:
+        summand = node[4]
+        if "Z" in symbols(summand) or occurrences(summand, "Sum"):
             return False
-    return not inner or "Z" in symbols(line)
+
+    return not sums or "Z" in symbols(line)
 
 
 def weights_are_distribution(
@@ -222,6 +234,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
             f"the weight is {weight:.4g}, and you said {yes}"
         )
         trials.add(yes, weight > 0.99, fact, scores, j, margin)
+
     trials.settle()
     return f"right on {len(trials)} score vectors, from two keys to a hundred thousand."
 
@@ -260,6 +273,7 @@ def _copy_cases(rng):
         n = rng.integers(2, 6)
         scores = rng.normal(scale=20, size=n)
         cases.append(_one_leads(rng, scores.round(1), leads))
+
     return cases
 
 
@@ -291,6 +305,7 @@ def _margin_behind(said):
             least = min(least, lead)
         else:
             most = max(most, lead)
+
     if not least > most:
         return np.nan
     return (least + most) / 2
@@ -325,6 +340,7 @@ def query_copies(rng: Generator, copy_query: Caller) -> str:
         weight = weights_of(keys, query)[j]
         trials.judge(weight >= COPIED, True, _query_fact, keys, j, query)
         lowest = min(lowest, weight)
+
     return f"the smallest weight on key j over {len(trials)} sets of keys was {lowest:.4f}."
 
 
@@ -427,6 +443,7 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
             f"and your bound is {said:.4g}, {word}"
         )
         trials.add(said, reached, fact, gap, n, diameter)
+
     trials.settle()
     return f"equal to the largest distance that attention reaches, in {len(trials)} settings."
 
@@ -465,6 +482,7 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
             f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, t)
+
     trials.settle()
     return f"the weight left elsewhere is epsilon in {len(trials)} settings."
 
@@ -472,8 +490,9 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
 def _sharpness_mistakes(n, d, epsilon, t):
     """Which other reading of the question leaves epsilon elsewhere at this t."""
 
-    def leaves(score, n):
-        return Seen(same(leftover(score, n), epsilon, relative=1e-3))
+    def leaves(score: float, n: int) -> Seen:
+        left = leftover(score, n)
+        return Seen(same(left, epsilon, relative=1e-3))
 
     score = t / np.sqrt(d)
     return {

@@ -1,5 +1,6 @@
 """Questions 5.1-5.5, self-attention with and without projections. Judges read the outputs alone."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -85,6 +86,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
             f"but the weights of x_2 are {_row(weights[1])}"
         )
         trials.add(said / size, c_2 / size, fact, *u, added)
+
     trials.settle()
     return "within 1% of what attention returns, in three spaces, for each of the three inputs."
 
@@ -130,7 +132,9 @@ def _read_triple(answer, d):
             raise NotYet(
                 f"{name} is a vector; `x * y` multiplies entry by entry, np.outer(x, y) does not."
             )
+
         triple.append(matrix(part, (d, d), name))
+
     return triple
 
 
@@ -157,6 +161,7 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
         error = _miss(u, triple)
         trials.judge(error <= CLOSE, True, _triple_fact, u, triple)
         worst = max(worst, error)
+
     return f"both outputs are where they should be, to {_upto(worst)} of the length of the u's."
 
 
@@ -168,7 +173,8 @@ def _upto(error):
 def _miss(u, triple):
     """The larger distance of c_1 and c_2 from their targets, in units of the length of the u's."""
     _, u_b, u_c, _ = u
-    context, _ = _contexts(_tokens(*u), *triple)
+    tokens = _tokens(*u)
+    context, _ = _contexts(tokens, *triple)
     c_1, c_2, _ = context
     off_1 = np.linalg.norm(c_1 - u_b + u_c)
     off_2 = np.linalg.norm(c_2 - u_b)
@@ -179,9 +185,12 @@ def _miss(u, triple):
 
 def _triple_fact(u, triple):
     """u: (4, d); triple: three (d, d) matrices."""
-    context, weights = _contexts(_tokens(*u), *triple)
+    tokens = _tokens(*u)
+    context, weights = _contexts(tokens, *triple)
     c_1, c_2, _ = context
-    return f"c_1 is {_in_words(u, c_1)}, c_2 is {_in_words(u, c_2)}; {_rows(weights)}"
+    first = _in_words(u, c_1)
+    second = _in_words(u, c_2)
+    return f"c_1 is {first}, c_2 is {second}; {_rows(weights)}"
 
 
 def _rows(weights):
@@ -195,13 +204,13 @@ def _triple_mistakes(u, triple):
     context, weights = _contexts(_tokens(*u), *triple)
     size = np.linalg.norm(u[0])
 
-    def near(output, *shares):
+    def near(output: np.ndarray, *shares: float) -> Seen:
         """Whether an output is this mixture of the u's."""
         mixture = np.array(shares) @ u
         off = np.linalg.norm(output - mixture)
         return Seen(off <= CLOSE * size)
 
-    def works(other):
+    def works(other: Sequence[np.ndarray]) -> bool:
         return _miss(u, other) <= CLOSE
 
     c_1, c_2, _ = context
@@ -257,6 +266,7 @@ def _orders_that_work(triple, works):
         if works(repaired):
             order = ", ".join(names)
             clauses.append(f"if read as ({order}), where (K, Q, V) is asked for")
+
     return clauses
 
 
@@ -270,6 +280,7 @@ def _transposes_that_work(triple, works):
         if works(repaired):
             names = " and ".join(turned)
             clauses.append(f"after transposing {names} (k = Kx, so a matrix meets a column x)")
+
     return clauses
 
 
@@ -329,6 +340,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
             error = _lost(addresses, carried, triple)
             trials.judge(error <= CLOSE, True, _routing_fact, addresses, carried, triple)
             worst = max(worst, error)
+
     return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
 
 
@@ -349,10 +361,13 @@ def _lost(addresses, carried, triple):
 
 def _distances(addresses, carried, triple):
     """Of c_1 from what x_3 carries, and of c_2 from what x_1 carries."""
-    context, _ = _contexts(_carriers(addresses, carried), *triple)
+    tokens = _carriers(addresses, carried)
+    context, _ = _contexts(tokens, *triple)
     c_1, c_2, _ = context
     y, z = carried
-    return np.linalg.norm(c_1 - z), np.linalg.norm(c_2 - y)
+    off_1 = np.linalg.norm(c_1 - z)
+    off_2 = np.linalg.norm(c_2 - y)
+    return off_1, off_2
 
 
 def _routing_fact(addresses, carried, triple):
@@ -374,7 +389,7 @@ def _routing_mistakes(addresses, carried, triple):
     context, weights = _contexts(_carriers(addresses, carried), *triple)
     _, empty = _contexts(_carriers(addresses, 0 * carried), *triple)
 
-    def works(other):
+    def works(other: Sequence[np.ndarray]) -> bool:
         return _lost(addresses, carried, other) <= CLOSE
 
     c_1, c_2, _ = context

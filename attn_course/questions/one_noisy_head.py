@@ -55,7 +55,9 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
                 "right on the means, but noise that moves a score by 0.001 "
                 f"changes the weights by {error:.2g} in total (n = {len(means)})."
             )
+
         worst = max(worst, error)
+
     return (
         f"over {len(judged)} sets of means, "
         f"95% of noisy draws had their weights within {worst:.3f} in total."
@@ -135,6 +137,7 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         if not 0 <= found <= 1:
             raise NotYet(f"a probability lies between 0 and 1, but {fact}.")
         trials.add(found, right, fact, w, t, n)
+
     trials.settle()
     return f"right to 0.005 in {len(trials)} settings, t up to 1000 and up to 1000 keys."
 
@@ -170,6 +173,9 @@ def _chance_mistakes(w, t, n):
     }
 
 
+SIZES_SEEN = ((8, 12), (5, 7), (3, 4))  # n and d
+
+
 def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -> str:
     """3.4: the letter that describes draws made with the student's own query of 3.1."""
     chosen = behaviour.value()
@@ -178,12 +184,15 @@ def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -
     if not isinstance(chosen, str) or chosen not in LETTERS:
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
 
-    settings = frames(rng, sizes=((8, 12), (5, 7), (3, 4)), repeats=1)
+    settings = frames(rng, sizes=SIZES_SEEN, repeats=1)
     first, *_ = _settled(rng, robust_query, settings)
     (means, a, b), query, _ = first
-    lengths = np.ones((NUM_DRAWS, len(means)))
-    lengths[:, a] = spread_lengths(NUM_DRAWS, 1, variance=0.5)[:, 0]
-    keys = keys_of_lengths(rng, means, lengths, noise_for(query))
+
+    n = len(means)
+    lengths = np.ones((NUM_DRAWS, n))
+    lengths[:, [a]] = spread_lengths(NUM_DRAWS, 1, variance=0.5)
+    noise = noise_for(query)
+    keys = keys_of_lengths(rng, means, lengths, noise)
     weights = weights_of(keys, query)
 
     shares = _shares(weights, a, b)
@@ -234,7 +243,7 @@ def _fitting(shares):
 def _why_not_seen(means, a, b, query, weights):
     """{letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
 
-    def weight(length):
+    def weight(length: float) -> float:
         """Of key a, if it had this length."""
         keys = means.copy()
         keys[a] *= length
@@ -323,17 +332,22 @@ def _judge_share(rng, share_decided):
         if not 0 <= found <= 1:
             raise NotYet(f"a share lies between 0 and 1, but {fact}.")
         trials.add(found, right, fact, beta, c, d, w)
+
     trials.settle()
     return len(trials)
 
 
 def _simulated_shares(beta, c, d, random_keys=2):
     """a's share of the weight of a and b in every draw: sigma of the gap. (SHARE_DRAWS ** 2,)."""
-    lengths = spread_lengths(SHARE_DRAWS, 1, variance=beta)[:, 0]
+    lengths = spread_lengths(SHARE_DRAWS, 1, variance=beta).ravel()
     others = lengths if random_keys == 2 else np.ones(1)
-    gaps = c / math.sqrt(d) * np.subtract.outer(lengths, others).ravel()
-    pairs = np.stack([gaps, np.zeros_like(gaps)], axis=-1)
-    return softmax(pairs)[:, 0]
+    differences = np.subtract.outer(lengths, others)
+    scale = c / math.sqrt(d)
+    gaps = scale * differences.ravel()
+
+    scores = np.zeros((gaps.size, 2))
+    scores[:, 0] = gaps
+    return softmax(scores)[:, 0]
 
 
 def _decided(shares, w):
@@ -381,6 +395,7 @@ def _judge_variance(rng, noisy_gap_variance):
         right = _gap_variance(rng, beta, c, d)
         fact = f"{call} is {found:.4g}, the measured variance {right:.4g}"
         trials.add(found, right, fact, beta, c, d, right)
+
     trials.settle()
     return len(trials)
 
@@ -389,11 +404,12 @@ def _gap_variance(rng, beta, c, d):
     """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
     means = frame(rng, 2, d)
     query = c * means.sum(0)
-    score_a, score_b = means @ query / math.sqrt(d)
+    scores = means @ query / math.sqrt(d)
 
     deviation = math.sqrt(beta)
     lengths = np.array([1 - deviation, 1 + deviation])
-    gaps = np.subtract.outer(lengths * score_a, lengths * score_b)
+    of_a, of_b = np.multiply.outer(scores, lengths)
+    gaps = np.subtract.outer(of_a, of_b)
     return gaps.var()
 
 

@@ -33,7 +33,8 @@ class Draw:
     @property
     def kept(self) -> int:
         """How many characters of the document are left."""
-        return len(self.prefix) + len(self.span) + len(self.suffix)
+        pieces = self.prefix + self.span + self.suffix
+        return len(pieces)
 
 
 def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
@@ -86,10 +87,11 @@ def _judge_chance(rng, corrupt_span):
 def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
     """`count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
-    documents = [few[k] for k in rng.integers(len(few), size=count)]
+    chosen = rng.integers(len(few), size=count)
+    documents = [few[k] for k in chosen]
     rows = [(document,) for document in documents]
-    seeds = rng.integers(2**31, size=count).tolist()
-    strings = corrupt_span.via(call_with_seeds, rows, seeds, block)
+    seeds = rng.integers(2**31, size=count)
+    strings = corrupt_span.via(call_with_seeds, rows, seeds.tolist(), block)
 
     draws = []
     for string, document in zip(strings, documents, strict=True):
@@ -197,11 +199,17 @@ def _missing(kept, longest):
 
 def _unevenness(found, every):
     """Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
-    counts = np.bincount((found * NUM_CELLS).astype(int), minlength=NUM_CELLS)
-    expected = np.bincount((every * NUM_CELLS).astype(int), minlength=NUM_CELLS)
+    counts = _in_cells(found)
+    share = len(found) / len(every)
+    expected = share * _in_cells(every)
+    deviations = (counts - expected) ** 2
+    return (deviations / expected).sum()
 
-    expected = expected * len(found) / len(every)
-    return ((counts - expected) ** 2 / expected).sum()
+
+def _in_cells(numbers):
+    """How many of the numbers in 0..1 lie in each cell, (NUM_CELLS,)."""
+    cells = (numbers * NUM_CELLS).astype(int)
+    return np.bincount(cells, minlength=NUM_CELLS)
 
 
 def _judge_span(draws):
@@ -241,13 +249,15 @@ def _judge_ends(draws):
 
 def _judge_place(draws, rng):
     """Every place where the span fits as often: start and room, blurred into one even number."""
-    start = np.array([len(draw.prefix) for draw in draws])
-    after = np.array([len(draw.suffix) for draw in draws])
-    room = start + after
+    starts = [len(draw.prefix) for draw in draws]
+    rooms = [len(draw.prefix + draw.suffix) for draw in draws]
+    start = np.array(starts)
+    room = np.array(rooms)
     blurred = start + rng.random(len(draws))
     place = blurred / (room + 1)
 
-    even = (np.arange(NUM_CELLS) + 0.5) / NUM_CELLS
+    middles = np.arange(NUM_CELLS) + 0.5
+    even = middles / NUM_CELLS
     if not _unevenness(place, even) <= UNEVEN:
         raise NotYet(
             f"the span starts {place.mean():.0%} of the way on average, give or take {place.std():.0%},"
@@ -258,25 +268,30 @@ def _judge_place(draws, rng):
 
 def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) -> str:
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
-    shortest = int(rng.integers(16, 22))
-    for size, block in enumerate(shuffled(rng, [32, 48, 64]), shortest):
+    size = int(rng.integers(16, 22))
+    for block in shuffled(rng, [32, 48, 64]):
         letters = _document(rng, len(LETTERS))
+        end = size + block // 8
         question = letters[:size]
-        answer = letters[size : size + block // 8]
+        answer = letters[size:end]
+
         pair = finetuning_pair(question, answer, block)
         _judge_pair(pair, question, answer, block)
+        size += 1
 
     trials = Trials(_wrong_shares)
     many = int(rng.integers(40, 60))
     for n in shuffled(rng, [20, many]):
         rows = _all_counts(rng, score, n)
         share = rows[:, 0]
-        truth = np.arange(n + 1) / n
+        every = np.arange(n + 1)
+        truth = every / n
 
         worst = np.abs(share - truth).argmax()
         fact = f"{worst} right answers of {n} got the share {share[worst]:.3g}"
         trials.judge(share, truth, fact, truth, n)
         _judge_interval(rows, n)
+
     return "loss is taken on the answer and its end alone, and the interval holds in about 95%."
 
 
@@ -371,6 +386,7 @@ def _judge_interval(rows, n):
             f"{n} right of {n} got an interval of width zero: certainty, from {n} people."
             " Share plus or minus two standard errors fails at both ends."
         )
+
     lowest = low.min()
     highest = high.max()
     if not -1e-9 <= lowest <= highest <= 1 + 1e-9:
@@ -391,7 +407,9 @@ def _coverage(low, high, n):
     chances = np.linspace(0.01, 0.99, 197)[:, None]
     counts = np.arange(n + 1)
     ways = np.array([float(comb(n, k)) for k in counts])
-    law = ways * chances**counts * (1 - chances) ** (n - counts)  # (197, n + 1)
+    successes = chances**counts
+    failures = (1 - chances) ** (n - counts)
+    law = ways * successes * failures  # (197, n + 1)
 
     inside = (low <= chances) & (chances <= high)
     holds = (law * inside).sum(1)

@@ -34,6 +34,7 @@ def mean_of(rng: Generator, mean: Caller) -> str:
         shown = values[:5].round(2).tolist()
         fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
         trials.add(found, values.mean(), fact, values)
+
     trials.settle()
     return "it agrees on lists of 1 to 40 numbers."
 

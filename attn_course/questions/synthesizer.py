@@ -1,5 +1,7 @@
 """Questions 7.1 and 7.2, attention without comparisons. Judges measure, they hold no answer."""
 
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
 
@@ -79,7 +81,7 @@ def _wrong_scores(leaves, num_heads):
     b2 = leaves["b2"]
     root = B.shape[1] ** 0.5
 
-    def scores(hidden, B=B[..., :T], b2=b2[:T]):
+    def scores(hidden: Any, B: Any = B[..., :T], b2: Any = b2[:T]) -> Any:
         """(B, H, T, T) of hidden features (B, T, D)."""
         return cut(hidden, num_heads) @ B + b2
 
@@ -171,6 +173,7 @@ def _moved(row, x, other, t, rng):
             before = row(x, t, np.random.default_rng(seed))
             after = row(other, t, np.random.default_rng(seed))
             moved.append(np.abs(before - after).max())
+
     return moved
 
 
@@ -222,7 +225,7 @@ QUESTIONS = (
             "Only the scores are new; the mask, the values, the heads and both dropouts are as in 6.6.",
             "Split the hidden features into heads before you multiply by B: head i has its own B[i].",
             "A sequence of T tokens uses the first T of the max_length columns.",
-            "B has shape (H, d, max_length) and the hidden features (B, H, T, d): matmul does the rest.",
+            "B has shape (H, d, max_length) and the hidden features (batch, H, T, d): matmul does the rest.",
         ),
     ),
     Question(

@@ -1,4 +1,4 @@
-"""Questions 6.1-6.7, causal multi-head attention in torch. Judges measure, they hold no answer.
+"""Questions 6.1-6.8, causal multi-head attention in torch. Judges measure, they hold no answer.
 
 Shapes, the layer and its costs are judged here, the steps in between in `attention_steps`.
 """
@@ -67,6 +67,7 @@ def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
         if found != shape:
             why = _why_not_shape(found, shape)
             raise NotYet(f"{name}: you predicted {found}; {why}.")
+
     return f"all {len(right)} shapes are those of the computation."
 
 
@@ -90,6 +91,7 @@ def _why_not_shape(found, shape):
         return "the sizes are right, their order is not: matmul works on the last two axes"
     if found == (B, H, T, D) and shape == (B, H, T, d):
         return "each head has its share of the width, not all of it"
+
     have = f"{len(found)} and {np.prod(found):g}"
     return f"the tensor has {len(shape)} axes and {np.prod(shape)} numbers, not {have}"
 
@@ -121,6 +123,7 @@ def _layer_shapes(D, H):
     for name in (*PROJECTIONS, "out"):
         shapes[f"{name}.weight"] = (D, D)
         shapes[f"{name}.bias"] = (D,)
+
     return shapes
 
 
@@ -159,6 +162,7 @@ def _layer_known(leaves, num_heads):
     for order in wrong_orders:
         used = f"{', '.join(order)} for {right_order}"
         known[f"the projections are used in the wrong order, {used}"] = run(order=order)
+
     return known
 
 
@@ -208,7 +212,8 @@ def _count_settings(rng):
 def _share_of_pairs(T, D, H):
     """Which part of all operations the products over pairs of tokens are, and where."""
     flops = _flops(T, D, H)
-    share = 1 - flops["projections"] / sum(flops.values())
+    total = sum(flops.values())
+    share = 1 - flops["projections"] / total
     return f"{share:.0%} at T = {T}, D = {D}, {H} heads"
 
 
@@ -286,8 +291,8 @@ QUESTIONS = (
     Question(
         id="6.2",
         title="Scores of a whole batch",
-        minutes=6,
-        parts=(Part("code", 2, ("scores",), scores_are_scaled_products),),
+        minutes=5,
+        parts=(Part("code", 1.5, ("scores",), scores_are_scaled_products),),
         covers=("004 review",),
         hints=(
             "Write down the shapes of q and k; which axis has to disappear, and which one must move?",
@@ -299,7 +304,7 @@ QUESTIONS = (
         id="6.3",
         title="Attention under a mask",
         minutes=10,
-        parts=(Part("code", 2, ("attend",), attend_is_masked_softmax),),
+        parts=(Part("code", 2.5, ("attend",), attend_is_masked_softmax),),
         covers=("004 review",),
         hints=(
             "Which axis of the scores runs over the keys?",
@@ -323,7 +328,7 @@ QUESTIONS = (
         id="6.5",
         title="Cut into heads, and back",
         minutes=7,
-        parts=(Part("code", 2, ("split_heads", "merge_heads"), heads_split_and_merge),),
+        parts=(Part("code", 1.5, ("split_heads", "merge_heads"), heads_split_and_merge),),
         covers=("004 review",),
         hints=(
             "First give the features two axes, head and feature; then move one axis.",
@@ -334,8 +339,8 @@ QUESTIONS = (
     Question(
         id="6.6",
         title="The layer",
-        minutes=14,
-        parts=(Part("code", 5, ("CausalSelfAttention",), layer_is_causal_attention),),
+        minutes=13,
+        parts=(Part("code", 4, ("CausalSelfAttention",), layer_is_causal_attention),),
         covers=("004 review",),
         hints=(
             "You have written every step above: project, split, attend, merge, project.",
@@ -347,7 +352,7 @@ QUESTIONS = (
     Question(
         id="6.7",
         title="What it costs, and why the root",
-        minutes=12,
+        minutes=11,
         parts=(
             Part("code", 1, ("num_parameters", "num_flops"), counts_are_exact),
             Part("written", 2),
@@ -358,6 +363,20 @@ QUESTIONS = (
             "(m, k) times (k, n) makes m n numbers, each of k multiplications and as many additions.",
             "Do heads change how many numbers there are, or only how they are grouped?",
             "For the root: what is the variance of one term q_i k_i, and of the sum of d of them?",
+        ),
+    ),
+    Question(
+        id="6.8",
+        title="Why several heads",
+        minutes=6,
+        parts=(Part("written", 1.5),),
+        covers=("000 preface",),
+        hints=(
+            "A row of weights sums to one. What must one head do whose token needs two words at once?",
+            "Which word broke when you switched one head off, and which did not? Which row of which map "
+            "says why?",
+            "Two heads see the same tokens. What do they have that is not the same, and who puts together "
+            "what they found?",
         ),
     ),
 )

@@ -96,12 +96,12 @@ def _run(name, answer, queries, memory, mask):
         raise NotYet(f"{name} should return two tensors, (context, weights).")
 
     context, weights = outputs
-    shapes = [(B, T, D), (B, T, S)]
-    shown = [context.shape, weights.shape]
-    if shown == shapes[::-1] and shown != shapes:
+    are_swapped = weights.shape == (B, T, D) and context.shape == (B, T, S)
+    if are_swapped and S != D:
         raise NotYet(f"{name} returns (weights, context); the context comes first.")
 
-    is_blind = np.isnan(weights).reshape(B, -1).all(1)
+    is_nan = np.isnan(weights)
+    is_blind = is_nan.reshape(B, -1).all(1)
     is_full = mask.all(1)
     if is_blind.any() and np.array_equal(is_blind, is_full):
         raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
@@ -116,15 +116,16 @@ def _right(name, queries, memory, mask):
     if name == "NoAttention":
         scores = queries @ memory.mT
         return [0 * queries, 0 * scores]
+
     scale = 0.0 if name == "MeanAttention" else None  # equal scores give equal weights
-    context, weights = attend(queries, memory, memory, mask=mask[:, None], scale=scale)
+    see = mask[:, None]
+    context, weights = attend(queries, memory, memory, mask=see, scale=scale)
     return [context, weights]
 
 
 def _how_far(found, right, setting):
     """A clause on how far [context, weights] are from what is right."""
-    context = np.abs(found[0] - right[0]).max()
-    weights = np.abs(found[1] - right[1]).max()
+    context, weights = (_largest_gap(*pair) for pair in zip(found, right, strict=True))
     if weights <= CLOSE:
         return f"the weights are right, but the context is off by {context:.2g} ({setting})"
     return (
@@ -132,23 +133,28 @@ def _how_far(found, right, setting):
     )
 
 
+def _largest_gap(found, wanted):
+    """By how much two arrays differ where they differ most."""
+    gaps = np.abs(found - wanted)
+    return gaps.max()
+
+
 def _judge_company(name, answer, found, queries, memory, mask):
     """More padding at the end, or other sentences beside it, must not change a sentence's context.
 
     found: (context, weights) of the whole batch; the last sentence is looked at.
     """
-    before, _ = found
+    before = found[0][-1]
     longer_memory = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
     longer_mask = np.pad(mask, ((0, 0), (0, 2)))
-    padded = _run(name, answer, queries, longer_memory, longer_mask)
-    alone = _run(name, answer, queries[-1:], memory[-1:], mask[-1:])
-
-    contexts = {
-        "two more places of padding": padded["outputs"][0],
-        "being alone": alone["outputs"][0],
+    companies = {
+        "two more places of padding": (queries, longer_memory, longer_mask),
+        "being alone": (queries[-1:], memory[-1:], mask[-1:]),
     }
-    for what, context in contexts.items():
-        far = np.abs(context[-1] - before[-1]).max()
+    for what, inputs in companies.items():
+        result = _run(name, answer, *inputs)
+        context, _ = result["outputs"]
+        far = _largest_gap(context[-1], before)
         if not far <= CLOSE:
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
@@ -220,6 +226,7 @@ def _wrong_none(queries, memory, mask, found, parameters):
         context = weights @ memory
         wrong[sentence] = [context, weights]
         wrong[f"{sentence}, while the weights say zero"] = [context, nothing]
+
     return wrong
 
 
@@ -248,6 +255,7 @@ def _wrong_mean(queries, memory, mask, found, parameters):
     for sentence, of_a_sentence in wrong.items():
         weights = _for_each_query(of_a_sentence, queries)
         table[sentence] = [weights @ memory, weights]
+
     context, _ = _right("MeanAttention", queries, memory, mask)
     untrue = "the context leaves padding out, but the weights shown do not"
     table[untrue] = [context, _for_each_query(even, queries)]
@@ -289,12 +297,17 @@ def _wrong_dot(queries, memory, mask, found, parameters):
     return table
 
 
+CORPORA = (  # (T, S) of each sentence
+    ((5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)),
+    ((1, 1), (12, 4)),
+    ((3, 3),),
+)
+
+
 def counts_alignment_errors(rng: Generator, alignment_error_rate: Caller) -> str:
     """9.2: on weights that hit a known share of known links; an empty slot finds none."""
     trials = Trials(_wrong_rates, absolute=1e-6)
-    many = _corpus(rng, [(5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)])
-    few = _corpus(rng, [(1, 1), (12, 4)])
-    one = _corpus(rng, [(3, 3)])
+    many, few, one = (_corpus(rng, sizes) for sizes in CORPORA)
     for weights, gold in shuffled(rng, [many, few, one]):
         _add_corpus(trials, alignment_error_rate, weights, gold)
     trials.settle()
@@ -316,6 +329,7 @@ def _corpus(rng, shapes):
         in_sentence, links = _aligned(rng, T, S)
         weights.append(in_sentence)
         gold.append(links)
+
     return weights, gold
 
 
@@ -323,9 +337,11 @@ def _add_corpus(trials, answer, weights, gold):
     """Ask for the rate of this corpus, and keep the trial."""
     result = answer.via(call_with_links, weights, gold)
     said = number(result, "alignment_error_rate(...)")
+
     links = [set(pairs) for pairs in gold]
     heaviest = [_heaviest(in_sentence) for in_sentence in weights]
-    right = _rates(heaviest, links)[""]
+    rates = _rates(heaviest, links)
+    right = rates[""]
     fact = f"you: {said:.3f}, expected {right:.3f}, over all sentences"
     trials.add(said, right, fact, weights, links)
 
@@ -334,8 +350,11 @@ def _aligned(rng, T, S):
     """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
 
-    heaviest = weights.argmax(1).tolist()
-    gold = {(t, s) for t, s in enumerate(heaviest) if rng.random() < 0.6}
+    gold = set()
+    for t, heaviest in enumerate(weights.argmax(1)):
+        if rng.random() < 0.6:
+            gold.add((t, int(heaviest)))
+
     for _ in range(1 + T // 2):
         t = int(rng.integers(T))
         s = int(rng.integers(S))
@@ -345,18 +364,22 @@ def _aligned(rng, T, S):
         weights[0] = 0
         weights[1:3, [0, -1]] = 1  # as heavy as a word can be, twice
         gold.add((1, 0))
+
     return weights, sorted(gold)
 
 
 def _heaviest(weights):
     """Each row that has weight with its heaviest key, the first of several."""
-    return {(t, int(row.argmax())) for t, row in enumerate(weights) if row.any()}
+    heaviest = weights.argmax(1).tolist()
+    spoken = np.flatnonzero(weights.any(1))
+    return {(t, heaviest[t]) for t in spoken.tolist()}
 
 
 def _last_of_ties(weights):
     """The same with the last of several."""
     last = weights.shape[1] - 1
-    return {(t, last - s) for t, s in _heaviest(weights[:, ::-1])}
+    mirrored = _heaviest(weights[:, ::-1])
+    return {(t, last - s) for t, s in mirrored}
 
 
 def _all_rows(weights):
@@ -396,6 +419,7 @@ def _wrong_rates(weights, gold):
     for sentence, links_of in WRONG_LINKS.items():
         links = [links_of(in_sentence) for in_sentence in weights]
         wrong[sentence] = _rates(links, gold)[""]
+
     return wrong
 
 
@@ -447,6 +471,7 @@ def searches_greedily(rng: Generator, greedy_search: Caller) -> str:
             raise NotYet(
                 f"`step` was called {len(asked)} times, where all sentences had ended after {steps}."
             )
+
     return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
 
 
@@ -467,10 +492,12 @@ def _table(rng, B, V, longest, max_length):
         table[b, length - 1 : length, :, EOS] = 1e2
         last = BOS
         for t in range(min(length, max_length)):
-            last = int(table[b, t, last].argmax())
+            logits = table[b, t, last]
+            last = int(logits.argmax())
             right[b, t] = last
 
-    steps = min(int(lengths.max()), max_length)
+    longest = int(lengths.max())
+    steps = min(longest, max_length)
     return table, right[:, :steps]
 
 
@@ -525,8 +552,10 @@ def _judge_size(tokens, right, max_length):
     if tokens.ndim != 2 or len(tokens) != B:
         wanted = f"with B = {B} it should be (B, T), T <= max_length"
         raise NotYet(f"the result has shape {tokens.shape}; {wanted}.")
+
     num_tokens = tokens.shape[1]
-    if num_tokens and (tokens[:, 0] == BOS).all():
+    starts = tokens[:, :1] == BOS
+    if num_tokens and starts.all():
         raise NotYet("the start mark is fed in, but it is no part of the translation.")
     if num_tokens > max_length:
         raise NotYet(f"{num_tokens} tokens came back, where max_length is {max_length}.")
@@ -537,8 +566,9 @@ def _judge_size(tokens, right, max_length):
 def _too_short(num_tokens, right, max_length):
     """A sentence for a search that gave up before its time."""
     steps = right.shape[1]
-    ends = [row.index(EOS) + 1 for row in right.tolist() if EOS in row]
-    if num_tokens == min(ends, default=steps) < steps:
+    some_end = (right == EOS).any(0)  # (steps,)
+    ends = np.flatnonzero(some_end)
+    if len(ends) and num_tokens == ends[0] + 1 < steps:
         return f"the search stopped after {num_tokens} steps, when the first sentence ended; others went on."
     return f"{num_tokens} tokens came back, where {steps} were needed (max_length is {max_length})."
 
@@ -546,10 +576,13 @@ def _too_short(num_tokens, right, max_length):
 def _judge_tokens(tokens, right):
     """NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
     steps = right.shape[1]
-    wrong = np.argwhere(tokens[:, :steps] != right)
-    if len(wrong):
-        raise NotYet(_why_not_token(tokens, right, *wrong[0]))
-    if (tokens[:, steps:] != PAD).any():
+    differs = tokens[:, :steps] != right
+    if differs.any():
+        place = np.argwhere(differs)[0]
+        raise NotYet(_why_not_token(tokens, right, *place))
+
+    after = tokens[:, steps:]
+    if (after != PAD).any():
         raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
 
 
@@ -565,6 +598,7 @@ def _why_not_token(tokens, right, b, t):
             f"sentence {b} ended at step {end}, and then token {found} follows; a finished row gets "
             "PAD while the others go on."
         )
+
     return (
         f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
         f"{wanted}."

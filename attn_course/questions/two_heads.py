@@ -43,6 +43,7 @@ def _judge_on_means(rng, queries_of, scaled=False):
     for (means, a, b), answer in asked(rng, queries_of, frames(rng)):
         pair = _pair(answer, means)
         judged.append((means, a, b, pair))
+
     constant = scaled and _equally_long(judged)
 
     trials = Trials(_mean_mistakes)
@@ -54,6 +55,7 @@ def _judge_on_means(rng, queries_of, scaled=False):
         error = _error(means, pair, a, b)
         trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
         worst = max(worst, error)
+
     return worst
 
 
@@ -62,8 +64,11 @@ def _equally_long(judged):
     lengths = []
     for _, _, _, pair in judged:
         unit = np.abs(pair).max()
-        lengths.append(np.linalg.norm(pair / unit) * unit)
-    return np.ptp(lengths) <= 1e-6 * max(lengths)
+        length = np.linalg.norm(pair / unit)
+        lengths.append(length * unit)
+
+    spread = np.ptp(lengths)
+    return spread <= 1e-6 * max(lengths)
 
 
 def _pair(answer, means):
@@ -80,6 +85,7 @@ def _pair(answer, means):
         query = vector(query, d, name)
         judge_finite_scores(means, query, name)
         pair.append(query)
+
     return np.array(pair)
 
 
@@ -97,7 +103,7 @@ def _error(keys, pair, a, b):
 def _factor(means, a, b, pair):
     """How many times as long both queries must be, or None if it is not a matter of length."""
 
-    def error_at(factor):
+    def error_at(factor: float) -> float:
         return _error(means, factor * pair, a, b)
 
     return factor_needed(error_at, LIMIT)
@@ -143,6 +149,7 @@ def _mean_fact(means, a, b, pair, constant):
             f"{round_up(left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, "
             f"where 1% is allowed; multiply both queries by at least {round_up(factor)}"
         )
+
     return (
         f"head 1 gives v_a {first[a]:.2f}, v_b {first[b]:.2f} "
         f"and head 2 gives v_a {second[a]:.2f}, v_b {second[b]:.2f} (n = {n})"
@@ -156,12 +163,14 @@ def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
     shares = []
     for (means, a, b), answer in asked(rng, two_head_queries, settings):
         pair = _pair(answer, means)
-        lengths = np.ones((DRAWS, len(means)))
-        lengths[:, a] = spread_lengths(DRAWS, 1, variance=0.5)[:, 0]
+        n = len(means)
+        lengths = np.ones((DRAWS, n))
+        lengths[:, [a]] = spread_lengths(DRAWS, 1, variance=0.5)
 
-        keys = keys_of_lengths(rng, means, lengths, noise_for(*pair))
-        positive = keys[:, a] @ means[a] > 0
-        keys = keys[positive]
+        noise = noise_for(*pair)
+        keys = keys_of_lengths(rng, means, lengths, noise)
+        along = keys[:, a] @ means[a]
+        keys = keys[along > 0]
 
         share = _share_near(keys, pair, a, b)
         if not share >= ENOUGH:
@@ -240,6 +249,7 @@ def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str
         if not max(own, larger) >= ENOUGH:
             raise NotYet(_why_not_routed(keys, lengths, pair, a, b))
         told.append(f"{own:.0%} with {n} keys ({larger:.0%})")
+
     return (
         f"near the average in {', '.join(told)} of the draws; in brackets for queries ten times as "
         "long."

@@ -68,7 +68,7 @@ def bootstrap(
 
     worse, better: what `counts` gives for each system.
     The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
-    test sets, the better system did not win (never reported below 1 / num_samples).
+    test sets, the better system did not win. `at_most` says how large it may really be.
     """
     n = len(worse)
     chances = np.full(n, 1 / n)
@@ -76,9 +76,39 @@ def bootstrap(
     gains = bleu_of_counts(picks @ better) - bleu_of_counts(picks @ worse)
     gain = bleu_of_counts(better.sum(0)) - bleu_of_counts(worse.sum(0))
     low, high = np.quantile(gains, [0.025, 0.975])
-    losses = (gains <= 0).mean()
-    p = max(losses, 1 / num_samples)
+    p = (gains <= 0).mean()
     return gain, low, high, p
+
+
+def at_most(count: int, num_samples: int, *, level: float = 0.95) -> float:
+    """The upper end of a one-sided interval for a chance that was seen `count` times in `num_samples`.
+
+    Clopper and Pearson's: the chance at which so few would be seen with probability 1 - level.
+
+    >>> round(at_most(0, 2000), 4)
+    0.0015
+    """
+    low = count / num_samples
+    high = 1.0
+    for _ in range(60):  # halved until nothing is left of it
+        middle = (low + high) / 2
+        if _chance_of_so_few(count, num_samples, middle) > 1 - level:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _chance_of_so_few(count, num_samples, chance):
+    """The probability of at most `count` successes in `num_samples`, each with this chance."""
+    if not 0 < chance < 1:
+        return float(count >= num_samples * chance)
+    total = 0.0
+    for k in range(count + 1):
+        ways = math.lgamma(num_samples + 1) - math.lgamma(k + 1) - math.lgamma(num_samples - k + 1)
+        logarithm = ways + k * math.log(chance) + (num_samples - k) * math.log1p(-chance)
+        total += math.exp(logarithm)
+    return total
 
 
 def alignment_error_rate(found: Sequence[set[Link]], gold: Sequence[set[Link]]) -> float:

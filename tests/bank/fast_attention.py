@@ -282,6 +282,20 @@ def whole_matrix(q, k, v, block):
     return (q @ k.mT / root(q)).softmax(-1) @ v
 
 
+def own_blocks(q, k, v, block):
+    """In blocks of 8 keys, whatever is asked for: what is measured is memory."""
+    return running()(q, k, v, 8)
+
+
+def list_of_blocks(q, k, v, block):
+    """No large tensor, but the scores of all blocks in a list."""
+    scores = [q @ keys.mT / root(q) for keys in k.split(block, -2)]
+    largest = functools.reduce(torch.maximum, [s.amax(-1, keepdim=True) for s in scores])
+    exps = [(s - largest).exp() for s in scores]
+    total = sum(e.sum(-1, keepdim=True) for e in exps)
+    return sum(e @ values for e, values in zip(exps, v.split(block, -2), strict=True)) / total
+
+
 def averaged_blocks(q, k, v, block):
     found = [(q @ a.mT / root(q)).softmax(-1) @ b for a, b in blocks_of(k, v, block)]
     return torch.stack(found).mean(0)
@@ -389,6 +403,43 @@ class RawKeys(Cache):
         return masked(q, keys, values, past(n, keys.shape[1]))
 
 
+class Recomputing:
+    """All tokens are kept, their queries too, and every step is a full pass."""
+
+    def __init__(self, rotate):
+        self.rotate, self.kept = rotate, None
+
+    def step(self, q, k, v):
+        new = (q, k, v)
+        if self.kept is None:
+            self.kept = new
+        else:
+            self.kept = [torch.cat(both, 1) for both in zip(self.kept, new, strict=True)]
+        queries, keys, values = self.kept
+        places = torch.arange(keys.shape[1])
+        found = self.attend(self.rotate(queries, places), self.rotate(keys, places), values)
+        return found[:, -q.shape[1] :]
+
+    def attend(self, q, k, v):
+        return masked(q, k, v, past(q.shape[1], k.shape[1]))
+
+
+class RecomputingFused(Recomputing):
+    def attend(self, q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+class RecomputingRows(Recomputing):
+    """The full pass, row by row."""
+
+    def attend(self, q, k, v):
+        rows = []
+        for t in range(q.shape[1]):
+            one = q[:, t : t + 1]
+            rows.append(masked(one, k[:, : t + 1], v[:, : t + 1], past(1, t + 1)))
+        return torch.cat(rows, 1)
+
+
 class Lists:
     """A list of tokens, and each query on its own."""
 
@@ -449,6 +500,10 @@ def key_alone(self, q, k):
 
 def top_left(self, n, total):
     return torch.ones(n, total, dtype=torch.bool).tril()
+
+
+def square_cut(self, n, total):
+    return torch.ones(total, total).tril()[-n:] > 0
 
 
 def open_mask(self, n, total):
@@ -774,6 +829,7 @@ RIGHT = {
         "a sigmoid for a gate": gated,
         "two passes": two_passes,
         "query by query": query_by_query,
+        "blocks of its own": own_blocks,
     },
     "12.3": {
         "concatenation": Cache,
@@ -781,6 +837,7 @@ RIGHT = {
         "raw keys": RawKeys,
         "a list, query by query": Lists,
         "positions from five": but(places=from_five),
+        "a square mask, cut": but(see=square_cut),
     },
     "12.4": {
         "closed forms": (flops, num_bytes),
@@ -847,6 +904,7 @@ WRONG = {
         "root missing": (no_root, "root of d is missing"),
         "raw exponentials": (raw_stream, "take a maximum away first"),
         "the whole matrix": (whole_matrix, "holds 262,144 numbers"),
+        "a list of all blocks": (list_of_blocks, "let go of a block before the next"),
     },
     "12.3": {
         "positions restart": (but(places=restarted), "starts again at position 0"),
@@ -864,6 +922,9 @@ WRONG = {
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
         "last value for all": (but(keep=last_value_for_all), "it is off"),
         "one store": (Shared, "two caches share their tokens"),
+        "full pass": (Recomputing, "old rows are computed again"),
+        "full pass, torch's own": (RecomputingFused, "old rows are computed again"),
+        "full pass, row by row": (RecomputingRows, "old rows are computed again"),
         "nothing comes back": (but(step=lambda self, q, k, v: None), "is a `return` missing?"),
     },
     "12.4": {

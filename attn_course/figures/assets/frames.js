@@ -5,6 +5,17 @@ async function unpack(text) {
   return new Response(stream).json();
 }
 
+function addSwitch(row, slider) {
+  const input = element("input", row, { type: "checkbox" });
+  input.checked = slider.start === 1;
+  return input;
+}
+
+function addRange(row, slider) {
+  const last = slider.values.length - 1;
+  return element("input", row, { type: "range", min: 0, max: last, value: slider.start });
+}
+
 startAll(".attn-moving", async (root) => {
   const sliders = JSON.parse(root.dataset.sliders);
   const controls = element("div", root, { class: "attn-controls" });
@@ -13,19 +24,19 @@ startAll(".attn-moving", async (root) => {
   const inputs = sliders.map((slider) => {
     const row = element("label", controls);
     element("span", row).textContent = slider.name;
-    const last = slider.values.length - 1;
-    const input = element("input", row, { type: "range", min: 0, max: last, value: slider.start });
+    const input = slider.switch ? addSwitch(row, slider) : addRange(row, slider);
     const shown = element("output", row);
     return { slider, input, shown };
   });
   const show = () => {
     let number = 0;
     for (const { slider, input, shown } of inputs) {
-      const value = slider.values[input.value];
-      const text = String(+value.toPrecision(4));
+      const place = Number(slider.switch ? input.checked : input.value);
+      number = number * slider.values.length + place;
+      if (slider.switch) continue;
+      const text = String(+slider.values[place].toPrecision(4));
       shown.textContent = text;
       input.setAttribute("aria-valuetext", text);
-      number = number * slider.values.length + Number(input.value);
     }
     picture.innerHTML = frames[number];
   };

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from attn_course.questions import fast_attention
+from attn_course.questions.decoding_costs import count_operations
+from attn_course.questions.merging import wrong_merges
 
 PAIR = [(np.zeros(2), np.eye(2)), (np.ones(1), np.full((1, 2), 5.0))]
 GIVES = {
@@ -21,7 +22,7 @@ GIVES = {
 
 @pytest.mark.parametrize("fragment", GIVES)
 def test_a_mistake_in_merging_gives_its_number_on_the_pair_of_blocks(fragment):
-    table = fast_attention._wrong_merges(PAIR, (0, 1), np.full(2, 3.093))
+    table = wrong_merges(PAIR, (0, 1), np.full(2, 3.093))
     (found,) = [gives for sentence, gives in table.items() if fragment in sentence]
     assert found == pytest.approx(np.full(2, GIVES[fragment]), abs=5e-4)
 
@@ -41,4 +42,4 @@ def test_torch_counts_as_many_operations_as_the_judge(cached, counted):
             values = torch.cat([values, new @ value]) if cached else new @ value
             weights = (new @ query @ keys.mT).softmax(-1)
             weights @ values @ out
-    assert counter.get_total_flops() == fast_attention._decode_flops(T, D, cached) == counted
+    assert counter.get_total_flops() == count_operations(T, D, cached) == counted

@@ -1,0 +1,154 @@
+"""A notebook as a page of the site: the student's text with the pictures of the solution. Executes nothing.
+
+What a cell shows stays if a student's empty notebook would show the same; where an answer is used, pictures
+alone stay. So no answer, rubric or reference can be read off a page.
+"""
+
+import ast
+import base64
+import hashlib
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from attn_course.building.cells import student_notebook
+from attn_course.figures.showing import filled
+
+PICTURES = "_static/figures"  # of the site
+DEPENDS = "*What this prints depends on your answers.*"
+FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
+ANSWERS = {"answer", "check", "written"}
+
+
+def page_of(solution: Any, moving: Mapping[str, Sequence[str]], folder: Path) -> Any:
+    """The page of an executed solution; its pictures are written below `folder`, the site's sources.
+
+    moving: id of a cell -> HTML of each figure with sliders in it, packed.
+    """
+    page = student_notebook(solution)
+    outputs = {cell.id: cell.get("outputs", []) for cell in solution.cells}
+    depending = cells_that_use_answers(solution)
+
+    for cell in page.cells:
+        if cell.cell_type != "code":
+            continue
+        shown = []
+        if not ANSWERS & set(cell.metadata):
+            shown = outputs[cell.id]
+        if cell.id in depending:
+            shown = pictures_alone(shown)
+        cell.outputs = for_page(shown, moving.get(cell.id, ()), folder)
+        cell.metadata.pop("nbgrader", None)
+
+    return page
+
+
+def cells_that_use_answers(notebook: Any) -> set[str]:
+    """Ids of the code cells whose results follow from an answer, directly or through other cells."""
+    from_answers: set[str] = set()
+    found = set()
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        used, given = names_in(cell.source)
+        is_answer = "answer" in cell.metadata
+        if is_answer or used & from_answers:
+            found.add(cell.id)
+            from_answers |= given
+    return found
+
+
+def names_in(source: str) -> tuple[set[str], set[str]]:
+    """(names that are read, names that are given a value or changed), anywhere in a cell."""
+    read = set()
+    given = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                read.add(name)
+            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                given.add(name)
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+                given.add(name)
+    return read, given
+
+
+def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
+    """The outputs that are pictures or move; a sentence where none is left of several."""
+    kept = [output for output in outputs if _is_figure(output)]
+    if outputs and not kept:
+        return [_output({"text/markdown": DEPENDS})]
+    return kept
+
+
+def _is_figure(output: Any) -> bool:
+    data = output.get("data", {})
+    html = "".join(data.get("text/html", ""))
+    return "image/png" in data or FIGURE.search(html) is not None
+
+
+def for_page(outputs: Sequence[Any], moving: Sequence[str], folder: Path) -> list[Any]:
+    """Outputs as a page has them: pictures as files with their words, figures without their script."""
+    packed = iter(moving)
+    shown = []
+    for output in outputs:
+        data = output.get("data", {})
+        html = "".join(data.get("text/html", ""))
+        figure = FIGURE.search(html)
+        if "image/png" in data:
+            shown.append(_output({"text/html": _picture(output, folder)}))
+            if has_sliders(output):
+                shown.append(_output({"text/html": figure_of(next(packed))}))
+        elif figure is not None:
+            shown.append(_output({"text/html": figure[0]}))
+        else:
+            shown.append(output)
+    return shown
+
+
+def has_sliders(output: Any) -> bool:
+    """Whether a stored picture is that of a figure with sliders."""
+    text = "".join(output.get("data", {}).get("text/plain", ""))
+    return "With sliders: " in text
+
+
+def figure_of(html: str) -> str:
+    """A moving figure without the style and script that the whole site shares."""
+    found = FIGURE.search(html)
+    if found is None:
+        raise ValueError("this HTML holds no figure")
+    return found[0]
+
+
+def alt_of(output: Any) -> str:
+    """The words that stand for a stored picture."""
+    kept = output["metadata"].get("image/png", {})
+    return kept.get("alt", "")
+
+
+def _picture(output: Any, folder: Path) -> str:
+    """The stored picture as a file of the site, named by its content, and its <img>."""
+    text = "".join(output["data"]["image/png"])
+    png = base64.b64decode(text)
+    name = hashlib.sha256(png).hexdigest()[:16] + ".png"
+    path = folder / PICTURES / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png)
+
+    width, height = struct.unpack(">II", png[16:24])  # a PNG says its size here
+    return filled(
+        "linked_picture.html",
+        alt=escape(alt_of(output)),
+        source=f"{PICTURES}/{name}",
+        width=str(width),
+        height=str(height),
+    )
+
+
+def _output(data: dict[str, str]) -> Any:
+    import nbformat
+
+    return nbformat.v4.new_output("display_data", data=data)

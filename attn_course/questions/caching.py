@@ -1,0 +1,258 @@
+"""Judge of 12.3, keys and values that are kept while a sequence grows.
+
+It measures contexts and how the work grows, and never looks into a cache.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, shuffled
+from attn_course.drivers import step_caches, work_of_next_step
+from attn_course.explaining import Seen
+from attn_course.tensors import TOLERANCE, close, distance, tensor_trials
+from attn_course.values import number
+from attn_course.verdict import NotYet
+from attn_utils.kernels import attend, rotate
+
+NUM_TOKENS = 6
+CUTS = ((1,) * 6, (4, 1, 1), (2, 3, 1))
+IN_ONE_PIECE = (None, (NUM_TOKENS,))  # without rotation
+PAST = np.tri(NUM_TOKENS, dtype=bool)
+
+
+def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
+    """12.3: the contexts of the full causal pass, in whatever pieces two caches are fed by turns.
+
+    What a cache is for is measured too: a new token costs in proportion to the tokens before it.
+    """
+    trials = tensor_trials(_wrong_caches)
+    turned = float(rng.uniform(50, 200))
+    cases = [(base, cuts) for base in (turned, None) for cuts in CUTS]
+    for case in [IN_ONE_PIECE, *shuffled(rng, cases)]:
+        base, cuts = case
+        arrays = rng.normal(size=(2, 3, 2, NUM_TOKENS, 4))  # two sequences of q, k, v (B, T, d)
+        sequences = [list(sequence) for sequence in arrays]
+        setting = _in_words(base, cuts)
+        try:
+            found = _stepped(cache_class, base, sequences, cuts, setting)
+        except NotYet as error:
+            if case == IN_ONE_PIECE:
+                raise
+            raise NotYet(
+                f"one piece goes well, several do not; are keys and values both kept? {error}"
+            ) from None
+
+        right = np.stack([_look(sequence, base, PAST) for sequence in sequences])
+        fact = distance(found, right, setting)
+        trials.add(found, right, fact, sequences, base, cuts, found, right)
+
+    trials.settle()
+    _judge_work(rng, cache_class)
+    return f"equal to the full causal pass in {len(trials)} ways to cut, two caches by turns."
+
+
+def _in_words(base, cuts):
+    """How the sequences are cut and whether they are rotated."""
+    if (base, cuts) == IN_ONE_PIECE:
+        return "both sequences in one piece, no rotation"
+    pieces = ", ".join(map(str, cuts))
+    kind = "no rotation" if base is None else "with rotation"
+    return f"pieces of {pieces} tokens, {kind}"
+
+
+def _stepped(cache_class, base, sequences, cuts, setting):
+    """Contexts (2, B, T, dv) of two caches, the steps of each side by side."""
+    values = sequences[0][2]
+    B, _, dv = values.shape
+    contexts = []
+    for steps in cache_class.via(step_caches, base, sequences, list(cuts)):
+        for cut, context in zip(cuts, steps, strict=True):
+            if isinstance(context, str):
+                missing = ": is a `return` missing?" if context == "NoneType" else "."
+                raise NotYet(f"step returned {context}, where a tensor is expected{missing}")
+            wanted = (B, cut, dv)
+            if context.shape != wanted:
+                raise NotYet(f"step returned shape {context.shape}, expected {wanted} ({setting}).")
+
+        contexts.append(np.concatenate(steps, 1))
+
+    return np.stack(contexts)
+
+
+FEW = 4
+MANY = 16  # tokens, the new one among them
+GROWTH = 6  # four times the tokens: four times the work with a cache, about sixteen times without
+
+
+def _judge_work(rng, cache_class):
+    """NotYet where one more token costs more and more, as if all tokens were new."""
+    pair = rng.normal(size=(3, 2, MANY, 2))  # q, k, v (B, T, d)
+    few = _work_a_sequence(cache_class, pair, FEW - 1)
+    many = _work_a_sequence(cache_class, pair, MANY - 1)
+    if not many <= GROWTH * few:
+        raise NotYet(
+            f"right, but old rows are computed again: token {FEW} makes {few:,.0f} new numbers and token "
+            f"{MANY} makes {many:,.0f}, where four times as many would do. Only the new queries attend."
+        )
+
+
+def _work_a_sequence(cache_class, pair, num_tokens):
+    """What the second sequence of a batch adds to the work; so a mask, which serves both, is free."""
+    both = cache_class.via(work_of_next_step, list(pair), num_tokens)
+    one = cache_class.via(work_of_next_step, list(pair[:, :1]), num_tokens)
+    return number(both) - number(one)
+
+
+# The mistakes
+
+
+class _Steps:
+    """Which step a token comes in, and where that step starts and ends; all (T,)."""
+
+    def __init__(self, cuts):
+        ends = np.cumsum(cuts)
+        starts = ends - cuts
+        steps = np.arange(len(cuts))
+        self.number = np.repeat(steps, cuts)
+        self.start = starts[self.number]
+        self.end = ends[self.number]
+        self.place = np.arange(len(self.number))
+
+
+def _wrong_caches(sequences, base, cuts, found, right):
+    """{sentence: contexts (2, B, T, dv) of this mistake}."""
+    steps = _Steps(cuts)
+
+    def look(
+        see: np.ndarray = PAST, base: float | None = base, **positions: np.ndarray
+    ) -> np.ndarray:
+        """Both sequences under a mask (T, T), with tokens at these positions (T,)."""
+        return np.stack([_look(sequence, base, see, **positions) for sequence in sequences])
+
+    table = _wrong_positions(look, steps)
+    table["a key is rotated once, by its own position; yours are rotated again at every step"] = (
+        np.stack([_turned_again(sequence, base, steps) for sequence in sequences])
+    )
+    table |= _half_rotated(look)
+    table |= _wrong_masks(look, steps)
+    table |= _wrong_stores(sequences, base, cuts)
+    table[
+        "empty slots are attended: a zero key has score 0 and weight e^0; cut the cache at its length"
+    ] = Seen(_is_shrunk(found, right))
+    return table
+
+
+def _wrong_positions(look, steps):
+    """Where tokens stand at the wrong number."""
+    own = steps.place - steps.start  # the number within a piece
+    return {
+        "right without rotation, wrong with it: each step starts again at position 0, where the new token "
+        "stands at the number of cached tokens": look(queries=own, keys=own),
+        "query and key of one token must have one position; your query is one ahead": (
+            look(queries=steps.place + 1)
+        ),
+        "query and key of one token must have one position; your counter moves on between the two": (
+            look(queries=steps.end + own)
+        ),
+    }
+
+
+def _half_rotated(look):
+    """Where the rotation is forgotten."""
+    zero = np.zeros(NUM_TOKENS)
+    return {
+        "both query and key are rotated, or the difference is lost; you rotate the query alone": (
+            look(keys=zero)
+        ),
+        "both query and key are rotated, or the difference is lost; you rotate the key alone": (
+            look(queries=zero)
+        ),
+        "the rotation is not used": look(base=None),
+    }
+
+
+def _wrong_masks(look, steps):
+    """Where a token sees others than those before it and itself."""
+    key = steps.place
+    query = key[:, None]
+    start = steps.start[:, None]
+    end = steps.end[:, None]
+    return {
+        "the triangle is aligned top-left, so that a new query sees key 0 and not its own; see 06": (
+            look(key <= query - start)
+        ),
+        "the first tokens of a piece see later ones: a piece of several tokens needs its mask": (
+            look(key < end)
+        ),
+        "a token does not see itself: append before you attend": look(key < query),
+        "the new tokens do not see themselves: append before you attend": look(key < start),
+        "earlier tokens are not there: keep keys and values": look(PAST & (key >= start)),
+    }
+
+
+def _wrong_stores(sequences, base, cuts):
+    """Where keys or values are kept in the wrong place, or not."""
+    steps = _Steps(cuts)
+    newest = [values[:, steps.end - 1] for _, _, values in sequences]
+    one_by_one = max(cuts) == 1
+    return {
+        "two caches share their tokens: a store belongs to an instance, not to the class": (
+            _in_one_store(sequences, base, steps)
+        ),
+        "keep values too, not the newest alone": np.stack(newest) if one_by_one else Seen(True),
+    }
+
+
+def _look(sequence, base, see, *, queries=None, keys=None):
+    """Attention of a sequence [q, k, v] under the mask `see` (T, T) and at these positions (T,)."""
+    q, k, v = sequence
+    if base is not None:
+        places = np.arange(q.shape[-2])
+        q = rotate(q, places if queries is None else queries, base)
+        k = rotate(k, places if keys is None else keys, base)
+
+    context, _ = attend(q, k, v, mask=see)
+    return context
+
+
+def _turned_again(sequence, base, steps):
+    """Contexts (B, T, dv) where cached keys are turned once more at every later step."""
+    rows = []
+    for t in steps.place:
+        times = steps.number[t] - steps.number + 1
+        positions = np.where(steps.place <= t, steps.place * times, 0)
+        context = _look(sequence, base, PAST, keys=positions)
+        rows.append(context[:, t])
+
+    return np.stack(rows, 1)
+
+
+def _in_one_store(sequences, base, steps):
+    """Contexts (2, B, T, dv) where both caches write into one store, by turns."""
+    token = np.tile(steps.place, 2)
+    step = np.tile(steps.number, 2)
+    owner = np.repeat([0, 1], NUM_TOKENS)
+    order = np.lexsort((token, owner, step))
+
+    joined = []
+    for parts in zip(*sequences, strict=True):
+        side_by_side = np.concatenate(parts, 1)
+        joined.append(side_by_side[:, order])
+
+    found = _look(joined, base, np.tri(2 * NUM_TOKENS, dtype=bool))
+
+    back = np.argsort(order)
+    halves = np.split(found[:, back], 2, axis=1)
+    return np.stack(halves)
+
+
+def _is_shrunk(found, right):
+    """Whether each context found is the right one times a number between 0 and 1."""
+    products = (found * right).sum(-1, keepdims=True)
+    squares = (right * right).sum(-1, keepdims=True)
+    share = products / squares
+    if not (share > 0).all():
+        return False
+    if not (share <= 1 + TOLERANCE).all():
+        return False
+    return close(found, share * right)

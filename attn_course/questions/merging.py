@@ -1,0 +1,401 @@
+"""Judges of 12.1, blocks of a softmax that are summed up apart and then merged.
+
+They look at what `finish` makes of a state, and never into the state.
+"""
+
+from functools import cache, partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, shuffled
+from attn_course.chain_rules import LOGS, PLAIN, Task, gone
+from attn_course.drivers import call_on_kept, keep_result
+from attn_course.explaining import Seen
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.tensors import distance, tensor_trials
+from attn_course.trees import walk
+from attn_course.values import number
+from attn_course.verdict import NotYet
+from attn_utils.kernels import softmax
+
+# The chain
+
+
+def share_is_a_sigmoid(rng: Generator, share: Caller) -> str:
+    """12.1: from maxima and sums to a sigmoid of the difference of two log-sum-exps."""
+    judge_derivation(share, _share())
+    return "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it."
+
+
+@cache
+def _share():
+    """The claim of 12.1: block one's share of all exponentials."""
+    import sympy as sp
+
+    m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
+    s1, s2 = sp.symbols("s_1 s_2", positive=True)
+    ours = sp.exp(m1) * s1
+    theirs = sp.exp(m2) * s2
+    first = l1 - sp.log(s1)
+    second = l2 - sp.log(s2)
+    put_in = "l_1 and l_2 put in for the maxima and sums"
+    return Claim(
+        name="`share`",
+        start=ours / (ours + theirs),
+        goal=1 / (1 + sp.exp(l2 - l1)),
+        to_do=(
+            gone(put_in, "m_1", "m_2", "s_1", "s_2"),
+            Task("the same exponential everywhere", _has_one_exponential),
+        ),
+        symbols=(m1, m2, s1, s2, l1, l2),
+        where={m1: (first, first), m2: (second, second)},
+        heads=PLAIN | LOGS | {"tanh"},
+        only=(l1, l2),
+    )
+
+
+def _has_one_exponential(line):
+    """Whether all that is exponential in a line is one and the same, wherever it stands."""
+    found = {node for node in walk(line) if node[0] in ("exp", "tanh")}
+    return len(found) <= 1
+
+
+# The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.
+
+WIDTH = 3  # of the values
+ROOM = 4 * WIDTH + 16  # numbers that a state may hold
+
+
+def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Caller) -> str:
+    """12.1: through `finish` alone, in every order and bracketing, at any size; the state stays small."""
+    merging = _Merging(summary, merge, finish)
+    for group in _merging_cases(rng):
+        for case in group:
+            merging.try_plans(*case)
+        merging.trials.settle()
+
+    size = merging.size_of_state(_block(rng, 400))
+    if not size <= ROOM:
+        raise NotYet(
+            f"right, but a state of 400 keys holds {size:,} numbers; the state must not grow with the keys."
+        )
+
+    return (
+        f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of 400 keys holds "
+        f"{size} numbers."
+    )
+
+
+class _Merging:
+    """The three functions of an answer, put together as a plan says."""
+
+    def __init__(self, summary, merge, finish):
+        self.summary = summary
+        self.merge = merge
+        self.finish = finish
+        self.trials = tensor_trials(wrong_merges)
+        self.case = 0  # so that no state is kept under the name of an earlier one
+
+    def try_plans(self, setting: str, blocks: list, plans: list) -> None:
+        """Put these blocks together by each plan; each should give what all keys at once give."""
+        self.case += 1
+        for k, block in enumerate(blocks):
+            name = self._name(k)
+            self._keep(self.summary, name, list(block), setting)
+
+        scores = np.concatenate([scores for scores, _ in blocks])
+        values = np.concatenate([values for _, values in blocks])
+        right = softmax(scores) @ values
+
+        for plan in plans:
+            name = self._put_together(plan, setting)
+            found = self._context(name, setting)
+            fact = distance(found, right, setting)
+            if found.shape != right.shape:
+                raise NotYet(f"{fact}.")
+            self.trials.add(found, right, fact, blocks, plan, found)
+
+    def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
+        """How many numbers a state holds, of this block or of this block twice."""
+        scores, _ = block
+        setting = f"{len(scores)} keys"
+        one = self._keep(self.summary, "one", list(block), setting)
+        two = self._keep(self.merge, "two", ["one", "one"], setting)
+        return max(one, two)
+
+    def _name(self, plan):
+        """Under which the state of a plan is kept beside the student."""
+        return f"case {self.case}: {plan}"
+
+    def _put_together(self, plan, setting):
+        """The name under which the state of a plan is kept."""
+        if isinstance(plan, tuple):
+            names = [self._put_together(part, setting) for part in plan]
+            self._keep(self.merge, self._name(plan), names, setting)
+        return self._name(plan)
+
+    def _keep(self, function, name, inputs, setting):
+        """Keep what comes out beside the student, and return how many numbers it holds."""
+        try:
+            size = function.via(keep_result, name, inputs)
+        except NotYet as error:
+            raise NotYet(f"{setting}: {error}") from None
+
+        return int(number(size))
+
+    def _context(self, name, setting):
+        """What `finish` makes of a state; it may be nan, which a mistake explains."""
+        value = self.finish.via(call_on_kept, name)
+        if value is None:
+            raise NotYet("finish returned None: is a `return` missing?")
+        try:
+            return np.asarray(value, float)
+        except (TypeError, ValueError):
+            raise NotYet(f"finish returned no vector of numbers ({setting}).") from None
+
+
+BOTH = [(0, 1), (1, 0)]
+ORDERS = [(((a, b), c), d) for a, b, c, d in permutations(range(4))]
+TREES = [((0, 1), (2, 3)), (0, (1, (2, 3))), ((3, (0, 1)), 2)]
+AROUND_ANOTHER = [((0, 2), 1), (0, (1, 2))]
+
+
+def _merging_cases(rng):
+    """Groups of (setting, blocks, plans) that are judged together; those that tell most come first."""
+    block = partial(_block, rng)
+    low = block(2)
+    high = block(5, around=4.0)
+    around = 2 * rng.normal(size=4)
+    four = [block(n, around=shift) for n, shift in enumerate(around, 1)]
+    part_hidden = block(4)
+    part_hidden[0][1] = -np.inf
+    first = [
+        [("one block", [low], [0])],
+        [
+            ("two blocks, the second with higher scores", [low, high], BOTH),
+            ("two blocks, the first with higher scores", [high, low], BOTH),
+        ],
+    ]
+    others = [
+        [("four blocks in every order", four, shuffled(rng, ORDERS))],
+        [("four blocks, bracketed in other ways", four, TREES)],
+        [("one key of a block hidden", [part_hidden, high], BOTH)],
+        *_far_cases(block),
+        *_empty_cases(rng, low),
+    ]
+    return first + shuffled(rng, others)
+
+
+def _far_cases(block):
+    """Groups with scores far from zero: every size alone in the first of them, then beside its opposite."""
+    alone = []
+    beside = []
+    for size in (1e4, -1e4, 1e5, -1e5):
+        far = block(4, scale=2.0, around=size)
+        opposite = block(3, around=-size)
+
+        setting = f"one block with scores near {size:,.0f}"
+        alone.append((setting, [far], [0]))
+        setting = f"scores near {size:,.0f} and {-size:,.0f}"
+        beside.append([(setting, [far, opposite], BOTH)])
+
+    return [alone, *beside]
+
+
+def _empty_cases(rng, low):
+    """Groups in which a block has nothing to see."""
+    hidden_scores = np.full(2, -np.inf)
+    empties = {
+        "no keys": _block(rng, 0),
+        "all keys hidden": (hidden_scores, rng.normal(size=(2, WIDTH))),
+    }
+    groups = []
+    for name, empty in empties.items():
+        one = (f"a block with {name} beside another", [low, empty], BOTH)
+        two = (f"two blocks with {name} and another", [empty, low, empty], AROUND_ANOTHER)
+        groups += [[one], [two]]
+
+    return groups
+
+
+def _block(rng, n, scale=1.0, around=0.0):
+    """(scores (n,), values (n, WIDTH))."""
+    scores = around + scale * rng.normal(size=n)
+    values = rng.normal(size=(n, WIDTH))
+    return scores, values
+
+
+# The mistakes: summaries are (maximum, sum, output), or (maximum, number of keys, context).
+
+OVERFLOW = "no maximum is taken away, and the exponential of a score above 710 is infinite"
+START = "a maximum that starts at a finite number; start at minus infinity, for a true score may lie below"
+EMPTY = "minus infinity minus minus infinity is no number; a block without keys must change nothing"
+LARGE = 700  # a score whose exponential is at the edge of what a float holds
+
+
+def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict[str, Any]:
+    """{sentence: the context (dv,) that this mistake gives for the plan}."""
+    table = {}
+    for sentence, (summary, merge, finish) in WRONG_MERGES.items():
+        state = _follow(plan, blocks, summary, merge)
+        table[sentence] = finish(state)
+
+    largest = [scores.max(initial=-np.inf) for scores, _ in blocks]
+    sizes = np.abs(found)
+    is_lost = not sizes.max() > 0  # nan, or nothing
+    table |= _lost_numbers(largest, is_lost)
+    return table
+
+
+def _lost_numbers(largest, is_lost):
+    """{sentence: whether it tells why a context is lost}, for blocks with these largest scores."""
+    top = max(largest)
+    too_low = top < -LARGE
+    empty = -np.inf in largest
+    return {
+        OVERFLOW: Seen(is_lost) if abs(top) > LARGE else None,
+        START: Seen(True) if is_lost and too_low else None,
+        EMPTY: Seen(True) if is_lost and empty else None,
+    }
+
+
+def _follow(plan, blocks, summary, merge):
+    """The state of a plan."""
+    if isinstance(plan, int):
+        return summary(*blocks[plan])
+    one, other = (_follow(part, blocks, summary, merge) for part in plan)
+    return merge(one, other)
+
+
+def _summary(scores, values):
+    """(maximum, sum, output) of one block."""
+    largest = scores.max(initial=-np.inf)
+    unit = largest if np.isfinite(largest) else 0
+    exps = np.exp(scores - unit)
+    total = exps.sum()
+    output = exps @ values
+    return largest, total, output
+
+
+def _context_summary(scores, values):
+    """(maximum, number of keys, context) of one block."""
+    largest, total, output = _summary(scores, values)
+    return largest, len(scores), output / max(total, 1)
+
+
+def _divided(state):
+    """The context, of a summary (maximum, sum, output)."""
+    return state[2] / state[1]
+
+
+def _third(state):
+    """The context, of a summary (maximum, number of keys, context)."""
+    return state[2]
+
+
+def _rescaled(sums, outputs):
+    """A merge of (maximum, sum, output), with powers of the factors that bring each block to one unit.
+
+    sums, outputs: for either block 1 where it is brought there, 0 where it is not, -1 upside down.
+    """
+
+    def merge(*blocks: tuple) -> tuple:
+        largest = max(block[0] for block in blocks)
+        total = 0.0
+        output = 0.0
+        for k, (maximum, its_sum, its_output) in enumerate(blocks):
+            factor = 1.0
+            if np.isfinite(largest):
+                factor = np.exp(maximum - largest)
+            total = total + factor ** sums[k] * its_sum
+            output = output + factor ** outputs[k] * its_output
+
+        return largest, total, output
+
+    return merge
+
+
+def _mixed(weight):
+    """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
+
+    def merge(one: tuple, other: tuple) -> tuple:
+        share = weight(one, other)
+        largest = max(one[0], other[0])
+        num_keys = one[1] + other[1]
+        rest = 1 - share
+        context = share * one[2] + rest * other[2]
+        return largest, num_keys, context
+
+    return merge
+
+
+def _half(one, other):
+    """The weight of a block, the same for both."""
+    return 0.5
+
+
+def _by_number(one, other):
+    """The weight of block one, as many keys as it has."""
+    num_keys = one[1] + other[1]
+    return one[1] / max(num_keys, 1)
+
+
+def _by_maxima(one, other):
+    """The weight of block one, by the largest scores."""
+    maxima = np.array([one[0], other[0]])
+    return softmax(maxima)[0]
+
+
+# What a block is summed up by, how two are merged, and what is read off in the end.
+WRONG_MERGES = {
+    "the sums are added as they are, one block in units of e to its own maximum, the other in another "
+    "unit; bring both to the larger maximum": (
+        _summary,
+        _rescaled(sums=(0, 0), outputs=(0, 0)),
+        _divided,
+    ),
+    "the contexts are averaged, so a block with little mass counts as much as the other": (
+        _context_summary,
+        _mixed(_half),
+        _third,
+    ),
+    "the blocks are weighted by their number of keys; scores decide, not counts": (
+        _context_summary,
+        _mixed(_by_number),
+        _third,
+    ),
+    "the blocks are weighted by a softmax of their maxima, but two keys at 0 weigh 2 e^0; use "
+    "log-sum-exp, not the maximum": (
+        _context_summary,
+        _mixed(_by_maxima),
+        _third,
+    ),
+    "only the new block is rescaled, which fails when the new block has the larger maximum": (
+        _summary,
+        _rescaled(sums=(0, 1), outputs=(0, 1)),
+        _divided,
+    ),
+    "only the old block is rescaled, which fails when the old block has the larger maximum": (
+        _summary,
+        _rescaled(sums=(1, 0), outputs=(1, 0)),
+        _divided,
+    ),
+    "the sum is rescaled and the output is not; both must be in the same unit": (
+        _summary,
+        _rescaled(sums=(1, 1), outputs=(0, 0)),
+        _divided,
+    ),
+    "the output is rescaled and the sum is not; both must be in the same unit": (
+        _summary,
+        _rescaled(sums=(0, 0), outputs=(1, 1)),
+        _divided,
+    ),
+    "the sign in the exponent: a factor that rescales a block is at most 1": (
+        _summary,
+        _rescaled(sums=(-1, -1), outputs=(-1, -1)),
+        _divided,
+    ),
+}

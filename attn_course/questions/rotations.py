@@ -1,0 +1,295 @@
+"""Judges of 11.5 and 11.6, queries and keys that are turned by their positions.
+
+They measure what a rotation does to vectors, in any pairing of the coordinates and either sense.
+"""
+
+from functools import cache
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, shuffled
+from attn_course.chain_rules import PLAIN, TURNS, Task, gone, occurrences
+from attn_course.drivers import call_with_rotation, make_rotation
+from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.questions.sinusoids import BASE, frequencies, is_off
+from attn_course.trees import children, walk
+from attn_course.values import matrix, vector
+from attn_course.verdict import NotYet
+from attn_utils.kernels import softmax
+
+# 11.5, the chain
+
+
+def score_is_relative(rng: Generator, score: Caller) -> str:
+    """11.5: from the two turned pairs to a line that knows the distance alone."""
+    judge_derivation(score, _relative_score())
+    return "the score depends on m and n through their difference alone."
+
+
+@cache
+def _relative_score():
+    """The claim of 11.5: the product of two turned pairs."""
+    import sympy as sp
+
+    q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
+    theta, m, n, delta = sp.symbols("theta m n delta", real=True)
+
+    q_first, q_second = _turned_pair(q1, q2, m * theta)
+    k_first, k_second = _turned_pair(k1, k2, n * theta)
+    inner = q1 * k1 + q2 * k2
+    cross = q1 * k2 - q2 * k1
+    angle = delta * theta
+    cosine = inner * sp.cos(angle)
+    sine = cross * sp.sin(angle)
+
+    return Claim(
+        name="`score`",
+        start=q_first * k_first + q_second * k_second,
+        goal=cosine + sine,
+        to_do=(
+            Task("no product of two turns is left, by the addition theorems", _is_free_of_products),
+            gone("delta put in for m - n", "m"),
+        ),
+        symbols=(q1, q2, k1, k2, theta, m, n, delta),
+        where={m: (n + delta, n + delta)},
+        heads=PLAIN | TURNS,
+        only=(q1, q2, k1, k2, theta, delta),
+    )
+
+
+def _turned_pair(first, second, angle):
+    """Two coordinates, turned by an angle, in SymPy."""
+    import sympy as sp
+
+    cos = sp.cos(angle)
+    sin = sp.sin(angle)
+    return first * cos - second * sin, first * sin + second * cos
+
+
+def _is_free_of_products(line):
+    """No factor that turns meets another one, and none is squared."""
+    for node in walk(line):
+        turning = [part for part in children(node) if _turns(part)]
+        if node[0] == "Pow" and turning:
+            return False
+        if node[0] == "Mul" and len(turning) > 1:
+            return False
+
+    return True
+
+
+def _turns(node):
+    """Whether there is a sine or cosine in it."""
+    return occurrences(node, "cos", "sin") > 0
+
+
+# 11.5, the function
+
+SIZES = ((8, BASE), (6, 100.0), (2, BASE))  # d and base
+ROW = "row i must be turned by positions[i]"
+
+
+def rotations_are_by_position(rng: Generator, rotate: Caller) -> str:
+    """11.5: linear, keeps lengths, composes, leaves position 0, has the frequencies."""
+    for d, base in shuffled(rng, SIZES):
+        try:
+            _judge_rotation(rng, rotate, d, base)
+        except NotYet as error:
+            raise NotYet(f"{error} (d = {d:g}, base = {base:g})") from None
+
+    return "a rotation by position times frequency, for d = 8, 6 and 2, in a pairing of your own."
+
+
+def _judge_rotation(rng, rotate, d, base):
+    """All that makes it a rotation by position times frequency, in any pairing and sense."""
+    theta = frequencies(d, base)
+    late = int(rng.integers(20, 40))
+    positions = (0, 1, 7, 2, late)
+    x = rng.normal(size=(5, d))
+    _judge_linear(rotate, x, positions, base)
+
+    at = {}
+    for p in (0, 1, 2, 3, 7, late):
+        at[p] = _matrix_at(rotate, p, d, base)
+    _judge_matrices(at, theta)
+
+    batch = rng.normal(size=(3, 5, 5, d))
+    turned = _turned(rotate, batch, positions, base)
+    for i, p in enumerate(positions):
+        found = turned[:, :, i]
+        wanted = batch[:, :, i] @ at[p].T
+        if is_off(found, wanted):
+            raise NotYet(f"{ROW}, counted along the last axis but one.")
+
+    _judge_frequencies(at[1], theta)
+
+
+def _judge_linear(rotate, x, positions, base):
+    """Twice x, (T, d), is turned into twice as much."""
+    once = _turned(rotate, x, positions, base)
+    twice = _turned(rotate, 2 * x, positions, base)
+    if is_off(twice, 2 * once):
+        raise NotYet("twice the vector should turn into twice the result: you add; multiply.")
+
+
+def _turned(rotate, x, positions, base):
+    """What rotate gives, of the shape of x."""
+    found = rotate(x, np.asarray(positions), base)
+    return matrix(found, x.shape, f"rotate of an array {x.shape}")
+
+
+def _matrix_at(rotate, position, d, base):
+    """The matrix (d, d) by which a column is turned at this position, measured on unit vectors."""
+    units = np.eye(d)[:, None]  # (d, 1, d)
+    rows = _turned(rotate, units, [position], base)
+    return rows.squeeze(1).T
+
+
+def _judge_matrices(at, theta):
+    """at: {position: matrix} for 0 to 3; a rotation by position times some frequencies."""
+    still = np.eye(len(at[0]))
+    if not is_off(at[1], at[0]):
+        raise NotYet(f"{ROW}: position 1 turns no more than position 0.")
+
+    if is_off(at[1].T @ at[1], still):
+        sizes = np.linalg.svd(at[1], compute_uv=False)
+        why = _why_lengths_change(sizes, theta)
+        raise NotYet(f"{why}: at position 1 by {sizes.min():.2f} to {sizes.max():.2f}.")
+
+    if is_off(at[0], still):
+        raise NotYet(
+            "scores are right if only differences count; but position 0 must stay as it is. Do yours "
+            "start at 1?"
+        )
+    if is_off(at[1] @ at[2], at[3]):
+        raise NotYet("turning by 1 and then by 2 is not turning by 3.")
+
+
+def _why_lengths_change(sizes, theta):
+    """The known mistake that stretches vectors by these singular values (d,)."""
+    cos = np.cos(theta)
+    sin = np.sin(theta)
+    known = {
+        "that is no rotation: one sine needs a minus": np.r_[cos + sin, cos - sin],
+        "half of the rotation is missing: there is a cosine and no sine": np.r_[cos, cos],
+        "half of the rotation is missing: there is a sine and no cosine": np.r_[sin, sin],
+    }
+
+    found = np.sort(sizes)
+    for sentence, wrong in known.items():
+        stretched = np.sort(np.abs(wrong))
+        if not is_off(stretched, found):
+            return sentence
+
+    return "lengths change: the two coordinates of a pair are turned by different angles"
+
+
+def _judge_frequencies(turned_by_one, theta):
+    """Each frequency is the angle of two eigenvalues of the matrix at position 1."""
+    eigenvalues = np.linalg.eigvals(turned_by_one)
+    angles = np.angle(eigenvalues)
+    found = np.sort(np.abs(angles))
+    twice = np.repeat(theta, 2)
+
+    if is_off(found, np.sort(twice)):
+        said = _listed(found[::-2])
+        right = _listed(theta)
+        raise NotYet(f"frequencies are {said}, expected {right}.")
+
+
+def _listed(values):
+    """Numbers in a sentence."""
+    return ", ".join(f"{value:.3g}" for value in values)
+
+
+# 11.6
+
+LENGTH = 24
+ENOUGH = 0.99
+SETTINGS = (
+    ("neighbours", 16, BASE),
+    ("halves", 16, BASE),
+    ("clockwise", 8, 100.0),
+)
+
+
+def each_looks_back(rng: Generator, look_back: Caller) -> str:
+    """11.6: in any layout, every token puts 99% of its causal attention on the token r back."""
+    far = int(rng.integers(8, 13))
+    cases = [(*setting, r) for setting in SETTINGS for r in (0, 1, 3, 7, far)]
+    for layout, d, base, r in shuffled(rng, cases):
+        pairs = _pairings(d)[layout]
+        answer = look_back.via(call_with_rotation, r, d, pairs, base)
+        q, k = _query_and_key(answer, d)
+
+        rotate = make_rotation(pairs, base)
+        least = _least_weight(q, k, rotate, r)
+        if not least >= ENOUGH:
+            why = _why_not_back(q, k, rotate, r)
+            setting = f"r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f}"
+            raise NotYet(f"{why} ({setting}).")
+
+    return (
+        f"at least 99% on the token r back at every position, in {len(cases)} cases, three layouts."
+    )
+
+
+def _pairings(d):
+    """{layout: pairs (d/2, 2)}: neighbours, the same turning the other way, first half with second."""
+    features = np.arange(d)
+    neighbours = features.reshape(-1, 2)
+    halves = features.reshape(2, -1)
+    return {
+        "neighbours": neighbours,
+        "clockwise": neighbours[:, ::-1],
+        "halves": halves.T,
+    }
+
+
+def _query_and_key(pair, d):
+    """Two vectors (d,)."""
+    if not isinstance(pair, list | tuple) or len(pair) != 2:
+        raise NotYet("look_back should return a query and a key.")
+
+    query = vector(pair[0], d, "the query")
+    key = vector(pair[1], d, "the key")
+    return query, key
+
+
+def _least_weight(q, k, rotate, r):
+    """The smallest weight that any token puts on the token r back."""
+    positions = np.arange(LENGTH)
+    queries = rotate(q, positions)
+    keys = rotate(k, positions)
+    scores = queries @ keys.T / len(q) ** 0.5
+
+    past = np.tri(LENGTH, dtype=bool)
+    seen = np.where(past, scores, -np.inf)
+    weights = softmax(seen)
+    return weights.diagonal(-r).min()
+
+
+def _why_not_back(q, k, rotate, r):
+    """Where the last query looks, if it is not the token r back."""
+    last = LENGTH - 1
+    places = np.arange(2 * LENGTH)  # as many again that the mask hides
+    query = rotate(q, last)
+    keys = rotate(k, places)
+    scores = keys @ query / len(q) ** 0.5
+
+    seen = scores[:LENGTH]
+    looks = last - seen.argmax()
+    flees = last - seen.argmin()
+    if not np.ptp(seen) > 1e-9:
+        return "the query or the key is zero, and every token is seen equally: uniform weights"
+    if r > 0 and scores.argmax() == last + r:
+        return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
+    if looks == r:
+        weight = softmax(seen).max()
+        return f"right token, weight {weight:.3f}: a longer query makes it sharper"
+    if flees == r:
+        return f"it flees the token {r} back, which scores least of all; mind the sign"
+    if looks == 2 * r:
+        return f"it looks {looks} back, twice too far: turn the query or the key, not both"
+    return f"it looks {looks} back, where {r} back is asked for"

@@ -1,0 +1,272 @@
+"""Checks the finished site, a folder of pages, and has a sentence for each fault; `make site` runs it.
+
+Links and anchors lead somewhere, pictures have words, nothing is asked of another host, figures move, and no
+page is wider than a telephone. Without a Chromium the last three are left out, unless ATTN_REQUIRE_BROWSER=1.
+"""
+
+import contextlib
+import functools
+import http.server
+import json
+import statistics
+import sys
+import tempfile
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+from browser import CHROMIUM, REQUIRED, Browser
+from course import ROOT
+
+LARGEST = 3_000_000  # bytes of a page with all its pictures
+SLOWEST = 30  # milliseconds from a slider to its picture, in the median
+FETCHING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
+LOOKS = {"light": 1280, "dark": 390}  # theme: width of the window
+READY = """(() => {
+  const figures = [...document.querySelectorAll(".attn-figure")];
+  const formulas = document.querySelectorAll(".math").length;
+  const isMoving = figures.every((figure) => figure.querySelector("svg"));
+  return isMoving && document.querySelectorAll("mjx-container").length >= formulas;
+})()"""
+STATE = """({
+  width: document.documentElement.scrollWidth,
+  theme: document.documentElement.dataset.theme,
+  silent: [...document.images].filter((image) => !image.alt && image.checkVisibility()).length,
+  broken: [...document.querySelectorAll("mjx-merror")].map((found) => found.textContent),
+  stills: [...document.querySelectorAll(".attn-figure")].filter((figure) => {
+    const output = figure.closest(".output, section, .attn-figure");
+    const before = output.previousElementSibling;
+    return before?.querySelector("img")?.checkVisibility();
+  }).length,
+})"""
+# Each slider goes from end to end; the milliseconds until its picture is laid out.
+SLIDE = """[...document.querySelectorAll(".attn-moving input")].flatMap((input) => {
+  const figure = input.closest(".attn-moving");
+  const spent = [];
+  for (let place = 0; place <= Number(input.max); place++) {
+    const start = performance.now();
+    input.value = place;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    figure.getBoundingClientRect();
+    spent.push(performance.now() - start);
+  }
+  return spent;
+})"""
+FRAME = "document.querySelector('.attn-moving .attn-frame').outerHTML"
+
+
+class Page(HTMLParser):
+    """What a page links to, fetches and shows."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path = path
+        self.anchors = {""}
+        self.links = []
+        self.fetched = []
+        self.pictures = []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors |= {given[name] for name in ("id", "name") if given.get(name)}
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        elif given.get(FETCHING.get(tag)):
+            self.fetched.append(given[FETCHING[tag]])
+        if tag == "img":
+            self.pictures.append(given.get("alt", ""))
+
+
+def is_foreign(address):
+    return bool(urlsplit(address).netloc)
+
+
+def link_problems(pages):
+    """A sentence for each link inside the site that leads nowhere."""
+    for page in pages.values():
+        for link in [*page.links, *page.fetched]:
+            if is_foreign(link) or urlsplit(link).scheme:
+                continue
+            file, anchor = urldefrag(link.split("?")[0] if "?" in link else link)
+            target = (page.path.parent / unquote(file)).resolve() if file else page.path
+            if not target.is_file():
+                yield f"{page.path.name} links to {link}, which is not there."
+            elif target in pages and unquote(anchor) not in pages[target].anchors:
+                yield f"{page.path.name} links to {link}, which has no such place."
+
+
+def content_problems(pages):
+    """A sentence for each picture without words, each thing fetched from elsewhere, each page too large."""
+    for page in pages.values():
+        name = page.path.name
+        for alt in page.pictures:
+            if not alt.strip():
+                yield f"{name} has a picture without words."
+        for address in page.fetched:
+            if is_foreign(address):
+                yield f"{name} fetches {address}."
+        if weight(page) > LARGEST:
+            yield f"{name} and its pictures weigh {weight(page) / 1e6:.1f} MB."
+
+
+def weight(page):
+    """Bytes of a page and the pictures in it; the theme is shared and not counted."""
+    pictures = {link for link in page.fetched if "figures/" in link}
+    files = [page.path, *(page.path.parent / link for link in pictures)]
+    return sum(path.stat().st_size for path in files)
+
+
+def count_problems(pages):
+    """A sentence for each notebook whose page shows more or fewer pictures than its solution has for it."""
+    for path in sorted((ROOT / "solutions").glob("*.ipynb")):
+        wanted = stored_pictures(path)
+        found = [page for page in pages.values() if page.path.stem == path.stem]
+        if not found:
+            yield f"{path.stem} has no page."
+        elif len(found[0].pictures) != wanted:
+            yield f"{path.stem} shows {len(found[0].pictures)} pictures of {wanted}."
+
+
+def stored_pictures(path):
+    """How many pictures of a solution are not for instructors alone."""
+    cells = json.loads(path.read_text("utf-8"))["cells"]
+    shown = [cell for cell in cells if not {"only", "rubric"} & set(cell["metadata"])]
+    outputs = [output for cell in shown for output in cell.get("outputs", [])]
+    return sum("image/png" in output.get("data", {}) for output in outputs)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a word."""
+
+    def log_message(self, *args):
+        pass
+
+
+@contextlib.contextmanager
+def served(site):
+    """The address under which the folder is served."""
+    handler = functools.partial(Quiet, directory=str(site))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+
+
+def browser_problems(site, pages, tally):
+    """A sentence for each fault that only a browser sees."""
+    with tempfile.TemporaryDirectory() as folder, served(site) as address:
+        browser = Browser(Path(folder))
+        try:
+            for domain in ("Network", "Runtime", "Log"):
+                browser.ask(f"{domain}.enable")
+            for page in pages.values():
+                for theme, width in LOOKS.items():
+                    where = f"{page.path.name} ({theme}, {width} px)"
+                    for problem in seen_problems(browser, address, page, theme, width, tally):
+                        yield f"{where} {problem}"
+        finally:
+            browser.close()
+
+
+def seen_problems(browser, address, page, theme, width, tally):
+    """What is wrong with one page in one window."""
+    browser.heard.clear()
+    window = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.ask("Emulation.setDeviceMetricsOverride", **window)
+    wish = [{"name": "prefers-color-scheme", "value": theme}]
+    browser.ask("Emulation.setEmulatedMedia", features=wish)
+    browser.visit(address + page.path.name)
+    browser.wait(READY)
+    state = browser.run(STATE)
+    if state["width"] > width:
+        yield f"is {state['width']} pixels wide."
+    if state["theme"] != theme:
+        yield "does not follow the theme of the system."
+    if state["silent"]:
+        yield "shows a picture without words."
+    if state["stills"]:
+        yield "shows a still picture beside the one that moves."
+    for formula in state["broken"]:
+        yield f"has a formula that MathJax refuses: {formula}"
+    yield from moving_problems(browser, tally)
+    yield from heard_problems(browser, address, tally)
+
+
+def moving_problems(browser, tally):
+    """Whether sliders move their pictures, by keys too, and how fast."""
+    if not browser.run("document.querySelectorAll('.attn-moving input').length"):
+        return
+    before = browser.run(FRAME)
+    browser.run("document.querySelector('.attn-moving input').focus()")
+    browser.press("ArrowLeft")
+    browser.press("ArrowLeft")
+    if browser.run(FRAME) == before:
+        yield "has a slider that no key moves."
+    spent = browser.run(SLIDE)
+    tally["slides"] += spent
+    if not statistics.median(spent) <= SLOWEST:
+        yield f"takes {statistics.median(spent):.0f} ms to move a picture."
+
+
+def heard_problems(browser, address, tally):
+    """Requests to another host, files that are missing, scripts that stopped."""
+    for told in browser.heard:
+        params = told.get("params", {})
+        if told["method"] == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            tally["requests"] += 1
+            if not url.startswith((address, "data:", "blob:")):
+                tally["foreign"] += 1
+                yield f"asks {url}."
+        elif told["method"] == "Network.responseReceived":
+            if params["response"]["status"] >= 400:
+                yield f"misses {params['response']['url']}."
+        elif told["method"] == "Runtime.exceptionThrown":
+            yield f"has a script that stops: {why_stopped(params['exceptionDetails'])}"
+
+
+def why_stopped(details):
+    """The first two lines of an exception: what and where."""
+    words = details.get("exception", {}).get("description", details["text"])
+    return " ".join(words.split("\n")[:2])
+
+
+def main():
+    """Check the folder named on the command line; 0 if nothing is wrong."""
+    site = Path(sys.argv[1]).resolve()
+    pages = {path: Page(path) for path in sorted(site.glob("*.html"))}
+    problems = [*link_problems(pages), *content_problems(pages), *count_problems(pages)]
+    tally = {"requests": 0, "foreign": 0, "slides": []}
+    if CHROMIUM or REQUIRED:
+        problems += browser_problems(site, pages, tally)
+    for problem in problems:
+        print(f"check_site: {problem}", file=sys.stderr)
+
+    links = sum(len(page.links) for page in pages.values())
+    pictures = sum(len(page.pictures) for page in pages.values())
+    heaviest = max(pages.values(), key=weight)
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    print(
+        f"{len(pages)} pages, {links} links, {pictures} pictures, all with words" * (not problems)
+    )
+    print(
+        f"{size / 1e6:.1f} MB; the heaviest page is {heaviest.path.name}, {weight(heaviest) / 1e6:.2f} MB"
+    )
+    if tally["slides"]:
+        middle = statistics.median(tally["slides"])
+        worst = max(tally["slides"])
+        print(
+            f"{tally['requests']} requests in Chromium, {tally['foreign']} of them to another host"
+        )
+        print(
+            f"{len(tally['slides'])} frames by sliders: median {middle:.1f} ms, worst {worst:.0f} ms"
+        )
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

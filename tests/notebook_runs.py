@@ -1,0 +1,55 @@
+"""How `make nbval` runs the notebooks of both folders in one pool, the slow ones first.
+
+Solutions are compared with their outputs. Students' editions have none to compare: there every cell must
+run, with sliders that move and with the experiments cut short. A plugin of pytest; knows no question.
+"""
+
+import os
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+from nbval.plugin import IPyNbCell, IPyNbFile
+
+from tests.course import shortened
+
+SLOWEST = ("09", "10", "11", "08", "07", "12", "06")  # measured; the others take seconds
+
+
+def is_students(item):
+    return item.path.parent.name == "notebooks"
+
+
+def pytest_collectstart(collector):
+    if isinstance(collector, IPyNbFile) and is_students(collector):
+        collector.compare_outputs = False
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=_place)
+    for path, cells in groupby(items, key=lambda item: item.path):
+        cells = list(cells)
+        if is_students(cells[0]):
+            _cut_short(path, cells)
+
+
+def _place(item):
+    """When a notebook's turn is; its cells keep their order."""
+    number = item.path.name[:2]
+    turn = SLOWEST.index(number) if number in SLOWEST else len(SLOWEST)
+    return turn, is_students(item), item.path
+
+
+def _cut_short(path: Path, cells: list[IPyNbCell]):
+    sources = [item.cell.source for item in cells]
+    for item, source in zip(cells, shortened(path.stem, sources), strict=True):
+        item.cell.source = source
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """The kernel of a notebook is started after this, with this environment."""
+    if is_students(item):
+        os.environ.pop("ATTN_FIGURES", None)
+    else:
+        os.environ["ATTN_FIGURES"] = "still"
