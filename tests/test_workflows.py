@@ -1,0 +1,89 @@
+"""What runs elsewhere: workflows, Binder, a dev container, Docker. Valid, and naming what is there."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from course import ROOT
+
+GITHUB = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+GITLAB = ROOT / ".gitlab-ci.yml"
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+    "optional-dependencies"
+]
+DOCKERFILE = (ROOT / ".docker" / "Dockerfile").read_text("utf-8")
+CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
+
+
+def validated(*arguments):
+    command = [sys.executable, "-m", "check_jsonschema", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_the_workflows_of_github_follow_its_schema():
+    done = validated("--builtin-schema", "vendor.github-workflows", *GITHUB)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_pipeline_of_gitlab_follows_its_schema():
+    schema = ("--builtin-schema", "vendor.gitlab-ci", "--data-transform", "gitlab-ci")
+    done = validated(*schema, GITLAB)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_misspelt_key_would_be_found(tmp_path):
+    wrong = tmp_path / "tests.yml"
+    text = GITHUB[-1].read_text("utf-8")
+    wrong.write_text(text.replace("runs-on", "run-on"), "utf-8")
+    assert validated("--builtin-schema", "vendor.github-workflows", wrong).returncode == 1
+
+
+PIPELINES = {path.name: path.read_text("utf-8") for path in (*GITHUB, GITLAB)}
+
+
+@pytest.mark.parametrize("name", ["tests.yml", ".gitlab-ci.yml"])
+def test_both_pipelines_test_every_python_from_the_oldest_allowed_and_the_floors(name):
+    text = PIPELINES[name]
+    assert '["3.11", "3.12", "3.13"]' in text
+    assert "-c .requirements.floors ." in text
+    assert "tests/run_bare.py solutions/0[0-5]_*.ipynb" in text
+
+
+def test_every_file_and_target_that_is_named_is_there():
+    texts = [*PIPELINES.values(), DOCKERFILE, CONTAINER["postCreateCommand"]]
+    named = "\n".join(texts)
+    files = set(re.findall(r"(?<![\w/.])(?:tests/\w+\.py|\.requirements\.\w+|\.ci/\w+)", named))
+    assert len(files) >= 4
+    assert all((ROOT / file).is_file() for file in files), files
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in set(re.findall(r"\bmake (\w+)", named)):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_binder_installs_the_core_and_the_sliders_alone():
+    lines = (ROOT / ".binder" / "requirements.txt").read_text("utf-8").splitlines()
+    wanted = [line for line in lines if not line.startswith("#")]
+    (sliders,) = (package for package in EXTRAS["lab"] if package.startswith("ipywidgets"))
+    assert wanted == [".", sliders]
+
+
+def test_a_dev_container_uses_the_environment_that_make_sets_up():
+    settings = CONTAINER["customizations"]["vscode"]["settings"]
+    assert settings["python.defaultInterpreterPath"].endswith("/.venv/bin/python")
+    (opened,) = CONTAINER["customizations"]["codespaces"]["openFiles"]
+    assert (ROOT / opened).is_file()
+
+
+def test_the_image_for_graders_starts_without_privileges():
+    users = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.M)
+    assert len(users) == 1 and int(users[0]) > 0
+    assert DOCKERFILE.index("USER") > DOCKERFILE.rindex("RUN")
+
+
+def test_the_image_for_graders_has_what_grading_needs_in_the_versions_of_the_lock():
+    assert '-c .requirements.lock -e ".[torch,grade]"' in DOCKERFILE
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert ".venv*" in ignored and "solutions" not in ignored
