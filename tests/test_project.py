@@ -202,6 +202,7 @@ def test_no_room_and_no_module_needs_itself():
 
 # What is written when the course is used, and stands in the text by its name.
 MADE = {
+    "build/site",
     "graded/gradebook.csv",
     "graded/index.html",
     "nbgrader_config.py",
