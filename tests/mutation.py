@@ -1,7 +1,7 @@
 """How many small changes of a module its tests notice. Runs for minutes, so it is no part of `make test`.
 
 python tests/mutation.py kernels --sample 60       a row of the table below
-python tests/mutation.py attn_utils/masks.py tests/test_kernels.py
+python tests/mutation.py attn_utils/masks.py tests/test_attn_utils_kernels.py
 """
 
 import argparse
@@ -22,15 +22,15 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300  # a mutant that takes longer has been noticed
-KERNELS = ["tests/test_kernels.py", "tests/test_layers.py"]
+KERNELS = ["tests/test_attn_utils_kernels.py", "tests/test_attn_utils_layers.py"]
 TABLE = {  # name: modules, tests
     "arrays": ("attn_utils/arrays.py", KERNELS),
     "masks": ("attn_utils/masks.py", KERNELS),
     "kernels": ("attn_utils/kernels.py", KERNELS),
     "layers": ("attn_utils/layers.py", [*KERNELS[::-1], "tests/test_translation_model.py"]),
     "judges": ("attn_course/questions/*.py", ["tests/test_questions.py"]),
-    "chains": ("attn_course/chain_rules.py", ["tests/test_derivation.py"]),
-    "comparing": ("attn_course/compare_lines.py", ["tests/test_derivation.py"]),
+    "chains": ("attn_course/chain_rules.py", ["tests/test_top_derivation.py"]),
+    "comparing": ("attn_course/compare_lines.py", ["tests/test_top_derivation.py"]),
     "grading": ("attn_course/grading/*.py", ["tests/test_grading_*.py"]),
 }
 SWAPS = {
