@@ -1,7 +1,7 @@
 """How many small changes of a module its tests notice. Runs for minutes, so it is no part of `make test`.
 
 python tests/mutation.py kernels --sample 60       a row of the table below
-python tests/mutation.py attn_utils/masks.py tests/test_kernels.py
+python tests/mutation.py attn_utils/masks.py tests/test_attn_utils_kernels.py
 
 A mutant is first put to the tests that are most likely to notice it, then to all of its row.
 """
@@ -26,8 +26,8 @@ from attn_course import register
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300  # a mutant that takes longer has been noticed
-KERNELS = ["tests/test_kernels.py", "tests/test_layers.py"]
-CHAINS = ["tests/test_derivation.py"]
+KERNELS = ["tests/test_attn_utils_kernels.py", "tests/test_attn_utils_layers.py"]
+CHAINS = ["tests/test_top_derivation.py"]
 TABLE = {  # name: modules, tests
     "arrays": ("attn_utils/arrays.py", KERNELS),
     "masks": ("attn_utils/masks.py", KERNELS),

@@ -200,6 +200,22 @@ def test_no_room_and_no_module_needs_itself():
     assert len(in_order(graph)) == len(names)
 
 
+def test_contributing_draws_the_doors_that_are_held():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    drawn = {}
+    for place, imports in re.findall(r"^\| `(attn_[\w/.]+)`.*\|([^|]*)\|$", text, re.M):
+        name = place.removeprefix("attn_course/").removesuffix(".py").strip("/")
+        drawn[name or "top"] = set(re.findall(r"`(\w+)`", imports))
+    assert drawn.pop("runs") == set()
+    assert drawn == DOORS
+
+
+def test_every_test_is_named_by_its_room():
+    rooms = "|".join([*DOORS, "project"])
+    for path in (ROOT / "tests").glob("test_*.py"):
+        assert re.fullmatch(rf"test_({rooms})(_\w+)?", path.stem), path.name
+
+
 # What is written when the course is used, and stands in the text by its name.
 MADE = {
     "build/site",
