@@ -173,7 +173,7 @@ def test_points_can_be_typed_and_downloaded(browser, out):
     browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
     assert browser.run("cards.filter(c => c.checkVisibility()).length") == 2
     browser.run("document.getElementById('save').click()")
-    saved = browser.folder / "written.csv"
+    saved = browser.folder / "written-1.7.csv"
     deadline = time.monotonic() + 30
     while not saved.exists() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -20,7 +20,15 @@ def grade_options(argv: list[str], description: str | None) -> argparse.Namespac
         default=[],
         help="these; else all handed in by anyone",
     )
-    add("--written", type=Path, action="append", default=[], help="points given by a person (CSV)")
+    add(
+        "--written",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="CSV",
+        help="points given by a person: one file or several",
+    )
     add("--roster", type=Path, help="names, ids, due dates, penalties; all in it get a row (CSV)")
     add("--export", action="append", default=[], choices=EXPORTS, help="write OUT/<name>.csv too")
     add("--anonymous", action="store_true", help="no names on the pages of written answers")

@@ -238,6 +238,8 @@ def rubric_items(rubric: str, most: float) -> list[Item]:
 
 
 def _label(text):
+    """Its first sentence as plain words; what follows is a remark to the grader."""
     words = " ".join(text.split())
-    plain = re.sub(r"[*$\\{}]", "", words)
+    first = re.split(r"\.\s", words)[0]
+    plain = re.sub(r"[*$\\{}]", "", first)
     return plain if len(plain) <= LONGEST_LABEL else f"{plain[:LONGEST_LABEL].rstrip()} …"
