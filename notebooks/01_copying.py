@@ -78,7 +78,8 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 # None. A key inside the *hull* of the others, the dotted outline, never wins: some other key reaches further in the
 # direction of the query. Pull it out across the outline, and a sector opens for it. A long query in that sector copies
 # its value; a query on a dashed border never decides.
-#
+
+# %% [markdown]
 # ### 1.1 Weights from scores
 #
 # *derive + code · 1.5 points · 10 min*
@@ -181,8 +182,8 @@ plots.curves(gaps, series, **label)
 
 # %% [markdown]
 # All the curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same extra
-# lead. A gap of 5 copies against one rival and fails against a thousand. With some rivals further below, the weight lies
-# between the curve for their number and the curve for one.
+# lead. A gap of 5 copies against one rival and fails against a thousand. With some rivals further below, the weight is
+# between the curves for their number and for one.
 #
 # ### 1.3 Does it copy?
 #
@@ -303,8 +304,8 @@ if check("1.5", copy_error_bound):
     plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
 
 # %% [markdown]
-# Points and bound fall together, but no point gets there: most rivals are lower than they may be, and their values pull
-# in different directions. Tight means that *some* setting gets there: which scores, which values?
+# Points and bound fall together, but no point gets there: most rivals are lower than they may be, and values pull in
+# different directions. Tight means that *some* setting does: which?
 #
 # ### 1.6 How sharp is sharp enough
 #

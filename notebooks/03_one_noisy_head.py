@@ -30,12 +30,12 @@ rng = np.random.default_rng(3)
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $\mu_i$ | mean of key $i$; known, orthonormal | rows of $(n, d)$ | `means` |
-# | $k_i$ | key $i$, drawn anew each time | rows of $(n, d)$ | `keys` |
+# | $k_i$ | key $i$, drawn anew | rows of $(n, d)$ | `keys` |
 # | $\nu$ | noise: variance of each coordinate of a key | number | `noise` |
 # | $\ell = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
 # | $q_i = \mu_i^\top q$ | score of the query on mean $i$ | number | `q_a`, ... |
 # | $t$ | height of the tie: $q_a = q_b = t$, other $q_i = 0$ | number | `t` |
-# | $\lambda_i$, $\beta$ | random length of key $i$ in 3.5, its variance | numbers | `beta` |
+# | $\lambda_i$, $\beta$ | length of key $i$ in 3.5, its variance | numbers | `beta` |
 # | $c$ | the multiple of $\mu_a + \mu_b$ in 3.5, where scores are divided by $\sqrt d$ | number | `c` |
 #
 # In $\mathcal N(m, V)$ the second number is a *variance*. Scores, weights $\alpha_i$ and values as in
@@ -126,10 +126,10 @@ direction /= np.linalg.norm(direction)
 def draw(log_noise):
     for ax, length in zip(plots.panels(3, height=2.8, width=11.5), (10, 100, 1000), strict=True):
         gap = np.sqrt(10.0**log_noise) * (blur[0] - blur[1]) @ (length * direction)
-        share = {f"gap: variance {gap.var():.2g}": 1 / (1 + np.exp(-gap))}
-        title = f"query of length {length}"
-        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
-        ax.set_ylim(0, 24)  # one scale for all three
+        share = {f"gap: variance {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
+        label = {"xlabel": "share of a", "title": f"query of length {length}", "bins": 20}
+        plots.histogram(share, limits=(0, 1), **label, ax=ax)
+        ax.set_ylim(0, 25)  # one scale for all three, and for every noise
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
@@ -224,15 +224,15 @@ if check("3.3", weight_cdf):
 # *code + written · 2 points · 8 min*
 #
 # **Given** your own query of 3.1, and $k_a$ of random length. **Decide** what the output does from draw to draw: which line
-# describes *your* query? **Form:** `behaviour`, a letter; and in words, **why**: which scores move, and what the softmax
+# describes *your* query? **Form:** `behaviour`, a letter; and in words, **why**: which scores move, what the softmax
 # makes of it.
 #
 # - **A** it stays close to the average in almost every draw
 # - **B** it jumps: almost $v_a$ in some draws, almost $v_b$ in others, seldom between
-# - **C** it wanders about the average, most often close to it
+# - **C** it wanders about the average, mostly close to it
 # - **D** it jumps between $v_a$ and the mean of all other values
 # - **E** it grows along $v_a$ with the length of $k_a$
-# - **F** it is almost $v_a$ in every draw
+# - **F** it is almost always $v_a$
 
 # %% answer="3.4"
 behaviour = None  # one of "A".."F"
@@ -277,6 +277,7 @@ def density(t, n):
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
     drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
     plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
+    right.set_ylim(0, 12)  # the same for every t
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
@@ -300,9 +301,8 @@ label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one ha
 plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
-# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most draws are not.
-# The price: such a query needs the means of *all* other keys, is longer the more there are, and fails when those keys
-# change sign too, as they may now.
+# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
+# price: such a query needs *all* other means, and fails when those keys change sign too, as they may now.
 #
 # ### 3.5 Every key of random length
 #

@@ -119,8 +119,9 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 # %% [markdown]
 # No length of the query changes the first share. And the rule depends on the query: for one that does not look at $a$ it
 # throws away half of all draws, for nothing. So we say it without the query: **4.2 and 4.3 are about the draws with
-# $\ell > 0$**.
-#
+# $\ell > 0$**, and the others are counted separately.
+
+# %% [markdown]
 # ### 4.2 Two queries that survive
 #
 # *code · 1 point · 8 min*
@@ -141,7 +142,8 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# To compare, here is one head that wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
+# Not every pair survives: two *equal* queries are right in 4.1 and share the fate of a single head. To compare, here is
+# that head, which wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
 # Your own pair joins in once 4.1 is right, each query made $t$ long. *Predict* for both: where in the plane will the
 # outputs lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$?
 
@@ -203,8 +205,8 @@ noise = rng.normal(size=4000)
 def draw(t, variance):
     ell = 1 + sqrt(variance) * noise
     samples = {name: weights_over(ell, t * scores)[:, a] for name, scores in designs.items()}
-    ax = plots.histogram(samples, xlabel="weight on v_a", limits=(0, 1), title=f"t = {t:g}")
-    ax.set_ylim(top=1.3 * ax.get_ylim()[1])  # room for the legend
+    label = {"xlabel": "weight on v_a", "title": f"t = {t:g}", "bins": 20}
+    plots.histogram(samples, limits=(0, 1), **label).set_ylim(0, 25)  # one scale for all settings
 
 
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))

@@ -8,7 +8,7 @@
 #
 # After this notebook you can
 #
-# - **decide** by experiment whether a layer sees the order of its tokens, and **show** why attention does not,
+# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention does not,
 # - **implement** sinusoids and rotations, and **derive** that a rotated score knows distances alone,
 # - **predict** which model fails at positions it never saw, and which at distances.
 
@@ -30,22 +30,23 @@ rng = np.random.default_rng(11)
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $X$, $Z$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
-# | $P$ | a permutation matrix | $(T, T)$ | `x[p]` is $PX$ |
+# | $P$ | a permutation matrix | $(T, T)$ | `x[order]` is $PX$ |
 # | $\theta_i = b^{-2i/d}$ | the frequency of pair $i$, base $b$ | $i = 0 \dots \frac d2 - 1$ | `base` |
 # | $e(p)$ | the embedding of position $p$ | $(d,)$ | `sinusoid` |
 # | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
-# | $m$, $n$ | positions of a query and of a key | integers from 0 | `positions` |
+# | $m$, $n$ | positions of a query $q$ and of a key $k$ | integers from 0 | `positions` |
 # | $\delta = m - n$ | how far the query looks back | integer | `delta` |
 #
 # ## The definition
 #
-# Attention without a mask, as in notebook 06, with one head:
+# Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
 #
 # $$Z = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
 # Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get now?
 
 # %%
+# my prediction: ...
 x = rng.normal(size=(4, 3))
 for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
     context, _ = attn_utils.attend(tokens, tokens, tokens)
@@ -67,6 +68,7 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 
 
 # %% answer="11.1"
+# my prediction, of the three masks: ...
 def is_equivariant(layer, x):
     """Whether permuting tokens only permutes outputs. layer: (T, d) -> (T, d), x: (T, d)."""
     raise NotImplementedError("your answer here")
@@ -78,18 +80,21 @@ check("11.1", is_equivariant)
 # %%
 places, tokens = np.arange(6), rng.normal(size=(6, 4))
 tokens[5] = 0  # an empty token: padding
-apart = np.abs(places[:, None] - places)
-look = {"no mask": np.ones((6, 6), bool), "causal": np.tri(6, dtype=bool)}
-look |= {"ring": (apart <= 1) | (apart == 5)}
-layers = {n: lambda z, m=m: attn_utils.attend(z, z, z, mask=m)[0] for n, m in look.items()}
-layers["padding"] = lambda z: attn_utils.attend(z, z, z, mask=z.any(-1))[0]
+ring = np.isin(np.abs(places[:, None] - places), (0, 1, 5))
+layers = {
+    "no mask": lambda z: attn_utils.attend(z, z, z)[0],
+    "causal": lambda z: attn_utils.attend(z, z, z, causal=True)[0],
+    "ring": lambda z: attn_utils.attend(z, z, z, mask=ring)[0],
+    "padding": lambda z: attn_utils.attend(z, z, z, mask=z.any(-1))[0],
+}
 
 
 def draw(permutation):
-    p = np.random.default_rng(permutation).permutation(6)
-    gaps = [np.abs(layer(tokens[p]) - layer(tokens)[p]).max(-1) for layer in layers.values()]
-    title = f"largest difference of Z(PX) and PZ, order {' '.join(map(str, p))}"
-    plots.matrix(np.round(gaps, 12), rows=list(layers), xlabel="token", title=title, top=1.5)
+    order = np.random.default_rng(permutation).permutation(6)
+    apart = [layer(tokens[order]) - layer(tokens)[order] for layer in layers.values()]
+    gaps = np.abs(apart).max(-1).round(12)
+    title = f"largest difference of Z(PX) and PZ, order {' '.join(map(str, order))}"
+    plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
 
 
 plots.explore(draw, permutation=(0, 20, 3))
@@ -120,6 +125,7 @@ plots.explore(draw, permutation=(0, 20, 3))
 # *Predict:* can a causal layer without positions count how often a word occurred?
 
 # %% answer="11.2"
+# my prediction: ...
 blind_pairs = {
     "unmasked": None,  # such as ((0, 1), (2, 3))
     "one layer": None,
@@ -153,9 +159,9 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders fall on one point: a layer knows its own token and the *proportions* of what it saw, since
-# $\sum_v n_v e^{s_v} v / \sum_v n_v e^{s_v}$ stays the same when all counts $n_v$ double. Two layers tell orders apart,
-# and *ab* from *aabb*, because the first gave each token another past. A constant sequence stays constant.
+# With one layer all 24 orders fall on one point: it knows its own token and the *proportions* of what it saw, since
+# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
+# orders apart, and *ab* from *aabb*: the first gave each token a past. Constant sequences stay constant.
 #
 # ### 11.3 A clock with many hands
 #
@@ -165,10 +171,11 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
 # `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# *Predict:* a hand comes round again and again. Do two positions ever share their embedding?
+# *Predict:* a hand comes round again and again. Do two positions share their embedding?
 
 
 # %% answer="11.3"
+# my prediction: ...
 def sinusoid(positions, d, base):
     """One row for each position. positions: (T,) integers, any order -> (T, d)."""
     # 1. angles, (T, d/2)
@@ -189,14 +196,15 @@ def distance(steps, d, base=10_000.0):
 
 def draw(pair, position):
     turn = 10_000.0 ** (-2 * pair / 8) * np.arange(100)
-    ring = np.c_[np.sin(turn), np.cos(turn)]
+    clock = np.c_[np.sin(turn), np.cos(turn)]
     left, right = plots.panels(2, height=3.8)
-    plots.scatter(ring, xlabel="", ylabel="", colour=5, size=14, ax=left)
-    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.3}
-    plots.arrows({"0": 0.6 * ring[0], f"{position}": ring[position]}, **label, ax=left)
+    plots.scatter(clock, xlabel="", ylabel="", colour=5, size=14, ax=left)
+    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.5}
+    plots.arrows({"at 0": 0.6 * clock[0], f"at {position}": clock[position]}, **label, ax=left)
     series = {f"d = {d}": distance(np.arange(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
-    plots.curves(np.arange(100), series, marks={f"{position}": position}, **label, ax=right)
+    plots.curves(np.arange(100), series, marks={f"at {position}": position}, **label, ax=right)
+    right.set_ylim(-0.3, 11)  # room for the legend
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
@@ -214,8 +222,8 @@ for d in (2, 4, 8, 64):
     far = distance(steps, d)
     print(f"d = {d:2d}: {steps[far.argmin()]:5d} steps on, at distance {far.min():.5f}")
 once = distance(steps, 2)
-records = [step for step in steps if once[step - 1] == once[:step].min()]
-print("ever closer returns of pair 0:", *(f"{step} ({once[step - 1]:.5f})" for step in records[3:]))
+returns = [step for step in steps if once[step - 1] == once[:step].min()][3:]
+print("ever closer returns of pair 0:", *(f"{step} ({once[step - 1]:.5f})" for step in returns))
 print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 
 # %% [markdown] written="11.3"
@@ -227,15 +235,16 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 # *code · 1 bonus point · 6 min*
 #
 # **Given** the layout $e(p) = (\sin\theta_0 p, \cos\theta_0 p, \sin\theta_1 p, \cos\theta_1 p, \dots)$ with base 10,000.
-# **Find** the matrix with $M\,e(p) = e(p + k)$ for all $p$. **Form:** `shift_matrix(k, d)`, shape (d, d), which
+# **Find** the matrix with $M\,e(p) = e(p + j)$ for all $p$. **Form:** `shift_matrix(j, d)`, shape (d, d), which
 # multiplies a column.
 #
-# *Predict:* is the score $e(p)^\top W e(q)$ a function of $q - p$ for every matrix $W$?
+# *Predict:* is the score $e(p)^\top W e(p')$ a function of $p' - p$ for every matrix $W$?
 
 
 # %% answer="11.4"
-def shift_matrix(k, d):
-    """M with M e(p) = e(p + k) for every position p -> (d, d)."""
+# my prediction: ...
+def shift_matrix(j, d):
+    """M with M e(p) = e(p + j) for every position p -> (d, d)."""
     raise NotImplementedError("your answer here")
 
 
@@ -243,7 +252,7 @@ def shift_matrix(k, d):
 check("11.4", shift_matrix)
 
 # %%
-blocks = np.kron(np.diag(np.linspace(1, 0.3, 8)), [[1.0, 0.5], [-0.5, 1.0]])  # aI + bJ
+blocks = np.kron(np.diag(np.linspace(1, 0.3, 8)), [[1.0, 0.5], [-0.5, 1.0]])  # xI + yJ
 forms = {"W = I": np.eye(16), "blocks": blocks, "random": rng.normal(size=(16, 16)) / 2}
 ticks = [p if p % 5 == 0 else "" for p in range(20)]
 
@@ -252,19 +261,24 @@ def draw(hands):
     upright = np.tile([0.0, 1.0], (20, hands))  # (sin 0, cos 0) for every hand
     e = attn_utils.rotate(upright, -np.arange(20))  # (20, d)
     found = [e @ form[: 2 * hands, : 2 * hands] @ e.T for form in forms.values()]
-    label = {"xlabel": "position q", "ylabel": "position p", "rows": ticks, "columns": ticks}
+    label = {"xlabel": "position p′", "ylabel": "position p", "rows": ticks, "columns": ticks}
     for name, values, ax in zip(forms, found, plots.panels(3, height=3.1), strict=True):
         title = f"{name}: varies by {np.ptp(values.diagonal(1)):.1f}"
         plots.matrix(values, **label, top=np.abs(found).max(), signed=True, title=title, ax=ax)
 
 
 plots.explore(draw, hands=(1, 8, 4))
+step = attn_utils.rotate(np.eye(16), np.full(16, -1)).T  # M for one step
+asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM = 0
+print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Stripes: scores one step apart do not vary (titles). The inner product has them, and every $W$ of blocks $aI + bJ$ with
-# $J$ a quarter turn: the matrices that commute with $M$, $d$ of $d^2$ dimensions. So sinusoids make it *possible* to
-# attend by distance; learning has to find it.
-#
+# Where there are stripes, a score depends on the distance alone; the titles say by how much the scores one step apart
+# still vary. The inner product has such stripes, and so has every $W$ of blocks $xI + yJ$ with $J$ a quarter turn: these are
+# the matrices that commute with $M$, and the printed line says how few they are. So sinusoids make it *possible* to attend
+# by distance; learning has to find it.
+
+# %% [markdown]
 # ### 11.5 Rotate instead of add
 #
 # *derive + code · 2 bonus points · 12 min*
@@ -274,21 +288,19 @@ plots.explore(draw, hands=(1, 8, 4))
 # thing a line: the addition theorems, until no product of two turns is left; $\delta$ put in for $m - n$. Either order; lines
 # between are welcome. `where` says that $m$ is $n + \delta$.
 
-# %%
+# %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
 theta, m, n, delta = sp.symbols("theta m n delta", real=True)
-a, b = m * theta, n * theta
-query = (q1 * sp.cos(a) - q2 * sp.sin(a), q1 * sp.sin(a) + q2 * sp.cos(a))
-key = (k1 * sp.cos(b) - k2 * sp.sin(b), k1 * sp.sin(b) + k2 * sp.cos(b))
+at_m, at_n = m * theta, n * theta  # the two turns
+query = q1 * sp.cos(at_m) - q2 * sp.sin(at_m), q1 * sp.sin(at_m) + q2 * sp.cos(at_m)
+key = k1 * sp.cos(at_n) - k2 * sp.sin(at_n), k1 * sp.sin(at_n) + k2 * sp.cos(at_n)
 product = query[0] * key[0] + query[1] * key[1]
-behind = {m: (n + delta, n + delta)}  # where m is
 
-# %% answer="11.5 derive"
 # your answer here
 score = derive(
     (product, "both turned"),
     # your steps here
-    where=behind,
+    where={m: (n + delta, n + delta)},  # what m is
 )
 score
 
@@ -297,12 +309,13 @@ check("11.5", score)
 
 # %% [markdown]
 # Now for all pairs. **Compute** the rotation of many vectors at once: position 0 stays as it is, lengths are kept,
-# turning by $j$ and then by $k$ is turning by $j + k$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ a step. **Form:**
+# turning by $j$ and then by $j'$ is turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ a step. **Form:**
 # `rotate(x, positions, base)` with x (..., T, d), same shape out. Which coordinates you pair, and in which sense they
 # turn, is up to you. *Predict:* must the values be rotated too?
 
 
 # %% answer="11.5 code"
+# my prediction: ...
 def rotate(x, positions, base):
     """Row t turned by positions[t]. x: (..., T, d), positions: (T,) -> (..., T, d)."""
     # 1. angles, (T, d/2)
@@ -332,16 +345,16 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
 # Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
-# distance: a key turned by nine steps is seen best nine back.
+# distance: a key turned by nine steps is seen best nine back. Values need no turn: only scores know distance.
 #
 # ### 11.6 Look r tokens back, and beyond the length
 #
 # *code + written · 2 bonus points · 12 min*
 #
-# **Given** $r$ and a function `rotate(x, p)` that turns one vector x (d,) by position p, in a layout you are not told.
-# **Find** one query and one key, the same at every position, with which each token puts 99% of its causal attention on
-# the token $r$ back, where there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
-# `(q, k)`; and a paragraph below.
+# **Given** $r$ and a function `rotate(x, p)` that turns x (d,) by position p, in a layout you are not told. **Find** one
+# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the token $r$ back, if
+# there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`;
+# a paragraph below.
 
 
 # %% answer="11.6"
@@ -360,11 +373,12 @@ check("11.6", look_back)
 # with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
 # learned table, by added sinusoids, by rotation (RoPE). Trained on length 16, tested on length 128.
 #
-# *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts of the $t$ earlier
-# letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
-# $E[\max_c N_c]\,/\,t$: the dashed line, computed exactly.
+# *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts $N_w$ of the $m$
+# earlier letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
+# $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
 
 # %% tags=["nbval-ignore-output"]
+# my prediction, none / learned / sinusoid / RoPE: ...
 torch.set_num_threads(1)
 models = {way: say_back.train(way) for way in say_back.WAYS}
 places = np.arange(3, 128)
@@ -373,24 +387,17 @@ series["-best without order"] = say_back.bound_by_position()[3:]
 left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
 plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-far = np.arange(100)
-kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, step) for step in far]
+left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
+kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(100)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-plots.curves(far, {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+right.set_ylim(-20, 30)  # room for the legend
 
 # %%
 found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2
 print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
 print(say_back.table(found))
-for way, scores in found["scores"].items():
-    near, far = scores["queries 8-15"], scores["queries 64-127"]
-    rival = 16 + int(np.argmax(far[16:]))
-    print(f"{way}: score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127;", end=" ")
-    print(f"best distance above 15 is {rival}, score {far[rival]:.1f}")
-for way, runs in found["trained at offsets 0-112"].items():
-    print(f"{way}, trained at random offsets, mean of seeds:", np.mean(runs, 0).round(2))
-for name, runs in found["RoPE, positions halved"].items():
-    print(f"RoPE with positions halved afterwards, {name}:", np.mean(runs, 0).round(2))
+print(say_back.remarks(found))
 
 # %% [markdown]
 # Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways. RoPE's score
@@ -421,21 +428,18 @@ for name, runs in found["RoPE, positions halved"].items():
 # %%
 context, _ = attn_utils.attend(tokens, tokens, tokens)
 moved, _ = attn_utils.attend(tokens[::-1], tokens[::-1], tokens[::-1])
-mean = np.abs(moved.mean(0) - context.mean(0)).max()
-print(f"1. reversed: mean differs by {mean:.2f}, place 0 by {np.abs(moved - context)[0].max():.2f}")
+gaps = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
+print("1. reversed: mean differs by {:.2f}, place 0 by {:.2f}".format(*gaps))
 pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
 order = np.arange(8).reshape(2, 4).T.ravel()  # feature i beside feature i + 4
 turned = {"neighbours": attn_utils.rotate(pair, [9, 4])}
 turned["halves"] = attn_utils.rotate(pair[:, order], [9, 4])[:, order.argsort()]
 turned["neighbours, features reordered"] = attn_utils.rotate(pair[:, order], [9, 4])
 print("2. score:", ", ".join(f"{name} {v[0] @ v[1]:.3f}" for name, v in turned.items()))
-far = np.arange(-30, 31)
-peak = far[attn_utils.rotate(np.ones((61, 16)), far - 9).sum(-1).argmax()]
-print(f"3. largest score at distance {peak}")
-print(f"4. in half precision 2049 is {float(np.float16(2049)):.0f}")
-print(
-    f"5. 2πb is {2e4 * np.pi:.0f}; of 256 hands the slowest takes {2e4 * np.pi / 1e4 ** (1 / 256):.0f}"
-)
+peak = attn_utils.rotate(np.ones((61, 16)), np.arange(61) - 9).sum(-1).argmax()
+whole_turn, slowest = 2 * np.pi * 10_000, 2 * np.pi * 10_000 ** (1 - 1 / 256)
+print(f"3. largest score at distance {peak}   4. 2049 is {float(np.float16(2049)):.0f}")
+print(f"5. 2πb is {whole_turn:.0f}; of 256 hands the slowest takes {slowest:.0f}")
 same = [attn_utils.attend(np.zeros((1, 1)), np.zeros((t, 1)), np.eye(t)) for t in (2, 5, 10)]
 print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
 
@@ -447,9 +451,9 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
 #
 # **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
-# hands never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
+# positions never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
 #
-# **Next:** `12_fast_attention` computes the same attention with less memory.
+# **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #
 # **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
 # (2023), no positions.

@@ -10,16 +10,16 @@
 #
 # - **derive** how two halves of a softmax become one, and **implement** attention that never holds all scores,
 # - **implement** a cache that is exact, and **compute** what it saves and what it costs,
-# - **show** what a memory of fixed size cannot recall, and **predict** by how much it fails.
+# - **prove** what a state of fixed size cannot recall, and **predict** by how much it fails.
 
 # %%
 import numpy as np
 import sympy as sp
 import torch
-from torch.overrides import TorchFunctionMode
 
 import attn_utils
 from attn_course import check, derive, hint, plots
+from attn_course.drivers import run_watched
 from attn_utils import causal_mask, layers
 
 torch.set_num_threads(1)  # the tensors here are small
@@ -30,13 +30,14 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$, $S$ | queries, keys | | `len(q)`, `len(k)` |
+# | $T$, $S$ | numbers of queries, of keys | | `len(q)`, `len(k)` |
 # | $d$, $d_v$ | width of keys, of values | | |
 # | $m_j$ | largest score of block $j$ | number | `m1` |
 # | $s_j$ | its sum of $e^{\text{score} - m_j}$ | number | `s1` |
 # | $l_j = m_j + \log s_j$ | its log-sum-exp | number | `l1` |
+# | state | what is kept of keys already seen, of fixed size | | `state` |
 # | $H$, $G$ | heads, groups of heads | | |
-# | $\varphi$, $\Phi$ | feature map, features of keys | $(n, d)$ | `phi`, `features` |
+# | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
 #
 # ## The definition
 #
@@ -48,13 +49,13 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 
 
 # %%
+# my prediction: ...
 def draw(lead):
-    scores = torch.tensor([0.0, 0.0]), torch.tensor([float(lead)])
-    sums = [(block - block.max()).exp().sum().item() for block in scores]
-    common = [block.sub(max(0.0, lead)).exp().sum().item() for block in scores]
-    groups = {"sum in its own unit": sums, "in the unit of the larger maximum": common}
-    groups["share of the whole"] = [mass / sum(common) for mass in common]
-    plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2)
+    unit = np.exp(max(0.0, lead))
+    common = np.array([2.0, np.exp(lead)]) / unit  # in the unit of the larger maximum
+    groups = {"sum in its own unit": [2, 1], "in the unit of the larger maximum": common}
+    groups["share of the whole"] = common / common.sum()
+    plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2.6)
 
 
 plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
@@ -69,8 +70,8 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 # *derive + code · 2 bonus points · 12 min*
 #
 # **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice. One thing a line: put the $l_j$ in, leave one
-# exponential, in either order.
+# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice. One thing a line: put the
+# $l_j$ in, leave one exponential, in either order.
 
 # %%
 m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
@@ -90,10 +91,10 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# This is the tie of notebook 02 with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
+# This is the tie of [02](02_average_of_two.ipynb) with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
 # $c_j$.
 #
-# **The code of 12.1** (1 point). **Given** the scores $(n,)$ of one query and values $(n, d_v)$, block by block.
+# **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, block by block.
 # **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
 # size; `merge(a, b)` makes one state of two; `finish(state)` gives the context $(d_v,)$. Blocks may be empty, keys hidden
 # (score $-\infty$), scores as large as $\pm 10^5$.
@@ -101,7 +102,7 @@ check("12.1", share)
 
 # %% answer="12.1 code"
 def summary(scores, values):
-    """What is kept of a block. scores (n,), n >= 0, values (n, dv) -> a state."""
+    """What is kept of a block. scores (S,), S >= 0, values (S, dv) -> a state."""
     raise NotImplementedError("your answer here")
 
 
@@ -119,8 +120,8 @@ def finish(state):
 check("12.1", summary, merge, finish)
 
 # %% [markdown]
-# Merging is exact, and neither order nor brackets matter, so blocks may be computed one after the other, or on many
-# processors and merged in a tree. FlashAttention is this idea with blocks that fit into fast memory.
+# Merging is exact, and neither order nor brackets matter: blocks may come one after the other, or from many processors.
+# FlashAttention is this idea with blocks that fit into fast memory.
 #
 # ### 12.2 One block at a time
 #
@@ -128,13 +129,14 @@ check("12.1", summary, merge, finish)
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). Write it with torch's basic operations, not with ready-made attention: we watch the largest
-# tensor on the way, and all that is held at a time. Smaller blocks, or one query after another, pass too.
+# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: we watch the largest tensor on the way, and
+# all that is held at a time. Smaller blocks, or one query after another, pass too.
 #
-# *Predict:* does it take fewer multiplications?
+# *Predict:* does it take fewer multiplications? How does the largest tensor grow with the length?
 
 
 # %% answer="12.2"
+# my predictions: ...
 def stream(q, k, v, block):
     """q (..., T, d), k (..., S, d), v (..., S, dv) -> context (..., T, dv), `block` keys at a time."""
     # 1. a maximum, a sum and an output for each row, as if there were no key yet
@@ -147,35 +149,14 @@ def stream(q, k, v, block):
 check("12.2", stream)
 
 
-# %% [markdown]
-# Is it small? A mode of torch sees every result on its way. *Predict* the two slopes in a plot with logarithmic axes.
-
-
-# %%
-class Watch(TorchFunctionMode):
-    """Remembers how many numbers the largest new tensor held while it was on."""
-
-    largest = 0
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        if torch.is_tensor(result) and result._base is None:  # a view holds nothing of its own
-            self.largest = max(self.largest, result.numel())
-        return result
-
-
-def largest_tensor(way, T):
-    with Watch() as watch:
-        way(*torch.zeros(3, T, 16))
-    return watch.largest
-
-
 # %%
 ways = {"all scores at once": lambda q, k, v: (q @ k.mT / 4).softmax(-1) @ v}
 if check("12.2", stream):
     ways["your stream, blocks of 64"] = lambda q, k, v: stream(q, k, v, 64)
 lengths = [64, 128, 256, 512, 1024, 2048]
-sizes = {name: [largest_tensor(way, T) for T in lengths] for name, way in ways.items()}
+sizes = {}
+for name, way in ways.items():
+    sizes[name] = [run_watched(way, np.zeros((3, T, 16)))["largest"] for T in lengths]
 label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
 plots.curves(lengths, sizes, title="d = 16", **label)
 
@@ -188,7 +169,7 @@ plots.curves(lengths, sizes, title="d = 16", **label)
 # *code · 2 bonus points · 12 min*
 #
 # A model that writes attends with each new token to all before it. **Given** `rotate` at construction
-# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, n, d), n ≥ 1.
+# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, T, d), T ≥ 1.
 # **Compute** what the full causal pass gives for them, and no old row again: we watch how the work for one token grows.
 # **Form:** the class `Cache`; values are not rotated, the first position is 0.
 #
@@ -196,6 +177,7 @@ plots.curves(lengths, sizes, title="d = 16", **label)
 
 
 # %% answer="12.3"
+# my prediction: ...
 class Cache:
     """Keys and values of the tokens so far."""
 
@@ -203,7 +185,7 @@ class Cache:
         raise NotImplementedError("your answer here")
 
     def step(self, q, k, v):
-        """q, k (B, n, d), v (B, n, dv) of n new tokens -> their contexts (B, n, dv)."""
+        """q, k (B, T, d), v (B, T, dv) of T new tokens -> their contexts (B, T, dv)."""
         # 1. the positions of the new tokens; rotate
         # 2. append before you attend
         # 3. attention of the new queries over all keys, causal
@@ -216,7 +198,7 @@ check("12.3", Cache)
 # %%
 T = 8
 places = torch.arange(T)
-again = T - torch.maximum(places[:, None], places)  # step u computes every pair up to u, u = 1 .. T
+again = T - torch.maximum(places[:, None], places)  # each step computes every pair up to it
 once = causal_mask(T).astype(int)
 left, right = plots.panels(2, height=3.4)
 shown = {"xlabel": "key", "ylabel": "query", "numbers": True, "top": T}
@@ -231,21 +213,22 @@ at_once = layer(x, layers.Cache(attn_utils.rotate))
 print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
 
 # %% [markdown]
-# How often each score is computed while eight tokens are written. Nothing is approximated: under a causal mask the keys
-# and values of a prefix do not depend on what follows. Without the mask every new token would change all earlier outputs.
+# The cells count how often each score is computed while eight tokens are written. Nothing is approximated: under a causal
+# mask the keys and values of a prefix do not depend on what follows. Without it each new token would change all.
 #
 # ### 12.4 What it costs
 #
 # *code · 1 bonus point · 6 min*
 #
-# **Given** one attention layer of 06, with its four projections, that writes $T$ tokens one at a time (biases and softmax are free, a multiply-add counts 2).
-# Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute** all operations, and the bytes of a
-# cache at length $T$. **Form:** the two functions.
+# **Given** one attention layer of 06, with its four projections, that writes $T$ tokens one at a time (biases and softmax
+# are free, a multiply-add counts 2). Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute**
+# all operations, and the bytes of a cache at length $T$. **Form:** the two functions.
 #
-# *Predict* the ratio for $T = 1024$, $D = 512$.
+# *Predict* the factor that a cache saves for $T = 1024$, $D = 512$.
 
 
 # %% answer="12.4"
+# my prediction: ...
 def decode_flops(T: int, D: int, cached: bool) -> int:
     """Operations of one layer of width D that writes T tokens one at a time."""
     raise NotImplementedError("your answer here")
@@ -259,27 +242,28 @@ def cache_bytes(batch: int, layers: int, groups: int, d: int, T: int, size: int)
 # %% check="12.4"
 check("12.4", decode_flops, cache_bytes)
 
+
 # %%
-tokens = np.array([2**power for power in range(8, 18)])
-
-
-def draw(groups):
+def draw(length, groups):
     """A model of 32 layers, heads of width 128, two bytes a number, one sequence."""
+    lengths = np.linspace(0, 131_072, 65)
     series = {}
     for name, G in ((f"{groups} groups", groups), ("-32 heads, a group each", 32)):
-        series[name] = [cache_bytes(1, 32, G, 128, int(T), 2) / 2**30 for T in tokens]
-    plots.curves(tokens, series, xlabel="tokens", ylabel="GiB", log="xy").set_ylim(1e-3, 1e2)
+        series[name] = [cache_bytes(1, 32, G, 128, int(T), 2) / 2**30 for T in lengths]
+    here = cache_bytes(1, 32, groups, 128, 1024 * length, 2) / 2**30
+    label = {"xlabel": "tokens", "ylabel": "GiB", "title": f"{length} Ki tokens: {here:.2f} GiB"}
+    plots.curves(lengths, series, marks={"your length": 1024 * length}, **label).set_ylim(0, 70)
 
 
 if check("12.4", decode_flops, cache_bytes):
-    plots.explore(draw, groups=(1, 32, 8))
-    for G in (8, 32):
-        print(f"{G} groups, 8192 tokens: {cache_bytes(1, 32, G, 128, 8192, 2) / 2**30:g} GiB")
+    plots.explore(draw, length=(1, 128, 8), groups=(1, 32, 8))
+    without, cached = (decode_flops(1024, 512, cached) for cached in (False, True))
+    print(f"operations without a cache / with one: {without / cached:.0f}")
 
 # %% [markdown]
-# A cache turns operations into memory, and memory grows with every token of every sequence. A step at length $t$ does
-# $4tHd$ operations on $2tGd$ numbers: two operations for each number read if every head has its own keys, whatever the
-# model. Writing a text waits for memory, not for arithmetic, and the way out is fewer keys.
+# A cache saves operations (the printed ratio) and pays with memory, which grows with every token of every sequence. A step
+# at length $t$ does $4tHd$ operations on $2tGd$ numbers: two for each number read if every head has its own keys. Writing a
+# text waits for memory, not for arithmetic, and the way out is fewer keys.
 #
 # ### 12.5 Fewer keys than queries
 #
@@ -292,6 +276,7 @@ if check("12.4", decode_flops, cache_bytes):
 
 
 # %% answer="12.5"
+# my prediction, two lists of heads: ...
 def grouped(q, k, v):
     """q (B, H, T, d), k, v (B, G, T, d) -> context (B, H, T, d)."""
     raise NotImplementedError("your answer here")
@@ -308,15 +293,13 @@ for (name, group), ax in zip(wiring.items(), plots.panels(2, height=3.2), strict
 
 torch.manual_seed(0)
 one, other = torch.randn(2, 4, 8)  # the key projections of two heads, (d, D)
-both = torch.cat([one, other])
-print(
-    f"rank of one key projection {torch.linalg.matrix_rank(one)}, of two {torch.linalg.matrix_rank(both)}"
-)
+ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one, other]))]
+print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
-# Trained weights expect the left one. With $G = H$ this is multi-head attention, with $G = 1$ all
+# On the left heads 0 to 2 share a group; trained weights expect it. With $G = H$ this is multi-head attention, with $G = 1$ all
 # heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
-# the other. The two above span 8 dimensions where one spans 4: averaging trained heads is not exact.
+# the other. The two above span more (printed): averaging is not exact.
 #
 # ### 12.6 No softmax, no cache
 #
@@ -351,16 +334,16 @@ print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
 
 # %% [markdown]
 # Both have positive rows that add up to one, and they are different weights: linear attention is no cheap softmax. Its
-# state has $d \times d_v$ numbers however long the text, no cache at all. The price is in the spectrum: 16 rows, and only
-# $d = 4$ singular values that are not rounding error. The softmax of the same queries and keys has all 16.
+# state has $d \times d_v$ numbers however long the text, no cache at all. The price is in the spectrum: of 16 rows only
+# $d = 4$ singular values are no rounding error. The softmax has all 16.
 #
 # ### 12.7 What a state cannot recall
 #
 # *code + written · 2 bonus points · 9 min*
 #
-# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$,
-# the sum of $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values
-# been zero. **Form:** `invisible(features)`, shape (n, any).
+# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$, the sum of
+# $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values been
+# zero. **Form:** `invisible(features)`, shape (n, any).
 
 
 # %% answer="12.7"
@@ -380,6 +363,7 @@ check("12.7", invisible)
 
 
 # %%
+# my prediction: ...
 def recall(n, d, weigh, seed=0):
     """Train queries and keys (n, d) each: the weights (n, n), and their error."""
     torch.manual_seed(seed)
@@ -420,22 +404,21 @@ print("positive features, 10 keys, d = 4:", *(f"{error:.4f}" for _, error in run
 print(f"softmax, 100 keys, d = 2: smallest weight {softmax_on_a_circle(100).diag().min():.5f}")
 counts, label = [2, 4, 6, 8, 10, 12, 16, 20, 24], {"xlabel": "keys n", "ylabel": "squared error"}
 left, right = plots.panels(2, height=3.4)
-plots.curves(
-    counts, {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}, **label, ax=left
-)
+bounds = {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
+plots.curves(counts, bounds, **label, ax=left)
 ends = {f"any sign, d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d in (4, 8)}
 softmax = [(softmax_on_a_circle(n) - torch.eye(n)).square().sum().item() / n for n in counts]
 for colour, (name, errors) in enumerate((ends | {"softmax, d = 2": softmax}).items()):
     plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
-left.set_ylim(-0.05, 1.5)  # room for the legend
+left.set_ylim(-0.05, 1.9)  # room for the legend
 plots.attention_map(runs[0][0], numbers=False, title="positive features, trained", ax=right)
 
 # %% [markdown]
-# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers, two of
-# them with a single key here, and returns the average of a drawer. Softmax reads every key, if its queries are long enough.
+# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers and
+# returns the average of a drawer. Softmax reads every key, if its queries are long enough.
 #
 # **The written part of 12.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
-# writes it? Why does softmax escape, and what does it pay? Compare with 07.
+# writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
 
 # %% [markdown] written="12.7"
 # *Your answer to 12.7: replace this line.*
@@ -454,27 +437,22 @@ plots.attention_map(runs[0][0], numbers=False, title="positive features, trained
 # %%
 stops = {}
 for dtype in (torch.float16, torch.bfloat16, torch.float32):
-    powers = [2.0**p for p in range(60) if torch.tensor(2.0**p, dtype=dtype) + 1 == 2.0**p]
-    stops[str(dtype).removeprefix("torch.")] = int(powers[0])
-print("1. adding ones stops at", stops)
+    powers = [2**power for power in range(60)]
+    stuck = [whole for whole in powers if torch.tensor(1.0 * whole, dtype=dtype) + 1 == whole]
+    stops[str(dtype).removeprefix("torch.")] = stuck[0]
 running = np.cumsum(np.ones(4096, np.float16))[-1]
-print(f"   4096 equal keys, running sum {running:.0f}: weights add up to {4096 / running:.0f}")
-rows = torch.tensor([[0.0, 1.0], [-800.0, -801.0]])
-print(
-    "2. maximum of the tensor:",
-    [(row - rows.max()).exp().sum().item() for row in rows][1],
-    end=", ",
-)
+print("1. adding ones stops at", stops, f"and 4096 equal weights add up to {4096 / running:.0f}")
+low_row = torch.tensor([-800.0, -801.0])  # beside a row with scores 0 and 1
 steep = torch.tensor([0.0] * 9 + [1e4])
-print("of the mean:", (steep - steep.mean()).exp().sum().item())
+sums = [(low_row - 1).exp().sum().item(), (steep - steep.mean()).exp().sum().item()]
+print("2. sums in the unit of the tensor's maximum {}, of the mean {}".format(*sums))
 low = torch.tensor([-2e4, -1e4])  # the second key is hidden by -10,000
 print(f"3. weight of the hidden key {low.softmax(0)[1]:.0f}, hidden by -inf 0")
 q, k, v = torch.randn(3, 5, 8)
 parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(3), slice(3, 5))]
 apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v
 print(f"4. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
-d = 64
-print(f"5. d = {d}: state {d * d}, cache of 32 keys {32 * 2 * d}, of 64 keys {64 * 2 * d}")
+print(f"5. d = 64: state {64 * 64}, cache of 32 keys {32 * 2 * 64}, of 64 keys {64 * 2 * 64}")
 
 # %% [markdown]
 # ## Summary
@@ -492,7 +470,7 @@ print(f"5. d = {d}: state {d * d}, cache of 32 keys {32 * 2 * d}, of 64 keys {64
 # 4. Why does writing a text wait for memory?
 # 5. Which values does a sum of $\varphi(k)v^\top$ not see?
 #
-# **Next:** you have reached the end of the course. The translator of 09 decodes with the cache of this notebook.
+# **Next:** this is the end of the course. The translator of [09](09_translation.ipynb) decodes with this cache.
 #
 # **References.** Milakov and Gimelshein (2018), the online softmax; Dao et al. (2022), FlashAttention; Shazeer (2019) and
 # Ainslie et al. (2023), fewer key heads; Katharopoulos et al. (2020), linear attention; Arora et al. (2024), recall.

@@ -137,9 +137,9 @@ def draw(log_noise):
     for ax, length in zip(plots.panels(3, height=2.8, width=11.5), (10, 100, 1000), strict=True):
         gap = np.sqrt(10.0**log_noise) * (blur[0] - blur[1]) @ (length * direction)
         share = {f"gap: variance {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
-        title = f"query of length {length}"
-        plots.histogram(share, xlabel="share of a", limits=(0, 1), title=title, ax=ax)
-        ax.set_ylim(0, 24)  # one scale for all three
+        label = {"xlabel": "share of a", "title": f"query of length {length}", "bins": 20}
+        plots.histogram(share, limits=(0, 1), **label, ax=ax)
+        ax.set_ylim(0, 25)  # one scale for all three, and for every noise
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
@@ -256,7 +256,7 @@ if check("3.3", weight_cdf):
 # - **C** it wanders about the average, mostly close to it
 # - **D** it jumps between $v_a$ and the mean of all other values
 # - **E** it grows along $v_a$ with the length of $k_a$
-# - **F** it is almost $v_a$ in every draw
+# - **F** it is almost always $v_a$
 
 # %% answer="3.4"
 behaviour = None  # one of "A".."F"
@@ -314,6 +314,7 @@ def density(t, n):
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
     drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
     plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
+    right.set_ylim(0, 12)  # the same for every t
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
@@ -338,7 +339,7 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 
 # %% [markdown]
 # At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
-# price: such a query needs *all* other means, and it fails when those keys change sign too, as they may now.
+# price: such a query needs *all* other means, and fails when those keys change sign too, as they may now.
 #
 # ### 3.5
 #

@@ -129,8 +129,8 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # ### 10.2
 #
 # A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
-# $n$ sentences, arrays (n, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
-# the gain in BLEU varies over test sets of $n$ sentences drawn with replacement. **Form:**
+# $N$ sentences, arrays (N, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
+# the gain in BLEU varies over test sets of $N$ sentences drawn with replacement. **Form:**
 # `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain of `other` over `one` on the whole
 # set, the central 95% of resampled gains, and the share $p$ of samples on which `other` is *not* better (one-sided: it
 # asks about one direction only). `bleu_of_counts(sums)` is given, for sums of shape (..., 10).
@@ -142,7 +142,7 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # %% answer="10.2"
 # my prediction: ...
 def paired_bootstrap(one, other, rng, num_samples):
-    """one, other: counts (n, 10) -> gain, low, high, p."""
+    """one, other: counts (N, 10) -> gain, low, high, p."""
     # BEGIN SOLUTION
     picks = rng.integers(len(one), size=(num_samples, len(one)))
     gains = bleu_of_counts(other[picks].sum(1)) - bleu_of_counts(one[picks].sum(1))
@@ -239,12 +239,7 @@ print(recording.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
-axis = {
-    "xlabel": "subwords seen, millions",
-    "ylabel": "validation BLEU (greedy)",
-    "log": "x",
-    "ax": ax,
-}
+axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:
         seen = [row["tokens"] / 1e6 for row in record["metrics"]]

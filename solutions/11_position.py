@@ -38,7 +38,7 @@ rng = np.random.default_rng(11)
 #
 # ## The definition
 #
-# Attention without a mask, as in notebook 06, with one head:
+# Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
 #
 # $$Z = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
@@ -81,8 +81,7 @@ check("11.1", is_equivariant)
 # %%
 places, tokens = np.arange(6), rng.normal(size=(6, 4))
 tokens[5] = 0  # an empty token: padding
-apart = np.abs(places[:, None] - places)
-ring = (apart <= 1) | (apart == 5)
+ring = np.isin(np.abs(places[:, None] - places), (0, 1, 5))
 layers = {
     "no mask": lambda z: attn_utils.attend(z, z, z)[0],
     "causal": lambda z: attn_utils.attend(z, z, z, causal=True)[0],
@@ -93,11 +92,10 @@ layers = {
 
 def draw(permutation):
     order = np.random.default_rng(permutation).permutation(6)
-    gaps = [
-        np.abs(layer(tokens[order]) - layer(tokens)[order]).max(-1) for layer in layers.values()
-    ]
+    apart = [layer(tokens[order]) - layer(tokens)[order] for layer in layers.values()]
+    gaps = np.abs(apart).max(-1).round(12)
     title = f"largest difference of Z(PX) and PZ, order {' '.join(map(str, order))}"
-    plots.matrix(np.round(gaps, 12), rows=list(layers), xlabel="token", title=title, top=1.5)
+    plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
 
 
 plots.explore(draw, permutation=(0, 20, 3))
@@ -176,7 +174,7 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # %% [markdown]
 # With one layer all 24 orders fall on one point: it knows its own token and the *proportions* of what it saw, since
 # $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
-# orders apart, and *ab* from *aabb*: the first gave each token another past. A constant sequence stays constant.
+# orders apart, and *ab* from *aabb*: the first gave each token a past. Constant sequences stay constant.
 #
 # ### 11.3
 #
@@ -304,9 +302,10 @@ asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM
 print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Stripes: scores one step apart do not vary (titles). The inner product has them, and every $W$ of blocks $xI + yJ$ with
-# $J$ a quarter turn. These are the matrices that commute with $M$, few of all, as the printed line says. So sinusoids make
-# it *possible* to attend by distance; learning has to find it.
+# Where there are stripes, a score depends on the distance alone; the titles say by how much the scores one step apart
+# still vary. The inner product has such stripes, and so has every $W$ of blocks $xI + yJ$ with $J$ a quarter turn: these are
+# the matrices that commute with $M$, and the printed line says how few they are. So sinusoids make it *possible* to attend
+# by distance; learning has to find it.
 
 # %% [markdown]
 # ### 11.5
@@ -387,15 +386,14 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
 # Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
-# distance: a key turned by nine steps is seen best nine back. The values stay as they are: only scores have to know about
-# distance.
+# distance: a key turned by nine steps is seen best nine back. Values need no turn: only scores know distance.
 #
 # ### 11.6
 #
 # **Given** $r$ and a function `rotate(x, p)` that turns x (d,) by position p, in a layout you are not told. **Find** one
-# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the token $r$ back,
-# where there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns
-# `(q, k)`; and a paragraph below.
+# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the token $r$ back, if
+# there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`;
+# a paragraph below.
 
 
 # %% answer="11.6"
@@ -431,7 +429,7 @@ series["-best without order"] = say_back.bound_by_position()[3:]
 left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
 plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-left.set_ylim(0, 2)  # room for the legend
+left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
 kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(100)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
 plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
@@ -483,16 +481,15 @@ print(say_back.remarks(found))
 # %%
 context, _ = attn_utils.attend(tokens, tokens, tokens)
 moved, _ = attn_utils.attend(tokens[::-1], tokens[::-1], tokens[::-1])
-mean, place = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
-print(f"1. reversed: mean differs by {mean:.2f}, place 0 by {place:.2f}")
+gaps = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
+print("1. reversed: mean differs by {:.2f}, place 0 by {:.2f}".format(*gaps))
 pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
 order = np.arange(8).reshape(2, 4).T.ravel()  # feature i beside feature i + 4
 turned = {"neighbours": attn_utils.rotate(pair, [9, 4])}
 turned["halves"] = attn_utils.rotate(pair[:, order], [9, 4])[:, order.argsort()]
 turned["neighbours, features reordered"] = attn_utils.rotate(pair[:, order], [9, 4])
 print("2. score:", ", ".join(f"{name} {v[0] @ v[1]:.3f}" for name, v in turned.items()))
-far = np.arange(-30, 31)
-peak = far[attn_utils.rotate(np.ones((61, 16)), far - 9).sum(-1).argmax()]
+peak = attn_utils.rotate(np.ones((61, 16)), np.arange(61) - 9).sum(-1).argmax()
 whole_turn, slowest = 2 * np.pi * 10_000, 2 * np.pi * 10_000 ** (1 - 1 / 256)
 print(f"3. largest score at distance {peak}   4. 2049 is {float(np.float16(2049)):.0f}")
 print(f"5. 2πb is {whole_turn:.0f}; of 256 hands the slowest takes {slowest:.0f}")
@@ -509,7 +506,7 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
 # positions never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
 #
-# **Next:** [12, fast attention](12_fast_attention.ipynb), computes the same attention with less memory.
+# **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #
 # **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
 # (2023), no positions.

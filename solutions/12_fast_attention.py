@@ -91,7 +91,7 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# This is the tie of notebook 02 with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
+# This is the tie of [02](02_average_of_two.ipynb) with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
 # $c_j$.
 #
 # **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, block by block.
@@ -134,18 +134,17 @@ def finish(state):
 check("12.1", summary, merge, finish)
 
 # %% [markdown]
-# Merging is exact, and neither order nor brackets matter, so blocks may be computed one after the other, or on many
-# processors. FlashAttention is this idea with blocks that fit into fast memory.
+# Merging is exact, and neither order nor brackets matter: blocks may come one after the other, or from many processors.
+# FlashAttention is this idea with blocks that fit into fast memory.
 #
 # ### 12.2
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). Write it with torch's basic operations, not with ready-made attention: we watch the largest
-# tensor on the way, and all that is held at a time, and draw the first below. Smaller blocks, or one query after
-# another, pass too.
+# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: we watch the largest tensor on the way, and
+# all that is held at a time. Smaller blocks, or one query after another, pass too.
 #
-# *Predict:* does it take fewer multiplications? And how does its largest tensor grow with the length?
+# *Predict:* does it take fewer multiplications? How does the largest tensor grow with the length?
 
 
 # %% answer="12.2"
@@ -247,8 +246,8 @@ at_once = layer(x, layers.Cache(attn_utils.rotate))
 print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
 
 # %% [markdown]
-# How often each score is computed while eight tokens are written. Nothing is approximated: under a causal mask the keys
-# and values of a prefix do not depend on what follows. Without the mask every new token would change all earlier outputs.
+# The cells count how often each score is computed while eight tokens are written. Nothing is approximated: under a causal
+# mask the keys and values of a prefix do not depend on what follows. Without it each new token would change all.
 #
 # ### 12.4
 #
@@ -256,7 +255,7 @@ print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at
 # are free, a multiply-add counts 2). Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute**
 # all operations, and the bytes of a cache at length $T$. **Form:** the two functions.
 #
-# *Predict* how many times as much is done without a cache for $T = 1024$, $D = 512$.
+# *Predict* the factor that a cache saves for $T = 1024$, $D = 512$.
 
 
 # %% answer="12.4"
@@ -338,9 +337,9 @@ ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one,
 print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
-# On the left heads 0, 1, 2 share group 0; trained weights expect that. With $G = H$ this is multi-head attention, with $G = 1$ all
+# On the left heads 0 to 2 share a group; trained weights expect it. With $G = H$ this is multi-head attention, with $G = 1$ all
 # heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
-# the other. The two above span more dimensions than one (printed): averaging heads is not exact.
+# the other. The two above span more (printed): averaging is not exact.
 #
 # ### 12.6
 #
@@ -466,7 +465,7 @@ plots.attention_map(runs[0][0], numbers=False, title="positive features, trained
 # returns the average of a drawer. Softmax reads every key, if its queries are long enough.
 #
 # **The written part of 12.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
-# writes it? Why does softmax escape, and what does it pay? Compare with 07.
+# writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
 
 # %% [markdown] written="12.7"
 # What is read is $\Phi_Q S$, where $\Phi_Q$ (n, d) does not know the values and the state $S$ is any function of them. So
@@ -529,7 +528,7 @@ print(f"5. d = 64: state {64 * 64}, cache of 32 keys {32 * 2 * 64}, of 64 keys {
 # 4. Why does writing a text wait for memory?
 # 5. Which values does a sum of $\varphi(k)v^\top$ not see?
 #
-# **Next:** you have reached the end of the course. The translator of 09 decodes with the cache of this notebook.
+# **Next:** this is the end of the course. The translator of [09](09_translation.ipynb) decodes with this cache.
 #
 # **References.** Milakov and Gimelshein (2018), the online softmax; Dao et al. (2022), FlashAttention; Shazeer (2019) and
 # Ainslie et al. (2023), fewer key heads; Katharopoulos et al. (2020), linear attention; Arora et al. (2024), recall.

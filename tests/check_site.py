@@ -1,4 +1,4 @@
-"""Checks the finished site, a folder of pages: `make site` runs it, and it fails with a sentence for each fault.
+"""Checks the finished site, a folder of pages, and has a sentence for each fault; `make site` runs it.
 
 Links and anchors lead somewhere, pictures have words, nothing is asked of another host, figures move, and no
 page is wider than a telephone. Without a Chromium the last three are left out, unless ATTN_REQUIRE_BROWSER=1.
@@ -226,7 +226,13 @@ def heard_problems(browser, address, tally):
             if params["response"]["status"] >= 400:
                 yield f"misses {params['response']['url']}."
         elif told["method"] == "Runtime.exceptionThrown":
-            yield f"has a script that stops: {params['exceptionDetails'].get('text')}"
+            yield f"has a script that stops: {why_stopped(params['exceptionDetails'])}"
+
+
+def why_stopped(details):
+    """The first two lines of an exception: what and where."""
+    words = details.get("exception", {}).get("description", details["text"])
+    return " ".join(words.split("\n")[:2])
 
 
 def main():

@@ -36,9 +36,14 @@ def draw(angle, length):
     plots.bars([0.5 + turned[0] / 6, 0.5 - turned[0] / 6], title=f"angle {angle:.2f}", ax=right)
 
 
+def draw_switched(head_0, head_1):
+    (ax,) = plots.panels(1)
+    plots.bars([head_0, head_1], title=f"on: {head_0:g}, {head_1:g}", ax=ax)
+
+
 @pytest.fixture(scope="module")
 def outputs():
-    """Two mime bundles each, the still picture and what moves: a plane, a noisy plane, sliders."""
+    """Two mime bundles each, the still picture and what moves: two planes, sliders, switches."""
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTN_FIGURES", "page")
@@ -48,6 +53,7 @@ def outputs():
             KEYS[1:], KEYS[1:], query=[(2, 0), (0, 2)], noise=0.3, land=True, hull=True
         )
         plots.explore(draw, angle=(0.0, 3.0, 1.0), length=(0.0, 3.0, 2.0))
+        plots.explore(draw_switched, head_0=True, head_1=False)
     return found
 
 
@@ -83,7 +89,7 @@ def text_of_tip(browser, number):
 def test_what_moves_takes_the_place_of_the_still_picture(opened):
     browser = opened()
     hidden = "[...document.querySelectorAll('img')].map((i) => i.checkVisibility())"
-    assert browser.run(hidden) == [False, False, False]
+    assert browser.run(hidden) == [False, False, False, False]
     assert browser.run(FOREIGN) == 0
 
 
@@ -165,6 +171,18 @@ def test_a_slider_of_a_page_shows_its_frame_by_the_arrow_keys(opened):
     spent = browser.wait("window.spent.length >= 5 && window.spent")
     assert statistics.median(spent) <= 100, spent
     assert browser.run(FOREIGN) == 0
+
+
+def test_a_switch_of_a_page_shows_its_frame_when_it_is_clicked(opened):
+    browser = opened()
+    browser.wait("document.querySelectorAll('.attn-moving svg').length >= 2")
+    frame = "document.querySelectorAll('.attn-moving .attn-frame')[1]"
+    title = f"{frame}.getAttribute('aria-label')"
+    assert "on: 1, 0" in browser.run(title)
+    browser.run("document.querySelectorAll('input[type=checkbox]')[1].click()")
+    assert "on: 1, 1" in browser.run(title)
+    browser.run("document.querySelectorAll('input[type=checkbox]')[0].click()")
+    assert "on: 0, 1" in browser.run(title)
 
 
 @pytest.mark.parametrize("width", [1200, 390])

@@ -98,3 +98,20 @@ def test_in_the_record_only_none_misses_what_it_was_trained_for_and_it_meets_its
             assert trained == pytest.approx([found["bound"][0]] * 3, abs=noise)
         else:
             assert min(trained) > 0.99
+
+
+def test_remarks_name_the_best_unseen_distance_and_the_means_of_seeds():
+    far = [0.0] * 128
+    far[3] = 5.0
+    far[40] = 4.5
+    scores = {"queries 8-15": [0.0, 0.0, 0.0, 6.0], "queries 64-127": far}
+    runs = {"learned": [[1.0, 0.5], [1.0, 0.7]]}
+    found = {
+        "scores": {"RoPE": scores},
+        "trained at offsets 0-112": runs,
+        "RoPE, positions halved": {},
+    }
+    first, second = say_back.remarks(found).splitlines()
+    assert first.startswith("RoPE: score 3 back 6.0 at 8-15, 5.0 at 64-127")
+    assert first.endswith("best distance above 15 is 40, score 4.5")
+    assert second == "learned, trained at random offsets, mean of seeds: [1.  0.6]"

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -21,7 +21,7 @@ def reference_page() -> str:
         parts.append(f"## `{name}`")
         parts.append(_plain_text(module.__doc__ or ""))
         for found in public_names(module):
-            parts += _entry(module, found)
+            parts.append(_entry(module, found))
     return "\n\n".join(parts) + "\n"
 
 
@@ -36,29 +36,33 @@ def public_names(module: ModuleType) -> list[str]:
     return names
 
 
-def _entry(module: ModuleType, name: str) -> Iterator[str]:
-    """The directive of a function, or of a class and its methods."""
+def _entry(module: ModuleType, name: str) -> str:
+    """The directive of a function, or of a class with its methods inside."""
     value = getattr(module, name)
     place = f"{module.__name__}.{name}"
     if not inspect.isclass(value):
-        yield _directive("py:function", place, value)
-        return
+        return _directive("py:function", place, value)
 
-    yield _directive("py:class", place, value)
-    for method, function in vars(value).items():
-        if method.startswith("_") or not function.__doc__:
-            continue
-        if isinstance(function, property):
-            yield _directive("py:property", f"{place}.{method}", function)
-        elif inspect.isfunction(function):
-            yield _directive("py:method", f"{place}.{method}", function)
+    inside = [_method(method, function) for method, function in vars(value).items()]
+    return _directive("py:class", place, value, [text for text in inside if text])
 
 
-def _directive(kind: str, place: str, value: Any) -> str:
-    """kind: of Sphinx's Python domain; place: the dotted name."""
+def _method(name: str, value: Any) -> str:
+    """The directive of a method or property that others may use, or nothing."""
+    if name.startswith("_") or not value.__doc__:
+        return ""
+    if isinstance(value, property):
+        return _directive("py:property", name, value)
+    return _directive("py:method", name, value) if inspect.isfunction(value) else ""
+
+
+def _directive(kind: str, place: str, value: Any, inside: Sequence[str] = ()) -> str:
+    """kind: of Sphinx's Python domain; place: the dotted name; inside: directives below the text."""
     text = _documentation(inspect.getdoc(value) or "")
     text = _arguments_listed(text, value)
-    return f"::::{{{kind}}} {place}{_signature(value)}\n{text}\n::::"
+    fence = "::::" if not inside else ":::::"
+    body = "\n\n".join([text, *inside])
+    return f"{fence}{{{kind}}} {place}{_signature(value)}\n{body}\n{fence}"
 
 
 def _signature(value: Any) -> str:

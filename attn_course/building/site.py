@@ -24,6 +24,8 @@ from attn_course.figures.showing import asset
 from attn_course.markers import BuildError
 
 FIRST = "00_start_here"  # its first figure opens the site
+# Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
+THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
 PARTS = {  # of the course, in its order: name -> numbers of the notebooks
     "What attention can do": range(0, 6),
     "Attention in a transformer": range(6, 9),
@@ -176,13 +178,15 @@ def _run_book(book: Path, sources: Path, out: Path) -> None:
 
 
 def drop_unused(site: Path) -> None:
-    """Take out what no page asks for, such as sources of scripts and other outputs of MathJax."""
+    """Take out what no page needs: other outputs of MathJax, maps of scripts, a server's scripts."""
     mathjax = site / "_static" / "mathjax"
     for path in mathjax.rglob("*"):
         inside = path.relative_to(mathjax)
         is_font = inside.match("output/chtml/fonts/woff-v2/*.woff")
         if path.is_file() and not is_font and inside != Path("tex-chtml.js"):
             path.unlink()
-    for pattern in ("*.map", ".buildinfo", "objects.inv"):
-        for path in site.rglob(pattern):
-            path.unlink()
+    for path in [*site.rglob("*.map"), site / ".buildinfo", site / "objects.inv"]:
+        path.unlink(missing_ok=True)
+    for path in site.glob("*.html"):
+        text = path.read_text("utf-8")
+        path.write_text(THEBE.sub("", text), "utf-8")

@@ -18,8 +18,7 @@ from attn_course.figures.style import COLOURS, INK
 _LEGEND_DOT = 40  # square points: large enough to see its colour
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
-_THINNEST = 1.8  # points: the last of nested lines
-_THINNER = 2.6  # points from one nested line to the next
+_NESTED = (7.0, 1.8)  # points: the first and the last of nested lines
 
 
 def bars(
@@ -89,7 +88,8 @@ def curves(
     nested: each line thinner than the one before, so that lines which coincide can be told apart.
     """
     ax = new_axes(ax)
-    for k, (label, y) in enumerate(series.items()):
+    widths = np.linspace(*_NESTED, len(series))
+    for width, (label, y) in zip(widths, series.items(), strict=True):
         style = "--" if label.startswith("-") else "-"
         own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
         if colours and label in colours:
@@ -97,7 +97,7 @@ def curves(
         if dots:
             own["marker"] = "o"
         if nested:
-            own["linewidth"] = _THINNEST + _THINNER * (len(series) - 1 - k)
+            own["linewidth"] = width
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)

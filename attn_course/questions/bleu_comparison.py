@@ -499,7 +499,7 @@ QUESTIONS = (
         parts=(Part("code", 4, ("paired_bootstrap",), bootstraps_in_pairs),),
         covers=("003 3",),
         hints=(
-            "A resampled test set is n sentences drawn with replacement from the n there are.",
+            "A resampled test set is N sentences drawn with replacement from the N there are.",
             "Sum the counts of the drawn sentences first; `bleu_of_counts` takes (num_samples, 10) at once.",
             "Both systems translate the same sentences. What must they share in every sample?",
             "np.quantile gives both ends; p is a share of the samples.",

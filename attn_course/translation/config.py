@@ -46,7 +46,7 @@ PRESETS = {
         corpus="multi30k", vocabulary=3000, embedding=192, width=256, dropout=0.2, tokens=400_000
     ),
     "full": Config(corpus="multi30k", tokens=4_000_000),
-    "large": Config(corpus="multi30k", tokens=8_000_000),
+    "large": Config(corpus="multi30k", tokens=8_000_000, patience=20),
 }
 GPU_FACTOR = 4
 

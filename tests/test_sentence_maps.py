@@ -1,0 +1,48 @@
+"""Recorded attention maps of sentences: drawn without torch, and made by one command."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from attn_course.translation import sentence_maps
+from attn_course.translation.sentence_maps import END, SENTENCES, SentenceMap, recorded_map
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_recorded_map_is_of_its_sentence_and_its_rows_sum_to_one(name):
+    found = recorded_map(name)
+    assert found.sentence == SENTENCES[name]
+    assert "".join(found.german) == found.sentence.replace(" ", "") + END
+    assert "".join(found.english) == found.translation.replace(" ", "")
+    assert found.weights.shape == (len(found.english), len(found.german))
+    assert np.allclose(found.weights.sum(1), 1, atol=1e-3) and found.weights.min() >= 0
+
+
+def test_a_record_says_how_it_was_made():
+    written = json.loads(sentence_maps.FILE.read_text("utf-8"))
+    assert written["command"] == sentence_maps.COMMAND
+    assert written["model"].startswith("attn translate train ") and written["seed"] >= 1
+
+
+def test_the_strongest_word_of_a_row_is_named_with_its_weight():
+    weights = np.array([[0.1, 0.6, 0.3], [0.7, 0.2, 0.1]])
+    found = SentenceMap("Rot rennt", "runs red", ["runs", "red"], ["Rot", "rennt", END], weights)
+    assert found.strongest() == [("runs", "rennt", 0.6), ("red", "Rot", 0.7)]
+
+
+def test_what_was_recorded_is_what_is_read(tmp_path):
+    path = tmp_path / "maps.json"
+    written = sentence_maps.record_maps(path=path)
+    for name, found in written["maps"].items():
+        assert recorded_map(name, path).weights.tolist() == found["weights"]
+
+
+def test_a_map_is_read_without_torch():
+    script = (
+        "import sys; from attn_course.translation.sentence_maps import recorded_map; "
+        "recorded_map('hat'); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
