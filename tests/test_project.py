@@ -225,6 +225,7 @@ MADE = {
     "results.json",
     "source/",
     "submissions/",
+    "submitted/",
 }
 QUOTED = re.compile(r"`([^`\n]+)`")
 LIKE_A_PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
