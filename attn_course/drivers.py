@@ -471,7 +471,7 @@ def _fused(layer):
     return found[0] if len(found) == 1 else None
 
 
-def parameters_by_name(layer):
+def parameters_by_name(layer: Any) -> dict[str, Any]:
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
     own = dict(layer.named_parameters())
     fused = _fused(layer)

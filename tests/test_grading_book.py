@@ -333,6 +333,7 @@ def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
     [
         (("name", "Ann"), "roster.csv needs the columns student."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
+        (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
         (("student,free_days", "Ann,-1"), "line 2: free_days is '-1', not a number"),
         (("student", "Ann", "Ann"), "line 3: 'Ann' is in the roster already."),
@@ -483,7 +484,14 @@ def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path)
     assert "Feedback for Ann Lee" in (tmp_path / "students/ann.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("text", ["=x", "'=x", "''=x", "@SUM(1)", "'plain", "plain", ""])
+@pytest.mark.parametrize(
+    "text", ["=x", "'=x", "''=x", "@SUM(1)", "＝x", "'＠x", "'plain", "plain", ""]
+)
 def test_what_is_guarded_comes_back_and_no_two_texts_are_guarded_alike(text):
     assert unguarded(guarded(text)) == text
     assert not guarded(text).startswith(FORMULA)
+
+
+@pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")
+def test_no_sign_that_starts_a_formula_stands_first_in_a_cell(sign):
+    assert guarded(f"{sign}1+1") == f"'{sign}1+1"

@@ -103,6 +103,43 @@ def test_the_core_imports_nothing_else_at_start():
     subprocess.run([sys.executable, "-c", script, *extras, "IPython"], check=True)
 
 
+# What Python in a browser has no code for, or has but cannot use (Pyodide's list).
+NOT_IN_A_BROWSER = set(
+    "curses dbm ensurepip fcntl grp idlelib lib2to3 msvcrt multiprocessing pty pwd resource "
+    "socket ssl subprocess syslog termios tkinter tty turtle venv winreg winsound".split()
+)
+LOADED = """
+import sys
+from attn_course import check, derive, hint, plots, register
+for name in register.NOTEBOOKS:
+    if not register.needs_torch(name):
+        register.questions_of(name)
+print(*(module for module in sys.modules if module.startswith(("attn_utils", "attn_course"))))
+"""
+
+
+def imported_at_once(path):
+    """The top-level names of what a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+def test_the_core_imports_nothing_that_python_in_a_browser_lacks():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = {name.replace(".", "/") for name in done.stdout.split()}
+    core = [path for path in MODULES if place_of(path).replace(".", "/") in loaded]
+    assert len(core) > 30
+    has = set(sys.stdlib_module_names) - NOT_IN_A_BROWSER
+    has |= {"numpy", "matplotlib", "sympy", "mpmath", *HOUSES}
+    for path in core:
+        assert set(imported_at_once(path)) <= has, path
+
+
 def room_of(module):
     """The room a dotted name of ours lies in: the house attn_utils, a room of attn_course, or its top."""
     house, *inside = module.split(".")
@@ -163,14 +200,30 @@ def test_no_room_and_no_module_needs_itself():
     assert len(in_order(graph)) == len(names)
 
 
+def test_contributing_draws_the_doors_that_are_held():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    drawn = {}
+    for place, imports in re.findall(r"^\| `(attn_[\w/.]+)`.*\|([^|]*)\|$", text, re.M):
+        name = place.removeprefix("attn_course/").removesuffix(".py").strip("/")
+        drawn[name or "top"] = set(re.findall(r"`(\w+)`", imports))
+    assert drawn.pop("runs") == set()
+    assert drawn == DOORS
+
+
+def test_every_test_is_named_by_its_room():
+    rooms = "|".join([*DOORS, "project"])
+    for path in (ROOT / "tests").glob("test_*.py"):
+        assert re.fullmatch(rf"test_({rooms})(_\w+)?", path.stem), path.name
+
+
 # What is written when the course is used, and stands in the text by its name.
 MADE = {
-    "graded/gradebook.csv",
-    "graded/index.html",
+    "build/site",
     "nbgrader_config.py",
     "results.json",
     "source/",
     "submissions/",
+    "submitted/",
 }
 QUOTED = re.compile(r"`([^`\n]+)`")
 LIKE_A_PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
@@ -208,7 +261,9 @@ def test_every_file_that_a_text_names_is_there():
     for text in TEXTS:
         for path in named_paths(text.read_text("utf-8")):
             is_ending = path.startswith(".") and path in ENDINGS
-            assert is_ending or path.rstrip("/") in known, f"{text.relative_to(ROOT)}: {path}"
+            is_grades = path.startswith("graded/")
+            there = is_ending or is_grades or path.rstrip("/") in known
+            assert there, f"{text.relative_to(ROOT)}: {path}"
 
 
 def test_every_module_that_a_text_names_is_there():

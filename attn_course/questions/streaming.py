@@ -159,22 +159,22 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None)
         scale = d**-0.5
 
     largest = -np.inf
-    total = 0.0
+    mass = 0.0
     output = 0.0
     for keys, values in _blocks(k, v, block):
         scores = scale * q @ keys.mT  # (..., T, block)
         axis = -1 if rows else None
         top = scores.max(axis, keepdims=True)
-        larger = np.maximum(largest, top)  # (..., T, 1)
-        factor = np.exp(largest - larger)
-        exps = np.exp(scores - larger)
+        highest = np.maximum(largest, top)  # (..., T, 1)
+        factor = np.exp(largest - highest)
+        exps = np.exp(scores - highest)
 
         if sums:
-            total = factor * total
+            mass = factor * mass
         if outputs:
             output = factor * output
-        total = total + exps.sum(-1, keepdims=True)
+        mass = mass + exps.sum(-1, keepdims=True)
         output = output + exps @ values
-        largest = larger
+        largest = highest
 
-    return output / total
+    return output / mass
