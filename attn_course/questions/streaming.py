@@ -32,8 +32,8 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     trials = tensor_trials(_wrong_streams)
     others = shuffled(rng, CASES[1:])
     for shape, factor in [CASES[0], *others]:
-        *sizes, block = shape
-        inputs = _inputs(rng, *sizes, factor)
+        block = shape[-1]
+        inputs = _inputs(rng, *shape[:-1], factor=factor)
         setting = _in_words(inputs, block, factor)
 
         result = stream.via(run_tensors, inputs, block)
@@ -46,12 +46,13 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     return f"exact in {len(trials)} cases; {memory}."
 
 
-def _inputs(rng, lead, T, S, d, dv, factor=1.0):
+def _inputs(rng, lead, T, S, d, dv, *, factor=1.0):
     """[q (..., T, d), k (..., S, d), v (..., S, dv)], queries multiplied by a factor."""
     q = rng.normal(size=(*lead, T, d))
     k = rng.normal(size=(*lead, S, d))
     v = rng.normal(size=(*lead, S, dv))
-    return [factor * q, k, v]
+    q *= factor
+    return [q, k, v]
 
 
 def _in_words(inputs, block, factor):

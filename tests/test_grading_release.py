@@ -136,3 +136,35 @@ def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     assert "lab:" in makefile and "tests" not in makefile
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """What an institution with nbgrader unpacks: {name: notebook}."""
+    folder = tmp_path_factory.mktemp("nbgrader")
+    assert cli.main(["release", "--nbgrader", "--out", str(folder / "source.zip")]) == 0
+    with zipfile.ZipFile(folder / "source.zip") as archive:
+        archive.extractall(folder)
+    paths = (folder / "source").glob("*/*.ipynb")
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+
+
+def test_nbgraders_sources_hold_every_graded_cell_and_no_rubric(sources):
+    assert sources.keys() == BUILT
+    for name, found in sources.items():
+        handed_out = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
+        marked = [cell["id"] for cell in found["cells"] if "nbgrader" in cell["metadata"]]
+        wanted = [cell["id"] for cell in handed_out["cells"] if "nbgrader" in cell["metadata"]]
+        assert marked == ["course-is-here", *wanted], name
+
+
+@pytest.mark.parametrize("inside", ["autograde", ""])
+def test_nbgraders_kernel_ends_at_once_where_the_course_is_missing(sources, inside):
+    guard = sources["01_copying"]["cells"][0]["source"]
+    environment = {"PATH": "/usr/bin:/bin", "NBGRADER_EXECUTION": inside}
+    bare = [sys.executable, "-I", "-S", "-c", f"{guard}\nprint('went on')"]
+    done = subprocess.run(bare, env=environment, capture_output=True, text=True, cwd="/")
+    if inside:
+        assert done.returncode == 1 and "lacks the course" in done.stderr and not done.stdout
+    else:
+        assert done.returncode == 0 and done.stdout == "went on\n"
