@@ -4,6 +4,7 @@ A chain arrives as lists of strings, from a process that is not trusted. Nothing
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attn_course import balls, modular, trees
@@ -104,6 +105,12 @@ def judge_derivation(answer, claim: Claim) -> None:
         raise NotYet(f"every step of {claim.name} may hold, but {fault}." if fault else doubts[0])
     if fault:
         raise NotYet(f"every step of {claim.name} holds, but {fault}.")
+
+
+def judge_derivations(answers: Sequence, claims: Sequence[Claim]) -> None:
+    """Raise NotYet unless each chain proves its claim."""
+    for answer, claim in zip(answers, claims, strict=True):
+        judge_derivation(answer, claim)
 
 
 def _lines_of(answer):

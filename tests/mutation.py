@@ -1,7 +1,7 @@
 """How many small changes of a module its tests notice. Runs for minutes, so it is no part of `make test`.
 
 python tests/mutation.py kernels --sample 60       a row of the table below
-python tests/mutation.py attn_utils/masks.py tests/test_kernels.py
+python tests/mutation.py attn_utils/masks.py tests/test_attn_utils_kernels.py
 
 A mutant of a judge is put to the tests of its questions, one of the grader to those of its module.
 """
@@ -25,8 +25,8 @@ from course import JUDGED
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300  # a mutant that takes longer has been noticed
-KERNELS = ["tests/test_kernels.py", "tests/test_layers.py"]
-CHAINS = ["tests/test_derivation.py"]
+KERNELS = ["tests/test_attn_utils_kernels.py", "tests/test_attn_utils_layers.py"]
+CHAINS = ["tests/test_top_derivation.py"]
 TABLE = {  # name: modules, tests
     "arrays": ("attn_utils/arrays.py", KERNELS),
     "masks": ("attn_utils/masks.py", KERNELS),

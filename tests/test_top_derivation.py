@@ -310,14 +310,14 @@ def mutants(data):
 
 
 REFERENCES = {
-    "0.2": start_here._one_fraction,
-    "1.2": copying._bounds,
-    "1.1": copying._distribution,
-    "2.3": lambda: (*average_of_two._products(), average_of_two._tie()),
-    "3.2": one_noisy_head._given_length,
-    "3.5": one_noisy_head._scores,
-    "4.5": two_heads._ratio,
-    "5.4": keys_queries_values._errors,
+    "0.2": start_here.claim_of_0_2,
+    "1.2": copying.claims_of_1_2,
+    "1.1": copying.claims_of_1_1,
+    "2.3": average_of_two.claims_of_2_3,
+    "3.2": one_noisy_head.claims_of_3_2,
+    "3.5": one_noisy_head.claims_of_3_5,
+    "4.5": two_heads.claim_of_4_5,
+    "5.4": keys_queries_values.claims_of_5_4,
 }
 
 
