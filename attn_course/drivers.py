@@ -103,6 +103,7 @@ def count_numbers(thing: Any, depth: int = 8) -> int:
     if isinstance(thing, str | bytes):
         return len(thing)
 
+    parts: Iterable[Any]
     if isinstance(thing, dict):
         parts = thing.values()
     elif isinstance(thing, list | tuple | set | frozenset):
@@ -470,7 +471,7 @@ def _fused(layer):
     return found[0] if len(found) == 1 else None
 
 
-def parameters_by_name(layer):
+def parameters_by_name(layer: Any) -> dict[str, Any]:
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
     own = dict(layer.named_parameters())
     fused = _fused(layer)

@@ -123,7 +123,7 @@ print(f"(2, 3, 4) turned by .T is {tuple(turned)}; no error on a cube,")
 print(f"but the scores of sequence 0 move with the others, gradient {strangers.abs().max():.1f}")
 
 # %% [markdown]
-# `.T` reversed all axes and mixed the sequences. With odd sizes you see an error, with equal sizes you do not.
+# `.T` reversed all axes and mixed the sequences. With equal sizes nothing tells you.
 #
 # ### 6.3 Attention under a mask
 #
@@ -134,8 +134,8 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 # **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # Scores in the thousands are tried too, where $e^s$ by itself is infinite, and hidden scores far above the others.
-# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, in weights and context, with
-# finite gradients. (PyTorch has two answers of its own; the four traps below print them.)
+# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, with finite gradients.
+# (PyTorch has two answers of its own; the four traps below print them.)
 
 
 # %% answer="6.3"
@@ -419,13 +419,10 @@ plots.explore(draw, d=(1, 512, 64))
 # %% [markdown]
 # ## Heads on a sentence
 #
-# Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*. A model of one attention
-# layer predicts every next word. It is *your* layer if 6.6 passed, else the course's. Around it stand three things:
-#
-# - `word`, a learnt vector for each word, and `place`, one for each **position**. Without it *the dogs near the cat* and
-#   *the cat near the dogs* would be the same bag of words to the last token.
-# - The **residual** in `z + attention(z)`: a token keeps what it is, and the layer only adds what it found elsewhere.
-# - `read`, which turns a token's vector into a score for each word that may come next.
+# Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*; a model predicts every next
+# word. The layer is *yours* if 6.6 passed, else the course's. `word` is a learnt vector for each word, `place` one for each
+# **position**: without it *the dogs near the cat* and *the cat near the dogs* would be one bag of words. `z + attention(z)`
+# is a **residual**: a token keeps what it is, the layer adds what it found elsewhere.
 #
 # *Predict:* from which word must *said* fetch something to choose between *they* and *it*? And *like*, between *it* and
 # *them*? In the maps, read these two rows.
@@ -562,9 +559,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # 2. A mask is right when the gradient to what it hides is exactly zero.
 # 3. Heads regroup features and run side by side.
 #
-# **Without notes:** Which axis does the softmax run over, and how would you notice the wrong one? When is softmax,
-# `tril`, renormalise right, and when does it end in nan? What does True mean in PyTorch's two functions? Why does `view` alone not split
-# heads? How do you see whether a layer leaks?
+# **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
+# mean in PyTorch's two functions? Why does `view` alone not split heads? How do you see whether a layer leaks?
 #
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
 # what is lost.

@@ -8,7 +8,7 @@
 #
 # After this notebook you can
 #
-# - **implement** a synthesizer layer and **show** with a gradient what its weights depend on,
+# - **implement** a synthesizer layer and **find** by a gradient what its weights depend on,
 # - **prove** that no number of its heads computes the OR of two tokens,
 # - **predict** at which loss training must stop, before it runs.
 
@@ -40,7 +40,7 @@ torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## The definition
 #
-# In 06 the scores of a head were $q k^\top/\sqrt d$: every token was compared with every other. A *synthesizer* makes
+# In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared with every other. A *synthesizer* makes
 # them from one token at a time, by a small network with a hidden layer:
 #
 # $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
@@ -68,13 +68,13 @@ for head, ax in enumerate(plots.panels(2, height=3.0)):
 # **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class below.
 # The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
 #
-# Predict the shapes first: the hidden features of all heads, then the scores. Which axis of `B` meets which axis of the
-# hidden features?
+# *Predict* two shapes, with the batch in front: the hidden features of all heads, and the scores. Step 4 answers.
 
 
 # %% answer="7.1"
+# my predictions, hidden features and scores: ...
 class SynthesizerAttention(nn.Module):
-    """x (B, T, D) -> (B, T, D): every token writes its own weights over itself and its past."""
+    """x (batch, T, D) -> (batch, T, D): every token writes its own weights over itself and its past."""
 
     def __init__(self, D, num_heads, max_length, *, attention_dropout=0.0, residual_dropout=0.0):
         super().__init__()
@@ -84,9 +84,9 @@ class SynthesizerAttention(nn.Module):
         raise NotImplementedError("your answer here")
 
     def forward(self, x):
-        # 4. hidden features, split into heads: (B, H, T, d); scores (B, H, T, T)
+        # 4. hidden features, split into heads: (batch, H, T, d); scores (batch, H, T, T)
         # 5. the causal mask, the softmax, dropout on the weights
-        # 6. times the values, merged, projected, dropout: (B, T, D)
+        # 6. times the values, merged, projected, dropout: (batch, T, D)
         raise NotImplementedError("your answer here")
 
 
@@ -97,27 +97,25 @@ check("7.1", SynthesizerAttention)
 # ## What a row of weights depends on
 #
 # The gradient answers. Entry (t, s) below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
-# \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. Predict both patterns before
-# you look.
+# \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. *Predict* which entries are
+# exactly zero in each of them.
 
 
 # %%
+# my prediction: ...
 def influence(layer, x):
     """Size (T, T) of the influence of token s on row t of the weights."""
     jacobian = torch.autograd.functional.jacobian(layer.weights, x)  # (1, H, T, T, 1, T, D)
     return jacobian[0, :, :, :, 0].square().sum(dim=(0, 2, 4)).sqrt()
 
 
+found = {"keys and queries": influence(layers.CausalSelfAttention(8, 2), x)}
+found["synthesizer"] = influence(synthesizer, x)
 names = {"rows": [f"row {t}" for t in range(6)], "columns": [f"$x_{s}$" for s in range(6)]}
-
-
-# %%
-comparing = layers.CausalSelfAttention(8, 2)
-left, right = plots.panels(2, height=3.0)
-plots.matrix(influence(comparing, x), **names, title="keys and queries", ax=left)
-plots.matrix(influence(synthesizer, x), **names, title="synthesizer", ax=right)
-off_diagonal = influence(synthesizer, x).fill_diagonal_(0)
-print(f"largest entry off the diagonal: {off_diagonal.max():.1f} for the synthesizer")
+top = max(float(sizes.max()) for sizes in found.values())  # one scale for both
+for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict=True):
+    plots.matrix(sizes, **names, top=top, colour_bar=False, title=title, ax=ax)
+print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():.1f}")
 
 # %% [markdown]
 # With keys and queries, row $t$ listens to every token up to $t$. In the synthesizer the picture is a diagonal, and the
@@ -157,9 +155,10 @@ for D, length in ((256, 128), (512, 1024)):
 #
 # "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." Build the
 # layer by hand: all scores zero, so that every weight is $1/T$; values that are zero unless the token is marked; and an
-# output projection that multiplies by $T$. Predict how often it is wrong.
+# output projection that multiplies by $T$. *Predict* how often it is wrong.
 
 # %%
+# my prediction, wrong in so many of 1000: ...
 T, symbols = 6, 4
 finder = layers.SynthesizerAttention(2 * symbols, 1, T)  # tokens: one-hot (symbol, marked or not)
 for parameter in finder.parameters():
@@ -185,19 +184,19 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 # report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;
 # report its value. **Explain** why the synthesizer fails at them and keys and queries do not.
 #
-# Predict its smallest *worst* error at OR, with one head and with four.
+# First the measurement: every sequence there is, in every step; L-BFGS, which walks to the bottom and stays there; three
+# starts. *Predict* the smallest *worst* error of a synthesizer at OR, with one head and with four.
 
 
 # %%
+# my predictions, one head and four: ...
 def one_hot(sequences, D=12):
-    """Lists of symbols, one list a sequence -> (B, T, D)."""
+    """Lists of symbols, one list a sequence -> (batch, T, D)."""
     return torch.eye(D)[torch.tensor(sequences)]
 
 
 bits = list(itertools.product((0, 1), repeat=2))
 or_task = one_hot([[a, b, 2] for a, b in bits]), torch.tensor([float(a or b) for a, b in bits])
-
-# %%
 stored, wanted = [], []
 for order in itertools.permutations(range(3)):
     for values in itertools.product((0, 1), repeat=3):
@@ -205,10 +204,6 @@ for order in itertools.permutations(range(3)):
             stored.append([2 * key + values[key] for key in order] + [6 + asked])
             wanted.append(float(values[asked]))
 recall_task = one_hot(stored), torch.tensor(wanted)  # (144, 4, 12), (144,)
-
-# %% [markdown]
-# Every sequence there is goes into every step, so nothing is left to chance but the start. The optimiser is L-BFGS, which
-# walks to the bottom and stays there. Three starts each; curves end at $10^{-6}$, which is as good as nothing.
 
 
 # %%
@@ -227,46 +222,42 @@ def train(layer, task, steps=150):
         return errors[-1].square().mean().item()
 
     optimiser.step(loss)
-    errors = torch.stack(errors).detach()  # (evaluations, B)
+    errors = torch.stack(errors).detach()  # (evaluations, batch)
     best = errors.square().mean(-1).cummin(0)
     return best.values.tolist(), errors[best.indices[-1]].abs().max().item()
 
 
 # %%
-def train_all(task, contest):
-    """Train each {name: maker of a layer} from three seeds; print all ends, return seed 0's."""
-    curves, worst = {}, {}
+def train_all(task, length, title, bounds, num_heads):
+    """Train synthesizers and one head with keys and queries from three seeds; print all, draw seed 0's."""
+    contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, length) for H in num_heads}
+    contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
+    curves = {}
     for name, make in contest.items():
         ends = []
         for seed in (2, 1, 0):
             torch.manual_seed(seed)
-            curve, worst[name] = train(make(), task)
+            curve, worst = train(make(), task)
             ends.append(f"{curve[-1]:.4f}")
         curves[name] = [max(loss, 1e-6) for loss in curve + curve[-1:] * (200 - len(curve))]
-        print(f"{name:26} mean squared error {' '.join(ends)}")
-    return curves, worst
+        print(f"{name:26} mean squared error {' '.join(ends)}, worst error {worst:.2f}")
+    curves |= {f"-{label}": [bound] * 200 for label, bound in bounds.items()}
+    axis = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y"}
+    plots.curves(range(200), curves, **axis, nested=True, title=title)
 
 
-# %%
 synthesized, compared = layers.SynthesizerAttention, layers.CausalSelfAttention
-axes = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y"}
-contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, 3) for H in (1, 2, 4)}
-contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
-or_curves, worst = train_all(or_task, contest)
-print("worst error:", {name: round(error, 2) for name, error in worst.items()})
-plots.curves(range(200), or_curves | {"-1/16": [1 / 16] * 200}, title="OR of two tokens", **axes)
+train_all(or_task, 3, "OR of two tokens", {"1/16": 1 / 16}, num_heads=(1, 2, 4))
 
 # %% [markdown]
 # One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
-# error of 0.25. One head with keys and queries goes on down. Recall is graded: predict what a second and a third head
-# will do.
+# error of 0.25. One head with keys and queries goes on down (curves end at $10^{-6}$, which is as good as nothing).
+# Recall is graded: *predict* what a second and a third head will do.
 
 # %%
-contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, 4) for H in (1, 2, 3)}
-contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
-curves, _ = train_all(recall_task, contest)
-bounds = {"-2/12": [2 / 12] * 200, "-1/12": [1 / 12] * 200}
-plots.curves(range(200), curves | bounds, title="recall of three keys", **axes)
+# my predictions, two heads and three: ...
+bounds = {"2/12": 2 / 12, "1/12": 1 / 12}
+train_all(recall_task, 4, "recall of three keys", bounds, num_heads=(1, 2, 3))
 
 # %% [markdown]
 # **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
@@ -293,20 +284,20 @@ check("7.2", two_inputs)
 
 # %% [markdown]
 # The same on recall. The question is always *which value has key 0?*; the three pairs come in three orders. Train both
-# layers once more and draw the last row of their weights on the pairs.
+# layers once more and draw how their last token weighs the three positions. *Predict* what moves from row to row.
 
 # %%
+# my prediction, left and right: ...
 orders, rows = ([0, 1, 2], [1, 0, 2], [2, 1, 0]), {}
 asked = one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
 torch.manual_seed(0)
 for kind, layer in ("keys and queries", compared(12, 1)), ("synthesizer", synthesized(12, 1, 4)):
     train(layer, recall_task)
-    rows[kind] = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, pairs)
-
-# %%
+    rows[kind] = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, positions)
 labels = [" ".join(f"k{key}" for key in order) for order in orders], ["first", "second", "third"]
-for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=3.0), strict=True):
-    plots.attention_map(weights, *labels, title=kind, ax=ax)
+axis = {"xlabel": "position of the pair", "ylabel": "order of the keys", "colour_bar": False}
+for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=2.8), strict=True):
+    plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
 # %% [markdown]
 # Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row: the layer has to
@@ -319,13 +310,13 @@ for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=3.0), strict
 # 3. "It takes any length." It has a column per position, and no more.
 
 # %%
-print(f"1. mean squared error at OR, 4 heads: {or_curves['synthesizer, heads: 4'][-1]:.4f}")
+torch.manual_seed(0)
+print(f"1. mean squared error at OR, 4 heads: {train(synthesized(12, 4, 3), or_task)[0][-1]:.4f}")
 same = torch.randn(1, 1, 8).expand(1, 6, 8)  # one token, six times
 row = synthesizer.weights(same)[0, 0].detach()
 for t in (5, 4):
-    print(
-        f"2. from token {t}, one step back weighs {row[t, t - 1] / row[t, t - 2]:.2f} times two steps"
-    )
+    ratio = row[t, t - 1] / row[t, t - 2]
+    print(f"2. from token {t}, one step back weighs {ratio:.2f} times two steps")
 try:
     synthesizer(torch.zeros(1, 7, 8))
 except ValueError as error:
@@ -341,6 +332,7 @@ except ValueError as error:
 # **Without notes:** What do the columns of $B$ stand for? Why does the marked token prove nothing? Why do more heads
 # not help at OR? Why do they at recall? When is a synthesizer the larger layer?
 #
-# **Next:** `08_pretrained_knowledge` builds a language model of such layers and asks where its facts come from.
+# **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), builds a language model of such layers and asks where
+# its facts come from.
 #
 # **References:** Tay and others (2021), *Synthesizer: rethinking self-attention for transformer models*.

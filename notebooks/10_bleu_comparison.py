@@ -9,7 +9,7 @@
 # After this notebook you can
 #
 # - **implement** BLEU and reach the standard tool's number to the last digit,
-# - **show** how one file gets several scores, and which traps perplexity has,
+# - **explain** how one file gets several scores, and which traps perplexity has,
 # - **decide** by a paired test which differences between five kinds of attention are real.
 
 # %%
@@ -35,29 +35,35 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # \Big(\prod_{n=1}^{4} \frac{m_n}{h_n}\Big)^{1/4}. \tag{1}$$
 #
 # Words come from a fixed tokeniser, called 13a, so that everyone counts the same ones. Here are the counts of one
-# sentence, by the tool. *Predict:* which of them would be larger without clipping?
+# sentence, by the tool: $m$ and $h$ for $n = 1$ to 4. *Predict* from the two sentences which $m_n$ would be larger without
+# clipping.
 
 # %%
+# my prediction: ...
 tokenise = BLEU().tokenizer  # sacrebleu's default, 13a
 reference = "Two dogs are waiting in the garden, and a boy is watching the dogs."
 hypothesis = "The dogs are waiting in the garden, the dogs and the boy is watching."
 print(tokenise(hypothesis).split())
 (row,) = scoring.counts([hypothesis], [reference])
 print("m", row[:4], " h", row[4:8], " c", row[8], " r", row[9])
+mine, theirs = (Counter(tokenise(text).split()) for text in (hypothesis, reference))
+print("m_1 without clipping:", sum(count for word, count in mine.items() if word in theirs))
 
 # %% [markdown]
 # ### 10.1 BLEU from counts
 #
 # *code · 4 points · 18 min*
 #
-# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1), without smoothing:
-# where some $m_n$ is 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:**
-# `bleu(hypotheses, references)` → a number from 0 to 100, equal to sacrebleu's with `smooth_method="none"`.
+# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1): where some $m_n$ is
+# 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
+# from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, puts a small number in the
+# place of an $m_n$ of 0. In a whole test set none is, so that the default gives the same number under another signature.)
 #
-# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it?
+# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The common mistakes answer.
 
 
 # %% answer="10.1"
+# my prediction: ...
 def bleu(hypotheses, references):
     """Corpus BLEU of token lists, 0 to 100."""
     # 1. clipped matches and totals of each order, over all sentences
@@ -72,8 +78,8 @@ check("10.1", bleu)
 # ## One file, many scores
 #
 # The file is recorded: what a small *dot* translator wrote for the 500 test sentences of the embedded corpus. First your
-# number for it beside the tool's. Then nothing about the translations changes, only the way they are scored. *Predict*
-# the order of the bars.
+# number for it beside the tool's. Then nothing about the translations changes, only the way they are scored. *Predict:*
+# which of the five bars is highest, and which lowest?
 
 # %%
 references = [english for _, english in corpora.embedded().test]
@@ -85,6 +91,7 @@ if check("10.1", bleu):
     print(f"yours {np.squeeze(bleu(*tokens)):.4f}, sacrebleu {standard:.4f}")
 
 # %%
+# my prediction, highest and lowest: ...
 ways = {
     "13a, cased\n(standard)": {},
     "lower-cased": {"lowercase": True},
@@ -114,18 +121,20 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # *code · 4 points · 15 min*
 #
 # A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
-# $n$ sentences, arrays (n, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
-# the gain in BLEU varies over test sets of $n$ sentences drawn with replacement. **Form:**
+# $N$ sentences, arrays (N, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
+# the gain in BLEU varies over test sets of $N$ sentences drawn with replacement. **Form:**
 # `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain of `other` over `one` on the whole
-# set, the central 95% of resampled gains, and the share of samples on which `other` is *not* better.
-# `bleu_of_counts(sums)` is given, for sums of shape (..., 10).
+# set, the central 95% of resampled gains, and the share $p$ of samples on which `other` is *not* better (one-sided: it
+# asks about one direction only). `bleu_of_counts(sums)` is given, for sums of shape (..., 10).
 #
-# *Predict:* why *paired*?
+# *Predict:* if each system were resampled by itself, would the interval be narrower or wider? The last of the common
+# mistakes answers.
 
 
 # %% answer="10.2"
+# my prediction: ...
 def paired_bootstrap(one, other, rng, num_samples):
-    """one, other: counts (n, 10) -> gain, low, high, p."""
+    """one, other: counts (N, 10) -> gain, low, high, p."""
     raise NotImplementedError("your answer here")
 
 
@@ -140,6 +149,7 @@ check("10.2", paired_bootstrap)
 # minute each. *Predict* the order. (`"full"` is the same on Multi30k, for a GPU.)
 
 # %% tags=["nbval-ignore-output"]
+# my prediction, worst to best: ...
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
 corpus, configs = setting(PRESET, tokens=120_000)
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
@@ -156,10 +166,11 @@ for name, run in runs.items():
 # *Predict* for each whether the number falls or rises.
 
 # %% tags=["nbval-ignore-output"]
+# my predictions, falls or rises: ...
 some = corpus.test[:200]
 taught, real = runs["dot"].losses(
     some
-)  # (B, T) each: loss of every true subword, and which are no padding
+)  # loss of every true subword (B, T), and which are no padding
 alone, _ = runs["dot"].losses(some, teacher_forcing=False)
 total, count = taught[real].sum(), real.sum()
 words = sum(len(tokenise(text).split()) + 1 for _, text in some)  # and the end mark
@@ -196,27 +207,52 @@ print(recording.table(embedded))
 # do the five come in the same order?
 
 # %%
+# my prediction: ...
 multi30k = recording.recorded("translation")
 print(multi30k["dot"][0]["command"])
 print(multi30k["dot"][0]["test"]["greedy"]["signature"].partition(";")[0])
 print(recording.table(multi30k))
 
 # %% [markdown]
-# That budget is small, so that every slot can have its seeds. The top rung alone, one seed, has also been given a larger
-# model and more text. *Predict* what that buys, beside what the slot bought.
+# ## Recurrent network or Transformer?
+#
+# That budget is small, so that every slot can have its seeds. The same comparison with more text, and with another
+# architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces the GRUs as well.
+# Each point is a validation score of a recorded run, over the number of subwords it had seen by then. *Predict:* which of
+# the two learns more from little text, and does the other catch up?
 
 # %%
-for record in recording.records("translation*_dot_1"):
-    greedy, beam = (record["test"][search]["bleu"] for search in ("greedy", "beam 5"))
-    print(f"{record['metrics'][-1]['tokens']:10,} subwords, {record['num_parameters']:,}", end=" ")
-    print(f"parameters, {record['cpu_seconds'] / 60:3.0f} CPU minutes:", end=" ")
-    print(f"BLEU {greedy:.1f} greedy, {beam:.1f} with a beam of 5")
+# my prediction: ...
+kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
+compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
+ax = plots.panels(1, width=8.5)[0]
+axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
+for colour, (name, records) in enumerate(compared.items()):
+    for record in records:
+        seen = [row["tokens"] / 1e6 for row in record["metrics"]]
+        scores_seen = [row["bleu"] for row in record["metrics"]]
+        label = name if record is records[0] else f"_{name}"  # one line of the legend each
+        plots.curves(seen, {label: scores_seen}, colours={label: colour}, dots=True, **axis)
+
+# %%
+print("test 2016         subwords  parameters  CPU seconds   BLEU greedy  beam 5")
+for name, records in compared.items():
+    for record in records:
+        greedy, beam = (record["test"][search]["bleu"] for search in ("greedy", "beam 5"))
+        subwords, seconds = record["metrics"][-1]["tokens"], record["cpu_seconds"]
+        print(f"{name:12} {subwords:13,} {record['num_parameters']:11,} {seconds:12,.0f}", end="")
+        print(f" {greedy:13.1f} {beam:7.1f}")
 
 # %% [markdown]
+# At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
+# parameters and less time: order is built into it, a Transformer has to learn it. One budget says nothing about another:
+# compare points above one another.
+#
 # ## Which steps are real?
 #
 # Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
-# passed, else by the course's. 2,000 samples cannot show a $p$ below 1/2,000, so 0.0005 means at most that.
+# passed, else by the course's. If 0 of 2,000 samples go the other way, $p$ is not 0: with $p = 0.0015$ that would happen
+# once in twenty times, so 0.0015 is its 95% upper bound, which `at_most` computes.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -226,28 +262,29 @@ def compare(one, other):
     """(gain, low, high) of two lists of records, and the same with p as text."""
     counts = [sum(record["counts"] for record in records) for records in (one, other)]
     gain, low, high, p = np.ravel(resample(*counts, np.random.default_rng(0), 2000))
-    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {max(p, 1 / 2000):.4f}"
+    bound = scoring.at_most(round(2000 * p), 2000)
+    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {2000 * p:.0f}/2000, at most {bound:.4f}"
     return (gain, low, high), text
 
 
 # %%
 steps = [("none", "mean"), ("mean", "dot"), ("additive", "multihead"), ("multihead", "dot")]
-ladders, rows = {"embedded": embedded, "Multi30k": multi30k}, {}
-for title, ladder in ladders.items():
-    for one, other in (step for step in steps if set(step) <= set(ladder)):
-        rows[f"{title}: {one} to {other}"], text = compare(ladder[one], ladder[other])
+ladders = {"embedded": embedded, "Multi30k": multi30k}
+axis = {"xlabel": "gain in BLEU, 95% of resampled test sets", "marks": {"no gain": 0}}
+for (title, ladder), ax in zip(ladders.items(), plots.panels(2, width=9, height=2.6), strict=True):
+    rows = {}
+    for one, other in steps:
+        rows[f"{one} to {other}"], text = compare(ladder[one], ladder[other])
         print(f"{title}: {one:9} to {other:9} {text}")
-ax = plots.panels(1, width=8.5)[0]
-ax.set_xlim(-3, 50)
-marks = {"no gain": 0}
-plots.intervals(rows, xlabel="gain in BLEU, 95% of resampled test sets", marks=marks, ax=ax)
+    plots.intervals(rows, **axis, title=title, ax=ax)
 
 # %% [markdown]
 # The bootstrap knows the luck of the *test set* and nothing of the luck of *training*. Here it compares two seeds of the
-# same slot, the best and the worst of three, which differ in nothing that anybody would publish. *Predict* the largest
-# $p$.
+# same slot, the best and the worst of three, which differ in nothing that anybody would publish. *Predict:* for how many
+# of the five slots is $p$ below 0.05?
 
 # %%
+# my prediction: ...
 for name, records in embedded.items():
     worst, *_, best = sorted(records, key=lambda record: record["test"]["greedy"]["bleu"])
     print(f"{name:10} best seed over worst: {compare([worst], [best])[1]}")
@@ -259,6 +296,7 @@ for name, records in embedded.items():
 # *Predict* which curves fall, and which fall fastest.
 
 # %%
+# my prediction: ...
 for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
     words, series = recording.by_length(ladders[title])
     plots.curves(words, series, xlabel="German words", ylabel="BLEU", title=title, ax=ax)
@@ -291,8 +329,8 @@ for k in (12, 40, 77):
 # %% [markdown]
 # ## Common mistakes
 #
-# Three claims: *average the sentence scores, it comes to the same*; *a translator that says little makes no errors*;
-# *a small p means that another training run would show it too*.
+# Five claims: *average the sentence scores, it comes to the same*; *a translator that says little makes no errors*; *what is
+# perfect has 100*; *a small p means that another training run would show it too*; *two systems may be resampled apart*.
 
 # %%
 cased, *_, averaged = scores.values()
@@ -300,10 +338,21 @@ print(f"mean of sentence scores {averaged:.1f}, BLEU {cased:.1f}")
 cut = [" ".join(text.split()[:4]) for text in references]  # the first four words, all of them right
 short = BLEU().corpus_score(cut, [references])
 print(f"four words, {short.precisions[0]:.0f}% of them right: BLEU {short.score:.1f}")
+three = BLEU(smooth_method="none").corpus_score(["two dogs play"], [["two dogs play"]])
+print(f"a perfect sentence of three words, no 4-gram in it: BLEU {three.score:.1f}")
 pair = [embedded["additive"], embedded["multihead"]]
 seeds = [[record["test"]["greedy"]["bleu"] for record in records] for records in pair]
 wins = [b > a for a in seeds[0] for b in seeds[1]]
 print(f"multi-head over additive: {compare(*pair)[1]}; single runs: {sum(wins)} of {len(wins)}")
+rng, found = np.random.default_rng(0), []
+for records in pair:
+    counts = sum(record["counts"] for record in records)
+    picks = rng.multinomial(500, np.full(500, 1 / 500), 2000)  # (samples, sentences), each its own
+    found.append(bleu_of_counts(picks @ counts))
+(_, low, high), _ = compare(*pair)
+print(
+    f"width of its interval: paired {high - low:.1f}, apart {np.ptp(np.quantile(found[1] - found[0], [0.025, 0.975])):.1f}"
+)
 
 # %% [markdown]
 # ## Summary
@@ -321,7 +370,9 @@ print(f"multi-head over additive: {compare(*pair)[1]}; single runs: {sum(wins)} 
 # 4. Which perplexity falls when the start mark is scored, and why?
 # 5. Which slots cannot tell one German word from another, and what does it cost on long sentences?
 #
-# **Next:** this is the last notebook; `attn translate train --preset full` is where to go on.
+# **Next:** the 100 points end here. [11](11_position.ipynb) and [12](12_fast_attention.ipynb) are for those who want more,
+# and `attn translate train --preset full` trains the best of these translators.
 #
 # **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
-# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention.
+# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
+# Transformer; Clopper and Pearson (1934), the bound on $p$.

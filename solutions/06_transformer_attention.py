@@ -125,7 +125,7 @@ print(f"(2, 3, 4) turned by .T is {tuple(turned)}; no error on a cube,")
 print(f"but the scores of sequence 0 move with the others, gradient {strangers.abs().max():.1f}")
 
 # %% [markdown]
-# `.T` reversed all axes and mixed the sequences. With odd sizes you see an error, with equal sizes you do not.
+# `.T` reversed all axes and mixed the sequences. With equal sizes nothing tells you.
 #
 # ### 6.3
 #
@@ -453,12 +453,9 @@ plots.explore(draw, d=(1, 512, 64))
 # ## Heads on a sentence
 #
 # Now the layer at work, on 192 sentences such as *the dogs near the cat said they like it*; a model predicts every next
-# word. The layer is *yours* if 6.6 passed, else the course's. Around it stand:
-#
-# - `word`, a learnt vector for each word, and `place`, one for each **position**: without it *the dogs near the cat* and
-#   *the cat near the dogs* would be the same bag of words to the last token;
-# - the **residual**, `z + attention(z)`: a token keeps what it is, the layer adds what it found elsewhere;
-# - `read`, which makes a score for each possible next word.
+# word. The layer is *yours* if 6.6 passed, else the course's. `word` is a learnt vector for each word, `place` one for each
+# **position**: without it *the dogs near the cat* and *the cat near the dogs* would be one bag of words. `z + attention(z)`
+# is a **residual**: a token keeps what it is, the layer adds what it found elsewhere.
 #
 # *Predict:* from which word must *said* fetch something to choose between *they* and *it*? And *like*, between *it* and
 # *them*? In the maps, read these two rows.
@@ -555,13 +552,13 @@ for off in ([], [0], [1], [2], [3], [0, 1, 2, 3]):
 # is compared and carried; tie each to a figure of this notebook, naming rows and words.
 
 # %% [markdown] written="6.8"
-# *Positions.* A row of weights sums to one: what a head gives to one word it takes from the others, so a single head that
-# is to see two words hands on a blend of them. Several heads look at several places at once: above, one brings *dogs* to
-# *said*, another *cat* to *like*, and each pronoun falls to a guess when its own head is off, while the other stays.
+# *Positions.* A row of weights sums to one: a single head that is to see two words hands on a blend of them. Several heads
+# look at several places at once: above, one brings *dogs* to *said*, another *cat* to *like*, and each pronoun falls to a
+# guess when its own head is off, while the other stays.
 #
 # *Subspaces.* Each head has projections of its own, so it compares and carries its own $d$ features of every token (left
-# in 6.5's figure); what is alike for one head differs for the next, as the four maps of one sentence show. Their contexts
-# are put side by side, not averaged, and the last projection takes from each what it needs.
+# in 6.5's figure); the four maps of one sentence differ. Their contexts are put side by side, not averaged, and the last
+# projection takes from each what it needs.
 
 # %% [markdown] rubric="6.8"
 # **Rubric (1½ points).** ½ positions: a row of weights sums to one, so one head can only blend two places (or is taken up
@@ -606,9 +603,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # 2. A mask is right when the gradient to what it hides is exactly zero.
 # 3. Heads regroup features and run side by side.
 #
-# **Without notes:** Which axis does the softmax run over, and how would you notice the wrong one? When is softmax,
-# `tril`, renormalise right, and when does it end in nan? What does True mean in PyTorch's two functions? Why does `view` alone not split
-# heads? How do you see whether a layer leaks?
+# **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
+# mean in PyTorch's two functions? Why does `view` alone not split heads? How do you see whether a layer leaks?
 #
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
 # what is lost.

@@ -195,9 +195,8 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 # report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;
 # report its value. **Explain** why the synthesizer fails at them and keys and queries do not.
 #
-# First the measurement. Every sequence there is goes into every step, so nothing is left to chance but the start; the
-# optimiser is L-BFGS, which walks to the bottom and stays there. Three starts each. *Predict* the smallest *worst* error
-# of a synthesizer at OR, with one head and with four.
+# First the measurement: every sequence there is, in every step; L-BFGS, which walks to the bottom and stays there; three
+# starts. *Predict* the smallest *worst* error of a synthesizer at OR, with one head and with four.
 
 
 # %%

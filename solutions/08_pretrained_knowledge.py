@@ -58,9 +58,8 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # length, on average a quarter of what was kept and never nothing, anywhere it fits. *Join:* prefix, MASK,
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
-# This is the one-span variant of *span corruption*: the original takes out several spans, each with a mark of its own.
-# The model reads all but the last character as $x$ and predicts all but the first as $y$. *Predict:* what does your
-# formula do to three characters? The judge tries it.
+# This is the one-span variant of *span corruption*, which takes out several. The model reads all but the last character
+# as $x$ and predicts all but the first as $y$. *Predict:* what does your formula do to three characters? The judge tries.
 
 
 # %% answer="8.1"

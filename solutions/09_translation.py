@@ -481,9 +481,10 @@ print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1
 # 3. What would you see if the softmax ran over the batch?
 # 4. Why is the error rate of an empty slot exactly 1?
 # 5. Why does a beam need a length penalty?
-#
+
+# %% [markdown]
 # **Next:** [10, a fair comparison](10_bleu_comparison.ipynb), builds BLEU and asks which of these differences are real.
 #
 # **References.** Sutskever et al. (2014), sequence to sequence; Bahdanau et al. (2015), additive attention; Luong et al.
-# (2015), dot products; Vaswani et al. (2017), scaled dot products and the Transformer; Elliott et al. (2016), Multi30k; Och and Ney (2003), alignment error rate; Jain and Wallace (2019),
-# attention is not explanation.
+# (2015), dot products; Vaswani et al. (2017), scaled dot products and the Transformer; Elliott et al. (2016), Multi30k; Och
+# and Ney (2003), alignment error rate; Jain and Wallace (2019), attention is not explanation.

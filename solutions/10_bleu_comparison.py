@@ -258,14 +258,14 @@ for name, records in compared.items():
 
 # %% [markdown]
 # At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
-# parameters and less time. It reads in order and has one place to look things up; the Transformer has to learn from the
-# text what order is. One budget says nothing about another: compare points above one another, and mind the columns.
+# parameters and less time: order is built into it, a Transformer has to learn it. One budget says nothing about another:
+# compare points above one another.
 #
 # ## Which steps are real?
 #
 # Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
-# passed, else by the course's. If 0 of 2,000 samples go the other way, $p$ is not 0: with $p = 0.0015$ that would still
-# happen once in twenty times, so 0.0015 is the 95% upper bound. `at_most` computes it for any number of samples.
+# passed, else by the course's. If 0 of 2,000 samples go the other way, $p$ is not 0: with $p = 0.0015$ that would happen
+# once in twenty times, so 0.0015 is its 95% upper bound, which `at_most` computes.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
