@@ -296,8 +296,8 @@ print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
 # Trained weights expect the wiring on the left. With $G = 1$ all heads share one set of keys. Two can be tied without loss
-# only if one key projection is an invertible matrix times the other. By the printed ranks the two above are not: averaging
-# them is not exact.
+# only if one key projection is an invertible matrix times the other. The printed ranks deny it: averaging is not
+# exact.
 #
 # ### 12.6 No softmax, no cache
 #

@@ -467,12 +467,12 @@ print(say_back.remarks(found))
 # %% [markdown]
 # ## Common mistakes
 #
-# A number of the cell refutes each:
+# The cell refutes each:
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
 # 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; only for weights trained
 #    the other way it is one.
-# 3. "Rotation makes scores decay with distance." A key turned by nine steps peaks at nine.
+# 3. "Rotation makes scores decay with distance." One turned by nine peaks at nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
 # 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ it takes fewer. (Exponents $2i/(d-2)$ do reach
 #    it; 11.3 accepts them with a remark.)
