@@ -36,6 +36,9 @@ class Caller(Protocol):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the answer and get plain data."""
 
+    def each(self, rows: Sequence[tuple]) -> list:
+        """Call the answer on one row of arguments after another, and get all that it gives."""
+
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run a driver on the answer and get plain data."""
 
@@ -62,6 +65,10 @@ class Answer:
         if not callable(self._thing):
             raise NotYet(f"a function is expected here, but this is a {_kind(self._thing)}.")
         return self.via(_call, *args, **kwargs)
+
+    def each(self, rows: Sequence[tuple]) -> list:
+        """Call the answer on one row of arguments after another."""
+        return [self(*row) for row in rows]
 
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run `driver(thing, ...)`, a function of the course, and return plain data."""
@@ -105,10 +112,11 @@ def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
 def asked(rng: Generator, answer: Caller, settings: Iterable[tuple]) -> list[tuple[tuple, Any]]:
     """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
     settings = list(settings)
-    found = {}
-    for k in rng.permutation(len(settings)):
-        setting = settings[k]
-        found[k] = answer(*setting)
+    order = rng.permutation(len(settings))
+    rows = [settings[k] for k in order]
+    each = getattr(answer, "each", None)  # a judge may have wrapped the answer in a function
+    answers = each(rows) if each else [answer(*row) for row in rows]
+    found = dict(zip(order, answers, strict=True))
     return [(setting, found[k]) for k, setting in enumerate(settings)]
 
 

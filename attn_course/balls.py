@@ -13,8 +13,10 @@ from attn_course.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
 CHAIN_STEPS = 40_000  # operations on all lines of a chain
-EXTRA_STEPS = 10_000  # and at points that nobody can foresee, for each two lines
 LARGEST = 40  # binary digits before the point of the argument of a function
+
+
+Ball = tuple  # (middle, radius)
 
 
 class NoValue(ArithmeticError):

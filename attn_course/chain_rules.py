@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from attn_course import balls, modular
-from attn_course.compare_lines import CONTEXTS
+from attn_course.domains import CONTEXTS
 from attn_course.trees import Tree, children, fraction_of, is_number, symbols, times, walk
 
 MOST_PARTS = 8  # terms or factors among which padding is looked for
@@ -148,7 +148,7 @@ def _without_idle(head, parts, assignment, top):
 def _combined(head, parts, assignment):
     try:
         values = [assignment.value(part) for part in parts]
-    except (modular.Inexact, ZeroDivisionError):
+    except ArithmeticError:
         return None
     return sum(values) % modular.PRIME if head == "Add" else modular.product(values)
 

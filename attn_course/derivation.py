@@ -46,6 +46,7 @@ class Derivation:
     fault: str | None = None
     at: int | None = None
     found: list[str] = field(default_factory=list)  # how each step was found to hold
+    unproved: list[int] = field(default_factory=list)  # steps that numbers do not refute
     proved: str = EQUAL  # how the first line compares with the last
     limits: list[tuple] = field(default_factory=list)  # what went where on the way
     notes: list[str] = field(default_factory=list)
@@ -70,7 +71,11 @@ class Derivation:
         if len(self.steps) < 2:
             return "the chain has no steps yet."
         ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
-        return f"every step holds ({', '.join(ways)}). {self.together(show)}"
+        if not self.unproved:
+            return f"every step holds ({', '.join(ways)}). {self.together(show)}"
+        steps = " and ".join(map(str, self.unproved))
+        found = f"no step fails ({', '.join(ways)}), but points are no proof of step {steps}"
+        return f"{found}. {self.together(show)}"
 
     def together(self, show=str) -> str:
         """What the chain says of its first and its last line, and for which values."""
@@ -162,6 +167,7 @@ def _read(step):
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
     from attn_course import balls
+    from attn_course.compare_lines import HOLDS
 
     lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
     try:
@@ -179,7 +185,7 @@ def look_at(chain: Derivation) -> None:
     for k, step in enumerate(chain.steps[1:], 1):
         outcome = _compare(chain, lines, k, domain, work)
         if not outcome:
-            chain.fault = outcome.sentence(f"step {k}")
+            chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(lines, k, domain)
         elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
             chain.fault = f"step {k} brings back a symbol that has gone to its limit."
         elif not _go_on(chain, step.relation):
@@ -188,6 +194,20 @@ def look_at(chain: Derivation) -> None:
             chain.at = k
             return
         chain.found.append(outcome.detail)
+        if outcome.state != HOLDS:
+            chain.unproved.append(k)
+
+
+def _gone_without_value(lines, k, domain):
+    """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
+    gone = sorted(trees.symbols(lines[k - 1]) - trees.symbols(lines[k]) - set(domain.pins))
+    if not gone:
+        return ""
+    name = trees.shown_name(gone[0])
+    return (
+        f" {name} has gone: if the question says what it stands for, say so with "
+        f"where={{{name}: (value, value)}}; `check` knows it anyway."
+    )
 
 
 def _merged(lines):
@@ -274,7 +294,7 @@ def _other_symbols(chain):
 
 def domain_of(symbols, where):
     """The Domain in which SymPy's assumptions and `where` put the symbols."""
-    from attn_course.compare_lines import Domain
+    from attn_course.domains import Domain
 
     ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
     pins = {}
@@ -306,7 +326,7 @@ def _end(end):
 
 def _assumed(symbol):
     """Where a symbol lies when nothing is declared: its assumptions decide."""
-    from attn_course.compare_lines import Range
+    from attn_course.domains import Range
 
     if symbol.is_integer and symbol.is_positive:
         return Range(trees.rational(2), whole=True, positive=True)
@@ -316,7 +336,7 @@ def _assumed(symbol):
 
 
 def _narrowed(assumed, low, high):
-    from attn_course.compare_lines import Range
+    from attn_course.domains import Range
 
     low = assumed.low if low is None else low
     high = assumed.high if high is None else high

@@ -103,6 +103,7 @@ def count_numbers(thing: Any, depth: int = 8) -> int:
     if isinstance(thing, str | bytes):
         return len(thing)
 
+    parts: Iterable[Any]
     if isinstance(thing, dict):
         parts = thing.values()
     elif isinstance(thing, list | tuple | set | frozenset):

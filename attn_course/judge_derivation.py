@@ -4,12 +4,14 @@ A chain arrives as lists of strings, from a process that is not trusted. Nothing
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from attn_course import balls, modular, trees
 from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
-from attn_course.compare_lines import FAILS, HOLDS, OPEN, Domain, compare, difference_at
+from attn_course.compare_lines import FAILS, HOLDS, compare, difference_at
 from attn_course.derivation import as_data, domain_of
+from attn_course.domains import Domain
 from attn_course.relations import EQUAL, compose, is_limit, read_relation
 from attn_course.trees import Tree, Unreadable, shown_name
 from attn_course.verdict import NotAttempted, NotYet
@@ -86,23 +88,43 @@ def _line(k, item, name):
 
 
 def judge_derivation(answer, claim: Claim) -> None:
-    """Raise NotYet unless the chain proves the claim, line by line."""
-    chain = from_data(answer.via(as_data), claim.name)
+    """Raise NotYet unless the chain proves the claim, line by line.
+
+    What is wrong for certain is said before what nobody can decide.
+    """
+    chain = from_data(_lines_of(answer), claim.name)
     if len(chain) < 2:
         raise NotAttempted
     modular.draw_prime()  # after the chain is there, so that no line can be made for it
     if chain[0].tree != claim.first_line:
         raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
-    proved = _judge_lines(chain, claim)
-    _judge_end(chain[-1].tree, proved, claim)
+    proved, doubts = _judge_lines(chain, claim)
+    doubts += _judge_end(chain[-1].tree, proved, claim)
     fault = fault_in_form([line.tree for line in chain], claim.to_do, claim.domain.positive)
+    if doubts:
+        raise NotYet(f"every step of {claim.name} may hold, but {fault}." if fault else doubts[0])
     if fault:
         raise NotYet(f"every step of {claim.name} holds, but {fault}.")
 
 
+def judge_derivations(answers: Sequence, claims: Sequence[Claim]) -> None:
+    """Raise NotYet unless each chain proves its claim."""
+    for answer, claim in zip(answers, claims, strict=True):
+        judge_derivation(answer, claim)
+
+
+def _lines_of(answer):
+    """What the process of the answer sends; a refusal from there never asks for a person."""
+    try:
+        return answer.via(as_data)
+    except NotYet as error:
+        raise NotYet(str(error).replace(FOR_A_PERSON, "")) from None
+
+
 def _judge_lines(chain, claim):
-    """The relation between the first line and the last, if every line follows from the one before."""
+    """The relation between the first line and the last, and a sentence on each step without a proof."""
     proved = EQUAL
+    doubts = []
     work = balls.Work()
     for k, line in enumerate(chain[1:], 1):
         step = f"step {k} of {claim.name}"
@@ -116,12 +138,12 @@ def _judge_lines(chain, claim):
                 "the first line."
             )
         outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain, work)
-        if outcome.state == OPEN:
-            raise NotYet(f"{outcome.sentence(step)} {FOR_A_PERSON}")
         if outcome.state == FAILS:
             raise NotYet(outcome.sentence(step))
+        if outcome.state != HOLDS:
+            doubts.append(f"{outcome.sentence(step)} {FOR_A_PERSON}")
         proved = together
-    return proved
+    return proved, doubts
 
 
 def _judge_parts(step, tree, claim):
@@ -136,6 +158,7 @@ def _judge_parts(step, tree, claim):
 
 
 def _judge_end(end, proved, claim):
+    """A sentence where nobody can tell whether the last line is the one that is asked for."""
     extra = sorted(trees.names_in(end) - {str(symbol) for symbol in claim.only})
     if claim.only and extra:
         raise NotYet(f"the last line of {claim.name} still contains {', '.join(extra)}.")
@@ -143,10 +166,10 @@ def _judge_end(end, proved, claim):
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
     outcome = compare(claim.wanted, EQUAL, end, claim.domain)
     if outcome.state == HOLDS:
-        return
-    if outcome.state == OPEN:
+        return []
+    if outcome.state != FAILS:
         what = f"whether the last line of {claim.name} is what is asked for could not be decided"
-        raise NotYet(f"{what}: {outcome.detail}. {FOR_A_PERSON}")
+        return [f"{what}: {outcome.doubt}. {FOR_A_PERSON}"]
     place, wanted, found = difference_at(claim.wanted, end, claim.domain)
     seen = f"at {place} it is {found}, and {wanted} is" if place else "it is not what is"
     if proved != EQUAL:

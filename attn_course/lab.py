@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 FIRST = "notebooks/00_start_here.ipynb"
+CONTENTS = "attn_course.lab_contents.Contents"
 
 
 def main(argv: list[str]) -> int:
@@ -37,6 +38,7 @@ def command(notebook: str, *, no_browser: bool = False) -> list[str]:
         "-m",
         "jupyterlab",
         "--ServerApp.root_dir=.",
+        f"--ServerApp.contents_manager_class={CONTENTS}",
         f"--LabApp.default_url=/lab/tree/{notebook}",
     ]
     if hasattr(os, "geteuid") and os.geteuid() == 0:

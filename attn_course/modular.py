@@ -11,13 +11,14 @@ import secrets
 from collections.abc import Iterable
 from fractions import Fraction
 
+from attn_course.polynomials import added, multiplied, ordered, scaled
 from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, rational, walk
 
 PRIME = 2**80 + 18513  # until the first `draw_prime`
 SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo every prime drawn
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
+LARGEST_POWER = ROOTS * 10**6  # a larger one may be a multiple of the order of every number
 LARGEST_TRIED = 100  # small prime factors of a number are below this
-TERMS = 200  # of an exponent that is multiplied out
 ASSIGNMENTS = 2
 EQUAL = "equal"
 DIFFERENT = "different"
@@ -81,7 +82,7 @@ def _test(test, left, right, positive):
     assignments = [Assignment(positive) for _ in range(ASSIGNMENTS)]
     try:
         found = [test(left, right, assignment) for assignment in assignments]
-    except (Inexact, ZeroDivisionError):
+    except ArithmeticError:
         return UNKNOWN
     if all(found):
         return EQUAL
@@ -98,7 +99,7 @@ def _same_exponentials(left, right, assignment):
         raise Inexact
     terms = assignment.expanded(minus(left, right))
     whole = math.lcm(*(factor.denominator for factor in terms.values()))
-    return assignment.exponential(_scaled(terms, whole)) == 1
+    return assignment.exponential(scaled(terms, whole)) == 1
 
 
 def _same_squares(left, right, assignment):
@@ -193,7 +194,7 @@ class Assignment:
             powers = prime_powers(base)
             return product(self.root_of_prime(p, k * exponent) for p, k in powers.items())
         if head == "exp":
-            return self.exponential(_scaled(self.expanded(base[1]), exponent))
+            return self.exponential(scaled(self.expanded(base[1]), exponent))
         if head == "Pow" and is_number(base[2]) and is_positive(base[1], self.positive):
             whole = fraction_of(base[2]) * exponent
             return self.power(base[1], rational(whole))
@@ -240,9 +241,9 @@ class Assignment:
         if head == "Rational":
             return {(): fraction_of(tree)} if tree[1] else {}
         if head == "Add":
-            return _added(*map(self.expanded, tree[1:]))
+            return added(*map(self.expanded, tree[1:]))
         if head == "Mul":
-            return functools.reduce(_multiplied, map(self.expanded, tree[1:]))
+            return functools.reduce(multiplied, map(self.expanded, tree[1:]))
         if head == "Pow" and is_number(tree[2]):
             return self.expanded_power(tree, fraction_of(tree[2]))
         if head == "log":
@@ -252,11 +253,11 @@ class Assignment:
     def expanded_power(self, tree, exponent):
         base = self.expanded(tree[1])
         if exponent.denominator == 1 and 0 < exponent <= 12:
-            return functools.reduce(_multiplied, [base] * int(exponent))
+            return functools.reduce(multiplied, [base] * int(exponent))
         if len(base) == 1 and base.keys() != {()}:
             ((key, factor),) = base.items()
             if factor == 1 and (exponent.denominator == 1 or is_positive(tree[1], self.positive)):
-                return {_ordered((name, k * exponent) for name, k in key): Fraction(1)}
+                return {ordered((name, k * exponent) for name, k in key): Fraction(1)}
         return {((self.generator(tree), Fraction(1)),): Fraction(1)}
 
     def expanded_log(self, argument):
@@ -391,6 +392,8 @@ def inverse(number: int) -> int:
 
 
 def power(number: int, exponent: int) -> int:
+    if abs(exponent) > LARGEST_POWER:
+        raise Inexact
     return inverse(pow(number, -exponent, PRIME)) if exponent < 0 else pow(number, exponent, PRIME)
 
 
@@ -407,42 +410,8 @@ def _whole(number):
     return int(number)
 
 
-def _scaled(terms, number):
-    return {key: number * factor for key, factor in terms.items()}
-
-
 def _is_log(key):
     return len(key) == 1 and key[0][0][0] == "log" and key[0][1] == 1
-
-
-def _ordered(pairs):
-    return tuple(sorted(pair for pair in pairs if pair[1]))
-
-
-def _added(*sums):
-    total = {}
-    for terms in sums:
-        for key, factor in terms.items():
-            total[key] = total.get(key, 0) + factor
-    return {key: factor for key, factor in total.items() if factor}
-
-
-def _multiplied(left, right):
-    if len(left) * len(right) > TERMS:
-        raise Inexact
-    total = {}
-    for one, first in left.items():
-        for other, second in right.items():
-            key = _merged(one, other)
-            total[key] = total.get(key, 0) + first * second
-    return {key: factor for key, factor in total.items() if factor}
-
-
-def _merged(one, other):
-    exponents = dict(one)
-    for name, exponent in other:
-        exponents[name] = exponents.get(name, 0) + exponent
-    return _ordered(exponents.items())
 
 
 def factors(number: int) -> dict[int, int]:

@@ -67,7 +67,7 @@ class OneLayer(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The input of the layer and its queries and keys, (B, T, D) each; positions: (T,)."""
         x = self.letters(letters)
-        if self.way == "learned":
+        if self.places is not None:
             x = x + self.places(positions)
         if self.way == "sinusoid":
             width = x.shape[-1]

@@ -306,5 +306,9 @@ def times(*factors: Tree) -> Tree:
     return ("Mul", *sorted(factors))
 
 
+def power(base: Tree, exponent: Tree) -> Tree:
+    return ("Pow", base, exponent)
+
+
 def minus(left: Tree, right: Tree) -> Tree:
     return add(left, times(rational(-1), right))

@@ -381,13 +381,13 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary when the keys are drawn again and again? **Find** the variance of the gap of the two scores,
-# and the share of the draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have
-# together. **Form:** `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, each returning a number; the
-# second is compared with a simulation, to 0.01. `math.erf` and `math.erfc` help.
+# How does the output vary over draws of the keys? **Find** the variance of the gap of the two scores, and the share of the draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have
+# together. **Form:** `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, numbers; the second meets a
+# simulation, to 0.01. Then **in words**, below the figure: what is its mean over the draws, what is a single draw like, why do
+# they differ?
 #
-# Below the check eight keys are drawn 40,000 times with $\beta = \frac14$, $c = 80$, $d = 16$. *Predict* the mean of the
-# weight of $a$ over all draws, and in how many draws it is within a tenth of one half.
+# *Predict*, for eight keys with $\beta = \frac14$, $c = 80$, $d = 16$, the mean of the weight of $a$ over 40,000 draws, and in
+# how many it is within a tenth of one half.
 
 
 # %% answer="3.5 code"
@@ -424,10 +424,6 @@ if check("3.5", noisy_gap_variance, share_decided):
     print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
     print(f"your share of decided draws {np.asarray(share_decided(0.25, 80, 16, 0.9)).item():.3f}")
 plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0, 1))
-
-# %% [markdown]
-# **In words:** how does the output vary over resamplings of the keys? Say what its mean over the draws is, what a single
-# draw is like, and why the two differ. **Form:** three or four sentences.
 
 # %% [markdown] written="3.5"
 # Over many draws the output averages to $\frac12(v_a + v_b)$ (but for the little weight on other keys), because $a$ and $b$

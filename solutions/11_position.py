@@ -172,9 +172,9 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders fall on one point: it knows its own token and the *proportions* of what it saw, since
+# With one layer all 24 orders fall on one point: it knows its token and the *proportions* of what it saw, since
 # $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
-# orders apart, and *ab* from *aabb*: the first gave each token a past. Constant sequences stay constant.
+# orders apart, and *ab* from *aabb*: the first gave tokens a past. Constant sequences stay constant.
 #
 # ### 11.3
 #
@@ -182,7 +182,7 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
 # `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# *Predict:* a hand comes round again and again. Do two positions share their embedding?
+# *Predict:* a hand comes round again and again. Do two positions share an embedding?
 
 
 # %% answer="11.3"
@@ -386,13 +386,13 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
 # Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
-# distance: a key turned by nine steps is seen best nine back. Values need no turn: only scores know distance.
+# distance: a key turned by nine steps is seen best nine back. Values stay.
 #
 # ### 11.6
 #
-# **Given** $r$ and a function `rotate(x, p)` that turns x (d,) by position p, in a layout you are not told. **Find** one
-# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the token $r$ back, if
-# there is one, in sequences of 24 tokens; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`;
+# **Given** $r$ and a function `rotate(x, p)` that turns x (d,) by position p, in an unknown layout. **Find** one
+# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the one $r$ back, if
+# there is any, in sequences of 24; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`;
 # a paragraph below.
 
 
@@ -508,5 +508,4 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 #
 # **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), Kazemnejad et al.
-# (2023), no positions.
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions.

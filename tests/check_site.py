@@ -53,6 +53,7 @@ SLIDE = """[...document.querySelectorAll(".attn-moving input")].flatMap((input) 
   }
   return spent;
 })"""
+TIP = "document.querySelector('.tip').getAttribute('aria-valuetext')"
 FRAME = "document.querySelector('.attn-moving .attn-frame').outerHTML"
 
 
@@ -197,7 +198,13 @@ def seen_problems(browser, address, page, theme, width, tally):
 
 
 def moving_problems(browser, tally):
-    """Whether sliders move their pictures, by keys too, and how fast."""
+    """Whether sliders and arrows move their pictures, by keys too, and how fast."""
+    if browser.run("document.querySelectorAll('.tip').length"):
+        before = browser.run(TIP)
+        browser.run("document.querySelector('.tip').focus()")
+        browser.press("ArrowUp")
+        if browser.run(TIP) == before:
+            yield "has a plane whose query no key moves."
     if not browser.run("document.querySelectorAll('.attn-moving input').length"):
         return
     before = browser.run(FRAME)

@@ -1,7 +1,9 @@
 """How many small changes of a module its tests notice. Runs for minutes, so it is no part of `make test`.
 
 python tests/mutation.py kernels --sample 60       a row of the table below
-python tests/mutation.py attn_utils/masks.py tests/test_kernels.py
+python tests/mutation.py attn_utils/masks.py tests/test_attn_utils_kernels.py
+
+A mutant is first put to the tests that are most likely to notice it, then to all of its row.
 """
 
 import argparse
@@ -20,18 +22,43 @@ import hypothesis  # noqa: F401  imported once here, not once in every child
 import pytest
 import torch
 
+from attn_course import register
+
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300  # a mutant that takes longer has been noticed
-KERNELS = ["tests/test_kernels.py", "tests/test_layers.py"]
+KERNELS = ["tests/test_attn_utils_kernels.py", "tests/test_attn_utils_layers.py"]
+CHAINS = ["tests/test_top_derivation.py"]
 TABLE = {  # name: modules, tests
     "arrays": ("attn_utils/arrays.py", KERNELS),
     "masks": ("attn_utils/masks.py", KERNELS),
     "kernels": ("attn_utils/kernels.py", KERNELS),
     "layers": ("attn_utils/layers.py", [*KERNELS[::-1], "tests/test_translation_model.py"]),
     "judges": ("attn_course/questions/*.py", ["tests/test_questions.py"]),
-    "chains": ("attn_course/chain_rules.py", ["tests/test_derivation.py"]),
-    "comparing": ("attn_course/compare_lines.py", ["tests/test_derivation.py"]),
+    "chains": ("attn_course/chain_rules.py", CHAINS),
+    "comparing": ("attn_course/compare_lines.py", CHAINS),
+    "proving": ("attn_course/positivity.py", CHAINS),
     "grading": ("attn_course/grading/*.py", ["tests/test_grading_*.py"]),
+}
+LIKELY = {  # a module of grading: the tests that are tried first
+    "borrowing": ["test_grading_borrowing"],
+    "comparing": ["test_grading_matching", "test_grading_class"],
+    "digests": ["test_grading_book", "test_grading_batch"],
+    "find_cells": ["test_grading_matching", "test_grading_cells"],
+    "grade_many": ["test_grading_batch"],
+    "gradebook": ["test_grading_book"],
+    "magics": ["test_grading_cells"],
+    "page": ["test_grading_pages"],
+    "pages": ["test_grading_pages"],
+    "prose": ["test_grading_prose"],
+    "read_submission": ["test_grading_reading"],
+    "report": ["test_grading_pages"],
+    "results": ["test_grading_batch"],
+    "roster": ["test_grading_book"],
+    "similar": ["test_grading_class"],
+    "spreadsheet": ["test_grading_book"],
+    "submissions": ["test_grading_reading"],
+    "tables": ["test_grading_book", "test_grading_class"],
+    "written": ["test_grading_book"],
 }
 SWAPS = {
     ast.Eq: ast.NotEq,
@@ -105,18 +132,26 @@ class Replace(ast.NodeTransformer):
         return self.new if node is self.old else super().visit(node)
 
 
-def mutants(text, sample, rng):
-    """Yield (line number, source line, what it became, mutated text), at most `sample` of them."""
-    tree = ast.parse(text)
-    lines = text.splitlines()
-    places = sites(tree)
-    for index in sorted(rng.sample(range(len(places)), min(sample, len(places)))):
-        fresh = ast.parse(text)
-        node = sites(fresh)[index]
-        new = changed(node)
-        became = ast.unparse(ast.fix_missing_locations(copy.deepcopy(new))).splitlines()[0]
-        mutated = ast.fix_missing_locations(Replace(node, new).visit(fresh))
-        yield node.lineno, lines[node.lineno - 1].strip(), became, ast.unparse(mutated)
+def mutant(text, index):
+    """(line number, source line, what it became, mutated text) of the change at one site."""
+    fresh = ast.parse(text)
+    node = sites(fresh)[index]
+    new = changed(node)
+    became = ast.unparse(ast.fix_missing_locations(copy.deepcopy(new))).splitlines()[0]
+    mutated = ast.fix_missing_locations(Replace(node, new).visit(fresh))
+    return node.lineno, text.splitlines()[node.lineno - 1].strip(), became, ast.unparse(mutated)
+
+
+def likely(path):
+    """What pytest is asked first about a file: the tests named after it, or of its questions."""
+    stem = Path(path).stem
+    if "questions" in path:
+        notebook = next((name for name in register.NOTEBOOKS if name.endswith(stem)), None)
+        ids = [question.id for question in register.questions_of(notebook)] if notebook else []
+        return ["tests/test_questions.py", "-k", " or ".join(ids)] if ids else []
+    if "grading" in path:
+        return [f"tests/{name}.py" for name in LIKELY.get(stem, [])]
+    return []
 
 
 def is_killed(folder, tests):
@@ -124,6 +159,7 @@ def is_killed(folder, tests):
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)  # ends the child, which then counts as noticed
+        forget_the_course()
         os.chdir(folder)
         os.environ["PYTHONPATH"] = str(folder)
         sys.path.insert(0, str(folder))
@@ -132,6 +168,13 @@ def is_killed(folder, tests):
         os.dup2(quiet, 2)
         os._exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
     return os.waitpid(child, 0)[1] != 0
+
+
+def forget_the_course():
+    """Let the modules of the copy be imported, not those that this process has."""
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("attn_course", "attn_utils"):
+            del sys.modules[name]
 
 
 def expand(patterns):
@@ -143,7 +186,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("module", help=f"a file, or one of {', '.join(TABLE)}")
     parser.add_argument("tests", nargs="*", help="test files, where the module is a file")
-    parser.add_argument("--sample", type=int, default=60, help="mutants of each file at most")
+    parser.add_argument("--sample", type=int, default=60, help="mutants at most")
     parser.add_argument("--seed", type=int, default=0, help="which mutants are drawn")
     args = parser.parse_args()
     module, tests = TABLE.get(args.module, (args.module, args.tests))
@@ -159,23 +202,30 @@ def main():
         shutil.copytree(ROOT, project, ignore=away)
         if is_killed(project, tests):
             sys.exit("The tests fail before anything is changed.")
-        for path in expand([module]):
-            report(path, project, tests, args)
+        report(expand([module]), project, tests, args)
 
 
-def report(path, project, tests, args):
-    """Print the score of one file and each mutant that no test noticed."""
-    text = (ROOT / path).read_text("utf-8")
-    survivors = []
-    total = 0
-    for number, line, became, mutated in mutants(text, args.sample, random.Random(args.seed)):
+def report(paths, project, tests, args):
+    """Print each mutant that no test noticed, and the score of the row."""
+    texts = {path: (ROOT / path).read_text("utf-8") for path in paths}
+    places = [(path, k) for path in paths for k in range(len(sites(ast.parse(texts[path]))))]
+    rng = random.Random(args.seed)
+    chosen = sorted(rng.sample(places, min(args.sample, len(places))))
+    num_noticed = 0
+    for path, index in chosen:
+        number, line, became, mutated = mutant(texts[path], index)
         (project / path).write_text(mutated, "utf-8")
-        total += 1
-        if not is_killed(project, tests):
-            survivors.append(f"  {path}:{number}: {line}\n      survives as: {became}")
-            print(survivors[-1], flush=True)
-    (project / path).write_text(text, "utf-8")
-    print(f"{path}: {total - len(survivors)} of {total} mutants noticed", flush=True)
+        first = likely(path)
+        if (first and is_killed(project, first)) or is_killed(project, tests):
+            num_noticed += 1
+        else:
+            print(f"  {path}:{number}: {line}\n      survives as: {became}", flush=True)
+        (project / path).write_text(texts[path], "utf-8")
+    print(
+        f"{args.module}: {num_noticed} of {len(chosen)} mutants noticed, "
+        f"drawn from the {len(places)} that can be made",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

@@ -51,8 +51,9 @@ def questions_with_known_points():
 class Full:
     """Stands in for results.jsonl: every part judged is right, every other one awaits a person."""
 
-    def __init__(self, answer=ANSWER):
+    def __init__(self, answer=ANSWER, tiers=None):
         self.answer = answer
+        self.tiers = tiers or {}
 
     def get(self, key):
         student, notebook, name = key
@@ -69,7 +70,8 @@ class Full:
             for question in register.questions_of(notebook)
             for part in question.parts
         ]
-        return Record(student, notebook, name, "", parts=tuple(parts))
+        tier = self.tiers.get(student, "")
+        return Record(student, notebook, name, "", tier=tier, parts=tuple(parts))
 
 
 def handed(student, notebook, path=Path("nowhere")):
@@ -127,17 +129,17 @@ def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonu
 def test_without_a_bonus_notebook_there_is_no_such_column():
     book = made([handed("Ann", PROPER)])
     assert "bonus" not in tables.csv_header(book)
-    assert "bonus" not in pages.student_page(book, book.sheet("Ann"), "")
+    assert "bonus" not in pages.student_page(book, book.sheet("Ann"))
 
 
 def test_pages_show_the_bonus_beside_the_points(bonus):
     sheet = bonus.sheet("Ann")
-    page = pages.student_page(bonus, sheet, "")
+    page = pages.student_page(bonus, sheet)
     assert f"<b>{judged(PROPER):g} of {register.points_of(PROPER):g}</b>points" in page
     assert f"<b>{judged(EXTRA):g} of {register.points_of(EXTRA):g}</b>bonus" in page
     overview = pages.ClassPage(bonus)
     overview.add(sheet, "ann.html")
-    students = overview.html({}, [], "").split("</table>")[0]
+    students = overview.html({}, []).split("</table>")[0]
     assert students.count("<th ") == students.count("<td") and ">bonus</th>" in students
 
 
@@ -163,7 +165,7 @@ def test_a_changed_answer_awaits_a_person_again_and_shows_the_old_mark():
     question = register.find("1.7")
     page = pages.WrittenPage(question, Reference(), {"Ann": "Ann"})
     page.add(book.sheet("Ann"))
-    text = " ".join(page.html("", anonymous=False).split())
+    text = " ".join(page.html(anonymous=False).split())
     assert "has changed since 0.5 points were given by Eve: neat" in text and page.num_waiting == 1
     assert book.stamped_marks() == stamped()  # the old mark is kept as it was
 
@@ -230,7 +232,7 @@ def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path)
     codes = written.codes(7, ["Ann", "Bob"])
     page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
     page.add(book.sheet("Ann"))
-    text = page.html("", anonymous=True)
+    text = page.html(anonymous=True)
     assert "Ann" not in text and codes["Ann"] in text
     (tmp_path / "w.csv").write_text(f"student,question,points\n{codes['Ann']},1.7,1\n")
     hidden = {code: student for student, code in codes.items()}
@@ -259,7 +261,7 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
     page = pages.WrittenPage(register.find("1.7"), reference, {name: name for name in students})
     for student in students:
         page.add(book.sheet(student))
-    text = page.html("", anonymous=False)
+    text = page.html(anonymous=False)
     assert "the same words as Bob." in text and "the same words as Ann." in text
     assert "the same words as the reference." in text
     assert text.count("the same words as") == 3
@@ -331,6 +333,7 @@ def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
     [
         (("name", "Ann"), "roster.csv needs the columns student."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
+        (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
         (("student,free_days", "Ann,-1"), "line 2: free_days is '-1', not a number"),
         (("student", "Ann", "Ann"), "line 3: 'Ann' is in the roster already."),
@@ -432,12 +435,63 @@ def test_code_that_is_trivial_or_everyones_is_not_pointed_out():
 
 def test_the_class_page_lists_code_that_is_alike(tmp_path):
     book = made([handed("Ann", PROPER), handed("Bob", PROPER)], results=Full(LONG))
-    report.write(book, tmp_path, counts={}, tier="")
+    report.write(book, tmp_path, counts={})
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "<h2>Alike</h2>" in page and "100%" in page
 
 
-@pytest.mark.parametrize("text", ["=x", "'=x", "''=x", "@SUM(1)", "'plain", "plain", ""])
+def test_every_page_names_the_sandbox_in_which_its_own_notebooks_ran(tmp_path):
+    tiers = {"Ann": "namespaces", "Bob": "landlock", "Cid": "none"}
+    files = [handed(student, PROPER) for student in tiers]
+    known = {"1.7": Reference("because", "all of it")}
+    book = made(files, results=Full(tiers=tiers), references=known)
+    report.write(book, tmp_path, counts={})
+    pages = {path.stem: path.read_text("utf-8") for path in tmp_path.glob("*/*.html")}
+    pages["index"] = (tmp_path / "index.html").read_text("utf-8")
+    alone = "1 of the notebooks here ran without a sandbox"
+    for student, tier in tiers.items():
+        assert ("“namespaces”" in pages[student]) == (tier == "namespaces")
+        assert ("“landlock”" in pages[student]) == (tier == "landlock")
+        assert (alone in pages[student]) == (tier == "none")
+    for name in ("index", "1.7"):
+        assert "“namespaces”" in pages[name] and "“landlock”" in pages[name]
+        assert alone in pages[name]
+    assert '"sandboxes": [\n   "landlock"\n  ]' in (tmp_path / "students/Bob.json").read_text()
+
+
+class Unread:
+    """Stands in for results.jsonl where a file could not be read."""
+
+    def get(self, key):
+        return Record(*key, "", problem="its JSON breaks off.")
+
+
+def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook(tmp_path):
+    book = made([handed("Ann", PROPER)], results=Unread())
+    page = pages.student_page(book, book.sheet("Ann"))
+    assert page.count("its JSON breaks off.") == 2  # on top, and where the answers would be
+    assert "3 answers were not graded" in page and 'class="card' not in page
+
+
+def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path):
+    due = datetime(2026, 11, 1).astimezone()
+    ann = roster.Person("ann", "Ann Lee", due=due, handed_in=datetime(2026, 11, 3).astimezone())
+    book = made([handed("ann", PROPER)], roster=roster.Roster({"ann": ann}))
+    report.write(book, tmp_path, counts={})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "Ann Lee" in page and f"01 of {register.points_of(PROPER):g}</th>" in page
+    assert ">days late</th>" in page and '<td class="number" data-value="2">2</td>' in page
+    assert "Feedback for Ann Lee" in (tmp_path / "students/ann.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "text", ["=x", "'=x", "''=x", "@SUM(1)", "＝x", "'＠x", "'plain", "plain", ""]
+)
 def test_what_is_guarded_comes_back_and_no_two_texts_are_guarded_alike(text):
     assert unguarded(guarded(text)) == text
     assert not guarded(text).startswith(FORMULA)
+
+
+@pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")
+def test_no_sign_that_starts_a_formula_stands_first_in_a_cell(sign):
+    assert guarded(f"{sign}1+1") == f"'{sign}1+1"

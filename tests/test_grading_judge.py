@@ -172,6 +172,10 @@ UNREADABLE = {
     "an end of its group": ("os.killpg(0, 9)", "PermissionError"),
     "a crash": ("import ctypes; ctypes.string_at(0)", "grading it ended its process."),
     "an end before any start": ("return {'do': 'end', 'id': 1}", "where that is not possible"),
+    "a figure that is none": (
+        "return {'do': 'spawn', 'id': 1, 'figures': 'x'}",
+        "nothing that a judge may ask",
+    ),
     "children without number": (
         f"[ask(w) for _ in range({MAX_CHILDREN + 1}) for w in ('spawn', 'end')]",
         "asks to spawn a child where",
@@ -221,7 +225,7 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
 @needs_sandbox
 def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, bench):
     with pytest.raises(Lost, match="ended its process"):
-        attack("def attack():\n    say({'do': 'spawn', 'id': 0}); os._exit(0)")
+        attack("def attack():\n    say({'do': 'spawn', 'id': 0, 'figures': False}); os._exit(0)")
     assert a_classmate_gets_full_points(bench)
 
 

@@ -55,7 +55,8 @@ class Records:
             for part in question.parts
         ]
         remarks = (f"cell 1: {ATTACK}",)
-        return Record(key[0], NAME, f"{NAME}.ipynb", "", remarks=remarks, parts=tuple(parts))
+        known = {"remarks": remarks, "tier": "landlock", "parts": tuple(parts)}
+        return Record(key[0], NAME, f"{NAME}.ipynb", "", **known)
 
     def _part(self, student, question, part):
         return PartRecord(
@@ -83,7 +84,7 @@ def gradebook_of(students, **known):
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     book = gradebook_of(STUDENTS)
-    report.write(book, folder, counts={"students": 4}, tier="landlock")
+    report.write(book, folder, counts={"students": 4})
     return folder
 
 
@@ -172,7 +173,7 @@ def test_points_can_be_typed_and_downloaded(browser, out):
     browser.run("show.value = 'waiting'; show.dispatchEvent(new Event('input'))")
     assert browser.run("cards.filter(c => c.checkVisibility()).length") == 2
     browser.run("document.getElementById('save').click()")
-    saved = browser.folder / "written.csv"
+    saved = browser.folder / "written-1.7.csv"
     deadline = time.monotonic() + 30
     while not saved.exists() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -234,7 +235,7 @@ def test_a_closed_tab_loses_nothing(browser, out):
 @needs_browser
 def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
     marks = {("Ann", "1.7", "written"): Mark(1 / 3, "neat", "Eve")}
-    report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={}, tier="landlock")
+    report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
     browser.open(tmp_path / "questions" / "1.7.html")
     assert "read by Eve" in browser.run("cards[0].innerText")
     browser.run("localStorage.clear(); grader.value = 'Dan'; setPoints(cards[1], '1')")

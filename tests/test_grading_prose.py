@@ -71,3 +71,8 @@ def test_the_longest_answer_is_rendered_in_moments(piece):
     start = time.process_time()
     as_html(piece * (20_000 // len(piece)))
     assert time.process_time() - start < 10
+
+
+def test_a_displayed_formula_may_stand_inside_a_sentence():
+    made = as_html("Look at $$a_j = \\frac{1}{2}$$ and let $x$ go.")
+    assert made.count("<math") == 2 and "$" not in made and "and let" in made

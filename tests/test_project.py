@@ -1,6 +1,7 @@
 """The project's own promises: one set of packages, one-way doors, nothing of one machine."""
 
 import ast
+import graphlib
 import re
 import subprocess
 import sys
@@ -55,7 +56,8 @@ CONDA = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # names on conda-
 
 
 def test_environment_yml_and_pyproject_name_the_same_packages():
-    wanted = {*PROJECT["dependencies"], *EXTRAS["torch"], *EXTRAS["lab"], *EXTRAS["grade"]}
+    extras = [package for name in ("torch", "lab", "grade", "dask") for package in EXTRAS[name]]
+    wanted = {*PROJECT["dependencies"], *extras}
     text = (ROOT / "environment.yml").read_text("utf-8")
     found = dict(re.findall(r"^  - ([\w-]+)(>=\S+) +# used for: \S+", text, re.M))
     assert {CONDA.get(name, name) + floor for name, floor in found.items()} == wanted
@@ -101,6 +103,43 @@ def test_the_core_imports_nothing_else_at_start():
     subprocess.run([sys.executable, "-c", script, *extras, "IPython"], check=True)
 
 
+# What Python in a browser has no code for, or has but cannot use (Pyodide's list).
+NOT_IN_A_BROWSER = set(
+    "curses dbm ensurepip fcntl grp idlelib lib2to3 msvcrt multiprocessing pty pwd resource "
+    "socket ssl subprocess syslog termios tkinter tty turtle venv winreg winsound".split()
+)
+LOADED = """
+import sys
+from attn_course import check, derive, hint, plots, register
+for name in register.NOTEBOOKS:
+    if not register.needs_torch(name):
+        register.questions_of(name)
+print(*(module for module in sys.modules if module.startswith(("attn_utils", "attn_course"))))
+"""
+
+
+def imported_at_once(path):
+    """The top-level names of what a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module.partition(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+
+
+def test_the_core_imports_nothing_that_python_in_a_browser_lacks():
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = {name.replace(".", "/") for name in done.stdout.split()}
+    core = [path for path in MODULES if place_of(path).replace(".", "/") in loaded]
+    assert len(core) > 30
+    has = set(sys.stdlib_module_names) - NOT_IN_A_BROWSER
+    has |= {"numpy", "matplotlib", "sympy", "mpmath", *HOUSES}
+    for path in core:
+        assert set(imported_at_once(path)) <= has, path
+
+
 def room_of(module):
     """The room a dotted name of ours lies in: the house attn_utils, a room of attn_course, or its top."""
     house, *inside = module.split(".")
@@ -132,6 +171,113 @@ def test_doors_between_rooms_are_one_way():
         for name in imports_of(path):
             allowed = {room, *DOORS[room]}
             assert room_of(name) in allowed, f"{path.relative_to(ROOT)} ({room}) imports {name}"
+
+
+def module_names():
+    """{dotted name: file} of every module of ours."""
+    names = {}
+    for path in MODULES:
+        name = place_of(path)
+        names[name.removesuffix(".__init__")] = path
+    return names
+
+
+def in_order(graph):
+    """The nodes, each after what it needs; an AssertionError that shows the circle if there is one."""
+    try:
+        return list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as error:
+        raise AssertionError(" <- ".join(error.args[1])) from None
+
+
+def test_no_room_and_no_module_needs_itself():
+    assert in_order(DOORS)[0] in ("attn_utils", "figures", "refusals")
+    names = module_names()
+    graph = {}
+    for name, path in names.items():
+        wanted = {n if n in names else n.rpartition(".")[0] for n in imports_of(path)}
+        graph[name] = (wanted & set(names)) - {name}
+    assert len(in_order(graph)) == len(names)
+
+
+def test_contributing_draws_the_doors_that_are_held():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    drawn = {}
+    for place, imports in re.findall(r"^\| `(attn_[\w/.]+)`.*\|([^|]*)\|$", text, re.M):
+        name = place.removeprefix("attn_course/").removesuffix(".py").strip("/")
+        drawn[name or "top"] = set(re.findall(r"`(\w+)`", imports))
+    assert drawn.pop("runs") == set()
+    assert drawn == DOORS
+
+
+def test_every_test_is_named_by_its_room():
+    rooms = "|".join([*DOORS, "project"])
+    for path in (ROOT / "tests").glob("test_*.py"):
+        assert re.fullmatch(rf"test_({rooms})(_\w+)?", path.stem), path.name
+
+
+# What is written when the course is used, and stands in the text by its name.
+MADE = {
+    "build/site",
+    "nbgrader_config.py",
+    "results.json",
+    "source/",
+    "submissions/",
+    "submitted/",
+}
+QUOTED = re.compile(r"`([^`\n]+)`")
+LIKE_A_PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
+ENDINGS = (".cfg", ".json", ".lock", ".md", ".py", ".sh", ".toml", ".yml")
+TEXTS = [
+    *ROOT.glob("*.md"),
+    *(ROOT / "docs").glob("**/*.md"),
+    *(ROOT / "site").glob("**/*.md"),
+    *(ROOT / "solutions").glob("*.py"),
+    *MODULES,
+]
+
+
+def parts_of_paths():
+    """Every run of folders and files in the project's paths: how a text may name a place."""
+    skipped = {".git", ".venv", "__pycache__"}
+    found = set()
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if not skipped & set(parts):
+            found |= {"/".join(parts[k:]) for k in range(len(parts))}
+    return found
+
+
+def named_paths(text):
+    """What stands in back quotes and looks like a file or folder of ours."""
+    for quoted in QUOTED.findall(text):
+        is_path = "/" in quoted or quoted.endswith(ENDINGS)
+        if is_path and LIKE_A_PATH.fullmatch(quoted) and not re.search(r"NN_|\d/\d", quoted):
+            yield quoted
+
+
+def test_every_file_that_a_text_names_is_there():
+    known = parts_of_paths() | {path.rstrip("/") for path in MADE}
+    for text in TEXTS:
+        for path in named_paths(text.read_text("utf-8")):
+            is_ending = path.startswith(".") and path in ENDINGS
+            is_grades = path.startswith("graded/")
+            there = is_ending or is_grades or path.rstrip("/") in known
+            assert there, f"{text.relative_to(ROOT)}: {path}"
+
+
+def test_every_module_that_a_text_names_is_there():
+    names = module_names()
+    texts = [*TEXTS, ROOT / "Makefile", ROOT / ".ci" / "run"]
+    for text in texts:
+        for dotted in re.findall(
+            r"\battn_(?:utils|course)(?:\.[a-z]\w*)+", text.read_text("utf-8")
+        ):
+            module = dotted
+            while module not in names:
+                module, _, inside = module.rpartition(".")
+            if module != dotted:
+                assert inside in names[module].read_text("utf-8"), f"{text.name}: {dotted}"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))

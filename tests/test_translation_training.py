@@ -34,7 +34,7 @@ CONFIG = Config(
     dropout=0.2,
 )
 CORPUS = embedded(num_train=40, num_val=2, num_test=3)
-STILL = replace(CONFIG, dropout=0.0)
+STILL = replace(CONFIG, dropout=0.0, tokens=900)
 KINDS = {  # what two processes must train as one does
     "dot": STILL,
     "none": replace(STILL, attention="none"),

@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 import struct
+import symtable
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -20,6 +21,7 @@ from attn_course.figures.showing import filled
 PICTURES = "_static/figures"  # of the site
 DEPENDS = "*What this prints depends on your answers.*"
 FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
+CHANGING = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods
 ANSWERS = {"answer", "check", "written"}
 
 
@@ -53,27 +55,73 @@ def cells_that_use_answers(notebook: Any) -> set[str]:
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
-        used, given = names_in(cell.source)
+        taken, given = names_in(cell.source)
         is_answer = "answer" in cell.metadata
-        if is_answer or used & from_answers:
+        if is_answer or taken & from_answers:
             found.add(cell.id)
             from_answers |= given
     return found
 
 
 def names_in(source: str) -> tuple[set[str], set[str]]:
-    """(names that are read, names that are given a value or changed), anywhere in a cell."""
-    read = set()
-    given = set()
-    for node in ast.walk(ast.parse(source)):
+    """(names that a cell takes from cells before it, names that it gives a value or changes)."""
+    taken: set[str] = set()
+    given: set[str] = set()
+    own: set[str] = set()  # has a value in this cell, whatever came before
+    for statement in ast.parse(source).body:
+        taken |= _read_in(statement) - own
+        given |= _given_in(statement)
+        if isinstance(statement, ast.Assign | ast.FunctionDef | ast.ClassDef):
+            own |= _given_in(statement)
+    return taken, given
+
+
+def _read_in(statement: ast.stmt) -> set[str]:
+    """Names of the notebook that a statement reads: no argument, no variable of a loop."""
+    names = _global_names(_table(statement))
+    for node in ast.walk(statement):
+        if isinstance(node, ast.For):
+            in_loop = _names(node.target) - _names(node.iter)
+            names -= in_loop
+        elif isinstance(node, ast.AugAssign):
+            names |= _names(node.target)
+    return names
+
+
+def _table(statement: ast.stmt) -> symtable.SymbolTable:
+    """What Python itself knows of the names in a statement."""
+    return symtable.symtable(ast.unparse(statement), "cell", "exec")
+
+
+def _global_names(table: symtable.SymbolTable) -> set[str]:
+    """What a scope and the scopes inside it read of the notebook."""
+    is_top = table.get_type() == "module"
+    names = set()
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() and (is_top or symbol.is_global()):
+            names.add(symbol.get_name())
+    for inner in table.get_children():
+        names |= _global_names(inner)
+    return names
+
+
+def _given_in(statement: ast.stmt) -> set[str]:
+    """Names that a statement gives a value or changes in place."""
+    symbols = _table(statement).get_symbols()
+    made = [symbol for symbol in symbols if symbol.is_assigned() and not symbol.is_imported()]
+    given = {symbol.get_name() for symbol in made}
+    for node in ast.walk(statement):
         match node:
-            case ast.Name(id=name, ctx=ast.Load()):
-                read.add(name)
-            case ast.Name(id=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                given.add(name)
             case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
                 given.add(name)
-    return read, given
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+                if method in CHANGING:
+                    given.add(name)
+    return given
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:

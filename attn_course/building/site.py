@@ -44,6 +44,7 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
+    (out / ".nojekyll").touch()  # or GitHub leaves out folders that begin with _
 
 
 def write_sources(root: Path, folder: Path, frames: Path) -> None:
@@ -67,7 +68,7 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
         "index.md": _landing_page(root, pages[FIRST]),
         "graders.md": _graders_page(root),
         "reference.md": reference_page(),
-        "_toc.yml": _contents(list(pages)),
+        "_toc.yml": _contents({name: _title(page) for name, page in pages.items()}),
         "_config.yml": _template("_config.yml"),
         "_static/course.css": _template("course.css"),
         "_static/favicon.svg": _template("favicon.svg"),
@@ -148,26 +149,34 @@ def _sections(root: Path, *titles: str) -> list[str]:
     return found
 
 
-def _contents(names: list[str]) -> str:
-    """The table of contents as Jupyter Book reads it."""
+def _title(page: Any) -> str:
+    """The title of a notebook, from its first cell."""
+    found = cards.TITLE.search(page.cells[0].source)
+    return found["title"] if found else ""
+
+
+def _contents(titles: dict[str, str]) -> str:
+    """The table of contents as Jupyter Book reads it. titles: of the notebooks, in their order."""
     lines = ["format: jb-book", "root: index", "parts:"]
     for part, numbers in PARTS.items():
-        inside = [name for name in names if int(name[:2]) in numbers]
+        inside = {name: title for name, title in titles.items() if int(name[:2]) in numbers}
         if inside:
-            lines += _part(part, inside)
-    lines += _part("More", ["graders", "reference"])
+            lines += _opening(part)
+        for name, title in inside.items():
+            lines += [f"      - file: {name}", f'        title: "{name[:2]} {title}"']
+    lines += [*_opening("More"), "      - file: graders", "      - file: reference"]
     return "\n".join(lines) + "\n"
 
 
-def _part(caption: str, names: list[str]) -> list[str]:
-    files = [f"      - file: {name}" for name in names]
-    return [f"  - caption: {caption}", "    chapters:", *files]
+def _opening(caption: str) -> list[str]:
+    return [f"  - caption: {caption}", "    chapters:"]
 
 
 def _run_book(book: Path, sources: Path, out: Path) -> None:
     """Jupyter Book over the sources; its last words where it fails."""
     shutil.rmtree(out, ignore_errors=True)
-    command = [book, "build", sources, "--path-output", out, "-W", "--keep-going", "-q"]
+    given = [str(book), "build", str(sources), "--path-output", str(out)]
+    command = [*given, "-W", "--keep-going", "-q"]
     quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}
     try:
         ran = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)

@@ -62,6 +62,7 @@ def same_scale(axes: list[Axes], directions: str = "xy") -> None:
         for ax in axes:
             get_limits = getattr(ax, f"get_{direction}lim")
             ends += get_limits()
+
         for ax in axes:
             set_limits = getattr(ax, f"set_{direction}lim")
             set_limits(min(ends), max(ends))

@@ -5,6 +5,7 @@ has colour i as an arrow and as a bar.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -39,8 +40,9 @@ def bars(
     """
     ax = new_axes(ax)
     grouped = isinstance(heights, Mapping)
-    groups = heights if grouped else {None: heights}
-    size = len(next(iter(groups.values())))
+    groups: Mapping[Any, Any] = heights if isinstance(heights, Mapping) else {None: heights}
+    first, *_ = groups.values()
+    size = len(first)
     if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
     options = {}
@@ -52,6 +54,7 @@ def bars(
         places = np.arange(size) + (k - middle) * width
         drawn = ax.bar(places, values, width, label=name, **options)
         ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
+
     if labels is None:
         labels = range(size)
     ax.set_xticks(range(size), labels)
@@ -99,6 +102,7 @@ def curves(
         if nested:
             own["linewidth"] = width
         ax.plot(x, y, style, label=label.lstrip("-"), **own)
+
     if band is not None:
         ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
     for label, place in (marks or {}).items():
@@ -172,9 +176,11 @@ def intervals(
     for place, (value, low, high) in enumerate(rows.values()):
         ax.plot([low, high], [place, place], color=COLOURS[0])
         ax.plot(value, place, "o", color=COLOURS[0])
-    for k, (label, place) in enumerate((marks or {}).items()):
+
+    for k, (label, mark) in enumerate((marks or {}).items()):
         style = (":", "--")[k % 2]
-        ax.axvline(place, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+
     ax.set_yticks(range(len(rows)), rows)
     ax.invert_yaxis()
     if marks:
@@ -250,6 +256,7 @@ def matrix(
     elif numbers or (numbers is None and values.size <= 36):
         whole = np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
+
     _label_cells(ax, values.shape, rows, columns)
     return _name(ax, xlabel, ylabel, title)
 
@@ -295,6 +302,7 @@ def arrows(
             ha="center",
             va="center",
         )
+
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     return _name(ax, xlabel, ylabel, title)
 

@@ -81,6 +81,7 @@ def _x_axis(frame):
         yield _stroke("axis", (x, bottom), (x, below))
         yield from _label_below(label, x, below, axes.slant)
         depth = max(depth, _depth(label, axes.slant))
+
     yield words(
         axes.xlabel,
         frame.left + frame.width / 2,
@@ -112,6 +113,7 @@ def _y_axis(frame):
         )
         width = width_of(label, _SMALL)
         widest = max(widest, width)
+
     yield _upright(axes.ylabel, left - widest - 18, frame.middle)
 
 
@@ -134,6 +136,7 @@ def draw_scale(frame: Frame) -> Iterator[str]:
         )
         width = width_of(label, _SMALL)
         widest = max(widest, width)
+
     yield _upright(axes.ylabel, right + widest + 20, frame.middle)
 
 
@@ -182,6 +185,7 @@ def _label_below(label, x, top, slant):
             turned=slant,
         )
         return
+
     y = top + 3
     for line in label.split("\n"):
         yield words(line, x, y, _SMALL, across="middle", along="top")

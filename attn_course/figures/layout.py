@@ -19,6 +19,7 @@ def freeze(figure: Figure) -> Layout:
     for ax in figure.axes:
         number = owners.index(_owner(ax))
         boxes.append(_box(ax, number))
+
     panes = [_pane(figure, axes) for axes in members.values()]
     return Layout(boxes, _level(panes))
 
@@ -66,5 +67,7 @@ def _level(panes):
             if other_top < bottom and other_bottom > top:
                 highest = min(highest, other_top)
                 lowest = max(lowest, other_bottom)
+
         found.append((left, right, highest, lowest))
+
     return found

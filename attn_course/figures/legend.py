@@ -63,6 +63,7 @@ def _corners(frame, width, height):
         x = frame.left + _GAP + across * free_width
         y = frame.top + _GAP + down * free_height
         found.append((x, y))
+
     return found
 
 
@@ -74,6 +75,7 @@ def _freest(corners, width, height, points, last):
         inside = (x > left) & (x < left + width)
         inside &= (y > top) & (y < top + height)
         covered.append(int(inside.sum()))
+
     best = min(covered)
     if covered[last] == best:
         return last

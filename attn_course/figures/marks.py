@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
+from numpy.typing import ArrayLike
 
 
 @dataclass
@@ -122,7 +123,7 @@ class Arrow:
     label: str = ""
 
 
-def scale_colours(values, low: float, high: float, cmap: str) -> np.ndarray:
+def scale_colours(values: ArrayLike, low: float, high: float, cmap: str) -> np.ndarray:
     """Colours "#rrggbb" of numbers on the scale `cmap` from low to high; same shape as `values`."""
     share = (np.asarray(values, float) - low) / (high - low)
     rgba = colormaps[cmap](share)  # (..., 4)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ _LIFT = {"top": 0.8, "middle": 0.35, "bottom": 0.0}  # of the letters' height be
 _LETTER = 0.62  # width of a letter, as a share of its height
 
 
-def tag(name: str, content: str = "", **attributes) -> str:
+def tag(name: str, content: str = "", **attributes: Any) -> str:
     """An element. Attributes that are None are left out; `stroke_width` is written stroke-width."""
     written = [name]
     for key, value in attributes.items():
@@ -22,6 +23,7 @@ def tag(name: str, content: str = "", **attributes) -> str:
             value = f"{value:.1f}"
         key = key.rstrip("_").replace("_", "-")
         written.append(f'{key}="{value}"')
+
     opening = " ".join(written)
     if content:
         return f"<{opening}>{content}</{name}>"

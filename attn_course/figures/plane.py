@@ -41,18 +41,18 @@ def query_plane(
     the keys. land: say which share of all directions each key wins. noise: the largest standard deviation
     that a slider adds to the keys, drawn anew by a button.
     """
-    keys = _keys(keys)
+    points = _keys(keys)
     queries = np.atleast_2d(np.asarray(query, float))
     if limit is None:
-        longest = max(3 * np.abs(keys).max(), np.abs(queries).max())
+        longest = max(3 * np.abs(points).max(), np.abs(queries).max())
         limit = 1.1 * longest
     if names is None:
-        names = [f"key {i}" for i in range(len(keys))]
-    draws = np.random.default_rng(0).normal(size=(_DRAWS, *keys.shape))
+        names = [f"key {i}" for i in range(len(points))]
+    draws = np.random.default_rng(0).normal(size=(_DRAWS, *points.shape))
     setting = {
-        "keys": _plain(keys),
+        "keys": _plain(points),
         "names": list(names),
-        "values": None if values is None else _plain(_values(values, len(keys))),
+        "values": None if values is None else _plain(_values(values, len(points))),
         "queries": _plain(queries),
         "limit": float(limit),
         "hull": hull,
@@ -61,7 +61,7 @@ def query_plane(
         "draws": _plain(draws.round(3)) if noise else [],
         "title": title,
     }
-    moved = keys + noise * draws[0].round(3)
+    moved = points + noise * draws[0].round(3)
     picture = _still(setting, moved, queries)
     page = showing.filled(
         "plane.html",
@@ -97,6 +97,7 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
             best = (keys @ ray).max()
             if first @ ray >= best - _SAME:
                 found.append(ray)
+
     return np.array(found).reshape(-1, 2)
 
 
@@ -140,6 +141,7 @@ def _still(setting, keys, queries):
             _draw_values(ax, setting, output)
         if not more:
             right.set_title(f"weights; the output is {_number(output)}", loc="left")
+
     figure = left.figure
     alt = _alt(setting, queries, said)
     picture = showing.photograph(figure, alt)
@@ -189,6 +191,7 @@ def _draw_map(ax, setting, keys, queries):
     for ray in tie_directions(keys):
         x, y = 2 * limit * ray
         ax.plot([0, x], [0, y], "--", color="black", linewidth=0.8)
+
     _draw_arrows(ax, setting["names"], keys, queries, limit)
     if setting["hull"]:
         x, y = _hull(keys).T
@@ -279,6 +282,7 @@ def _half_hull(points):
         while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
             chain.pop()
         chain.append(point)
+
     return chain
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colors, rcParams
+from numpy.typing import ArrayLike
 
 from attn_course.figures import marks
 from attn_course.figures.style import COLOURS, DASHES
@@ -44,7 +45,7 @@ class Scene:
         self.layout = layout
         self.axes: list[SceneAxes] = []
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         raise NotInScene(f"Figure.{name}")
 
     def new_axes(self) -> "SceneAxes":
@@ -56,7 +57,9 @@ class Scene:
         self.axes.append(axes)
         return axes
 
-    def colorbar(self, image: marks.Cells, *, ax: "SceneAxes", label: str = "", **_) -> "SceneAxes":
+    def colorbar(
+        self, image: marks.Cells, *, ax: "SceneAxes", label: str = "", **_: Any
+    ) -> "SceneAxes":
         """The scale of `image`, beside it; the layout knows where."""
         bar = self.new_axes()
         bar.scale = image
@@ -85,12 +88,12 @@ class SceneAxes:
         self.scale: marks.Cells | None = None
         self._turn = {"line": 0, "fill": 0}
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         raise NotInScene(f"Axes.{name}")
 
     # Lines and areas
 
-    def plot(self, x, y, style: str = "-", **options) -> None:
+    def plot(self, x: ArrayLike, y: ArrayLike, style: str = "-", **options: Any) -> None:
         """A line, or one marker ("o")."""
         marker = style == "o"
         dash = options.pop("linestyle", "-" if marker else style)
@@ -111,7 +114,7 @@ class SceneAxes:
         self.y.include(line.y)
         self.marks.append(line)
 
-    def fill_between(self, x, low, high, **options) -> None:
+    def fill_between(self, x: ArrayLike, low: ArrayLike, high: ArrayLike, **options: Any) -> None:
         """The area between two curves."""
         options.pop("linewidth", None)
         x = np.asarray(x, float)
@@ -131,11 +134,11 @@ class SceneAxes:
         self.y.include(high)
         self.marks.append(band)
 
-    def axvline(self, place: float, **options) -> None:
+    def axvline(self, place: float, **options: Any) -> None:
         """A vertical line through the whole panel."""
         self._rule("x", place, options)
 
-    def axhline(self, place: float, **options) -> None:
+    def axhline(self, place: float, **options: Any) -> None:
         """A horizontal line through the whole panel."""
         self._rule("y", place, options)
 
@@ -157,7 +160,9 @@ class SceneAxes:
 
     # Bars, points, cells
 
-    def bar(self, x, height, width: float = 0.8, **options) -> marks.Bars:
+    def bar(
+        self, x: ArrayLike, height: ArrayLike, width: float = 0.8, **options: Any
+    ) -> marks.Bars:
         """Upright bars around the places x, (n,), standing on zero."""
         options.pop("zorder", None)
         middle = np.asarray(x, float)
@@ -167,7 +172,9 @@ class SceneAxes:
         right = middle + width / 2
         return self._boxes(left, right, height, options)
 
-    def hist(self, values, bins, range=None, density: bool = False, **options):
+    def hist(
+        self, values: ArrayLike, bins: Any, range: Any = None, density: bool = False, **options: Any
+    ) -> tuple[np.ndarray, np.ndarray, marks.Bars]:
         """A histogram; returns the heights, the edges and the bars, as matplotlib does."""
         options["colour kind"] = "line"
         numbers = np.asarray(values, float)
@@ -214,7 +221,7 @@ class SceneAxes:
             )
             self.marks.append(word)
 
-    def scatter(self, x, y, *, s: float, **options) -> None:
+    def scatter(self, x: ArrayLike, y: ArrayLike, *, s: float, **options: Any) -> None:
         """Dots of area `s` square points."""
         options.pop("linewidths", None)
         options.pop("zorder", None)
@@ -231,7 +238,15 @@ class SceneAxes:
         self.y.include(points.y)
         self.marks.append(points)
 
-    def imshow(self, values, *, vmin: float, vmax: float, cmap=None, aspect="auto") -> marks.Cells:
+    def imshow(
+        self,
+        values: ArrayLike,
+        *,
+        vmin: float,
+        vmax: float,
+        cmap: str | None = None,
+        aspect: str = "auto",
+    ) -> marks.Cells:
         """A matrix as cells, row 0 on top. values: (rows, columns)."""
         values = np.asarray(values, float)
         if values.ndim != 2:
@@ -246,7 +261,7 @@ class SceneAxes:
         self.marks.append(cells)
         return cells
 
-    def add_patch(self, patch) -> None:
+    def add_patch(self, patch: Any) -> None:
         """A hatched rectangle; no other patch."""
         if not (hasattr(patch, "get_width") and patch.get_hatch()):
             raise NotInScene(type(patch).__name__)
@@ -255,7 +270,7 @@ class SceneAxes:
 
     # Words and arrows
 
-    def text(self, x: float, y: float, text: str, **options) -> None:
+    def text(self, x: float, y: float, text: str, **options: Any) -> None:
         """Words at a place."""
         options.pop("zorder", None)
         word = marks.Word(
@@ -271,7 +286,13 @@ class SceneAxes:
         self.marks.append(word)
 
     def annotate(
-        self, text: str, xy, xytext=None, textcoords="data", arrowprops=None, **options
+        self,
+        text: str,
+        xy: Any,
+        xytext: Any = None,
+        textcoords: str = "data",
+        arrowprops: dict | None = None,
+        **options: Any,
     ) -> None:
         """An arrow without words, or words moved from their place by a few points."""
         if arrowprops is not None and not text:
@@ -281,12 +302,13 @@ class SceneAxes:
             return
         if arrowprops is not None or textcoords != "offset points":
             raise NotInScene("an annotation of this kind")
-        self.text(*xy, text, **options)
+        x, y = xy
+        self.text(x, y, text, **options)
         self.marks[-1].shift = tuple(xytext)
 
     # Axes
 
-    def set(self, **options) -> None:
+    def set(self, **options: Any) -> None:
         """Several properties at once, as matplotlib's Axes.set."""
         for name, value in options.items():
             setter = getattr(self, f"set_{name}")
@@ -307,7 +329,7 @@ class SceneAxes:
         """What y holds."""
         self.ylabel = str(label)
 
-    def set_aspect(self, aspect) -> None:
+    def set_aspect(self, aspect: Any) -> None:
         """Nothing: the frozen layout has the shape of the panel."""
 
     def get_xlim(self) -> tuple[float, float]:
@@ -318,11 +340,11 @@ class SceneAxes:
         """The limits of y."""
         return self.y.limits()
 
-    def set_xlim(self, left=None, right=None) -> None:
+    def set_xlim(self, left: Any = None, right: Any = None) -> None:
         """The limits of x; what is not given stays."""
         self.x.manual = _ends(self.x, left, right)
 
-    def set_ylim(self, bottom=None, top=None) -> None:
+    def set_ylim(self, bottom: Any = None, top: Any = None) -> None:
         """The limits of y; what is not given stays."""
         self.y.manual = _ends(self.y, bottom, top)
 
@@ -333,13 +355,18 @@ class SceneAxes:
         self.y.inverted = not self.y.inverted
 
     def set_xticks(
-        self, places: Iterable, labels=None, *, rotation: float = 0, ha="center"
+        self,
+        places: Iterable,
+        labels: Iterable | None = None,
+        *,
+        rotation: float = 0,
+        ha: str = "center",
     ) -> None:
         """Ticks of x, and what they say."""
         self.slant = rotation
         _fix_ticks(self.x, places, labels)
 
-    def set_yticks(self, places: Iterable, labels=None) -> None:
+    def set_yticks(self, places: Iterable, labels: Iterable | None = None) -> None:
         """Ticks of y, and what they say."""
         _fix_ticks(self.y, places, labels)
 
@@ -359,7 +386,7 @@ class SceneAxes:
             if axis in (name, "both"):
                 self.grids[name] = visible
 
-    def legend(self, **options) -> SimpleNamespace:
+    def legend(self, **options: Any) -> SimpleNamespace:
         """A legend of all labels; the picture finds a free place for it."""
         self.has_legend = True
         return SimpleNamespace(legend_handles=[])

@@ -84,6 +84,7 @@ def add_alt_texts(notebook: dict) -> int:
             png = data["image/png"].replace("\n", "")
             data["text/html"] = as_html(Picture(png, alt))
             count += 1
+
     return count
 
 

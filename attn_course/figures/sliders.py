@@ -31,14 +31,14 @@ class Slider:
     low: float
     high: float
     start: float
-    step: float | None = None
+    step: float = 0.0  # chosen where it is 0
     is_switch: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         self.label = self.name.replace("_", " ")
         given = (self.low, self.high, self.start)
         self.whole = all(isinstance(number, int) for number in given)
-        if self.step is None:
+        if not self.step:
             self.step = 1 if self.whole else _round_step(self.high - self.low)
 
     def choices(self, most: int) -> list[float]:
@@ -91,6 +91,7 @@ class MovingFigure:
                 return self._scene_frame(values)
             except NotInScene:
                 self.in_scene = False
+
         return self._picture_frame(values)
 
     def _scene_frame(self, values):
@@ -122,15 +123,17 @@ class MovingFigure:
         for chosen in product(*choices):
             values = dict(zip(self.start, chosen, strict=True))
             frames.append(self.frame(values))
+
         controls = []
-        for slider, values in zip(self.sliders, choices, strict=True):
+        for slider, chosen_from in zip(self.sliders, choices, strict=True):
             control = {
                 "name": slider.label,
                 "switch": slider.is_switch,
-                "values": values,
-                "start": values.index(slider.start),
+                "values": chosen_from,
+                "start": chosen_from.index(slider.start),
             }
             controls.append(control)
+
         return showing.filled(
             "frames.html",
             style=showing.asset("figure.css"),
@@ -185,6 +188,7 @@ def _sliders(given):
             found.append(Slider(name, 0, 1, int(ends), is_switch=True))
         else:
             found.append(Slider(name, *ends))
+
     return found
 
 
@@ -194,6 +198,7 @@ def _widget(figure):
         import ipywidgets
     except ImportError:
         return None
+
     controls = [_control(ipywidgets, slider) for slider in figure.sliders]
     style = ipywidgets.HTML(f"<style>{showing.asset('figure.css')}</style>")
     style.layout.display = "none"
@@ -219,6 +224,7 @@ def _control(ipywidgets, slider):
         width = ipywidgets.Layout(width="auto")
         on = bool(slider.start)
         return ipywidgets.Checkbox(value=on, description=slider.label, indent=False, layout=width)
+
     kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
     return kind(
         value=slider.start,

@@ -28,6 +28,7 @@ def to_svg(scene: Scene, alt: str) -> str:
     for axes in scene.axes:
         panel = "".join(_panel(axes))
         contents[axes.box.pane] += panel
+
     panes = ""
     for place, content in zip(scene.layout.panes, contents, strict=True):
         panes += _pane(place, content)
@@ -69,6 +70,7 @@ def _panel(axes):
             texts += drawn
         else:
             shapes += drawn
+
     yield _clip(frame, shapes)
     yield texts
     if axes.has_legend:
@@ -121,6 +123,7 @@ def _path(x, y):
         seen = piece[np.isfinite(piece).all(1)]
         if len(seen):
             path += curve(seen)
+
     return path
 
 
@@ -132,6 +135,7 @@ def _rule(mark, frame):
     else:
         y = float(frame.y(mark.place))
         ends = [(frame.left, y), (frame.right, y)]
+
     return _stroke(polyline(ends), mark)
 
 
@@ -210,6 +214,7 @@ def _cells(mark, frame):
             height=height,
             fill=str(colour),
         )
+
     return tag("g", drawn, shape_rendering="crispEdges")
 
 
@@ -222,7 +227,9 @@ def _hatch(mark, frame):
             x = mark.left + across * mark.width
             y = mark.low + up * mark.height
             points.append(_pixels((x, y), frame))
+
         path += polyline(points)
+
     return tag("path", class_="hatch", d=path)
 
 

@@ -1,12 +1,15 @@
 """Sees, in the text of cells, when an answer hands over what it should have made. Judges nothing."""
 
 import ast
+import functools
 from collections import defaultdict
+from dataclasses import dataclass
 
 from attn_course.grading.find_cells import is_check
 from attn_course.grading.magics import parsed
 
 OURS = ("attn_utils.", "attn_course.")
+DEEPEST = 9  # attributes in a row that are followed
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # Answers that a library has ready under another name than the one that is asked for.
 LENDERS = {
@@ -38,11 +41,10 @@ class Text:
         self.answers = answers
         self.imported = {}  # name: the dotted path it stands for
         self.mentions = defaultdict(set)  # name: names of the notebook, and imported paths
-        for statement in _statements(cells):
-            if isinstance(statement, ast.Import | ast.ImportFrom):
-                self._import(statement)
-            else:
-                self._define(statement)
+        for cell in cells:
+            if cell.kind == "code" and not is_check(cell):
+                for statement in statements_of(cell.source):
+                    self._read(statement)
 
     def behind(self, name):
         """Return the imported paths that a name comes down to, by way of any number of others."""
@@ -55,64 +57,103 @@ class Text:
             left += new
         return seen
 
+    def _read(self, statement):
+        if isinstance(statement, Import):
+            self._import(statement)
+        else:
+            self._define(statement)
+
     def _import(self, statement):
         """Note what each name stands for; `*` may stand for any of the answers."""
-        module = f"{statement.module}." if isinstance(statement, ast.ImportFrom) else ""
-        for alias in statement.names:
-            if alias.name == "*":
-                new = {name: module + name for name in self.answers}
-            elif module or alias.asname:
-                new = {alias.asname or alias.name: module + alias.name}
-            else:  # `import a.b` gives the name a
-                top = alias.name.partition(".")[0]
-                new = {top: top}
+        for name, path in statement.names.items():
+            if name == "*":
+                module = path.removesuffix("*")
+                new = {answer: module + answer for answer in self.answers}
+            else:
+                new = {name: path}
             self.imported |= new
-            for name in new:
-                self.mentions.pop(name, None)
+            for known in new:
+                self.mentions.pop(known, None)
 
     def _define(self, statement):
-        nodes = list(ast.walk(statement))
-        paths = {self._path(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
-        paths -= _local(statement, nodes)
-        alias = self._path(getattr(statement, "value", None))
-        for name in _defined(statement, nodes):
+        paths = {self._path(*mention) for mention in statement.mentions}
+        paths -= statement.local
+        alias = self._path(*statement.value) if statement.value else ""
+        for name in statement.defined:
             self.imported.pop(name, None)
             self.mentions[name] = paths
             if "." in alias:
                 self.imported[name] = alias
 
-    def _path(self, node):
-        """Return what an expression such as `layers.attend` stands for; "" if it is no such thing."""
-        names = []
-        while isinstance(node, ast.Attribute) and len(names) < 9:
-            names.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name):
-            return ""
-        above = self.imported.get(node.id)
-        return ".".join([above, *reversed(names)]) if above else node.id
+    def _path(self, name, attributes):
+        """Return what an expression such as `layers.attend` stands for."""
+        above = self.imported.get(name)
+        return f"{above}{attributes}" if above else name
 
 
-def _statements(cells):
-    for cell in cells:
-        counts = cell.kind == "code" and not is_check(cell)
-        if counts and (found := parsed(cell.source)):
-            yield from found[1].body
+@dataclass(frozen=True)
+class Import:
+    """A statement that imports: {name in the notebook, or "*": the dotted path it stands for}."""
+
+    names: dict[str, str]
 
 
-def _defined(statement, nodes):
-    """Return the names that a statement gives to the notebook."""
-    if isinstance(statement, DEFINITIONS):
-        return {statement.name}
-    return _stored(nodes) | {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+@dataclass(frozen=True)
+class Definition:
+    """Any other statement. A mention such as `layers.attend` is ("layers", ".attend")."""
+
+    defined: frozenset[str]
+    local: frozenset[str]  # what a definition keeps to itself: its arguments and variables
+    mentions: frozenset[tuple[str, str]]
+    value: tuple[str, str] | None  # of an assignment, if it is a mention
 
 
-def _local(statement, nodes):
-    """Return the names that a definition keeps to itself: its arguments and variables."""
-    if not isinstance(statement, DEFINITIONS):
-        return set()
-    return _stored(nodes) | {node.arg for node in nodes if isinstance(node, ast.arg)}
+@functools.lru_cache(maxsize=4096)
+def statements_of(source: str) -> tuple[Import | Definition, ...]:
+    """Return the statements of a cell, read once; none if it is not Python."""
+    found = parsed(source)
+    return tuple(map(_statement, found[1].body)) if found else ()
 
 
-def _stored(nodes):
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _statement(node):
+    if isinstance(node, ast.ImportFrom):
+        module = f"{node.module}."
+        return Import({alias.asname or alias.name: module + alias.name for alias in node.names})
+    if isinstance(node, ast.Import):
+        return Import(dict(map(_imported, node.names)))
+    nodes = list(ast.walk(node))
+    mentions = {_mention(inner) for inner in nodes if isinstance(inner, ast.Name | ast.Attribute)}
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    value = _mention(getattr(node, "value", None))
+    if isinstance(node, DEFINITIONS):
+        arguments = {inner.arg for inner in nodes if isinstance(inner, ast.arg)}
+        defined = {node.name}
+        local = stored | arguments
+    else:
+        defined = stored | {inner.name for inner in nodes if isinstance(inner, DEFINITIONS)}
+        local = set()
+    return Definition(
+        frozenset(defined),
+        frozenset(local),
+        frozenset(mention for mention in mentions if mention),
+        value,
+    )
+
+
+def _imported(alias):
+    """(name, path) of `import a.b`, which gives the name a, or of `import a.b as c`."""
+    if alias.asname:
+        return alias.asname, alias.name
+    top = alias.name.partition(".")[0]
+    return top, top
+
+
+def _mention(node):
+    """An expression such as `layers.attend` as (name, attributes); None if it is no such thing."""
+    attributes = ""
+    for _ in range(DEEPEST):
+        if not isinstance(node, ast.Attribute):
+            break
+        attributes = f".{node.attr}{attributes}"
+        node = node.value
+    return (node.id, attributes) if isinstance(node, ast.Name) else None

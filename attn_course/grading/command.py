@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import comparing, releasing, report, written
+from attn_course.grading import report, written
+from attn_course.grading.grade_far import grade_far
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings
 from attn_course.grading.gradebook import Gradebook
@@ -32,6 +33,8 @@ def grade(argv: list[str]) -> int:
     options = grade_options(argv, grade.__doc__)
     notebooks = _notebooks(options.notebooks)
     students, files = find(options.submissions, notebooks)
+    if not options.notebooks:
+        files = [file for file in files if _counts(file.notebook)]
     roster = load_roster(options.roster) if options.roster else Roster()
     _refuse(options, roster)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -42,7 +45,11 @@ def grade(argv: list[str]) -> int:
     results.forget(_regraded(options.regrade, files))
     todo = [file for file in files if not results.has(file)]
     settings = _settings(options, todo, results.seed)
-    _run(todo, settings, options.jobs, results)
+    if options.dask is None:
+        records = grade_many(todo, settings, options.jobs)
+    else:
+        records = grade_far(todo, settings, options.dask, options.jobs)
+    _run(records, len(todo), results)
     handed_in = {file.notebook for file in files}
     counted = [name for name in notebooks if options.notebooks or name in handed_in]
     book = Gradebook(
@@ -61,8 +68,11 @@ def grade(argv: list[str]) -> int:
     waiting = report.write(
         book,
         options.out,
-        counts={"students": len(students), "graded": good, "not graded": bad},
-        tier=settings.tier,
+        counts={
+            "students": len(students),
+            "notebooks graded": good,
+            "files not graded": bad,
+        },
         codes=codes if options.anonymous else None,
         exports=options.export,
     )
@@ -74,15 +84,20 @@ def grade(argv: list[str]) -> int:
 
 
 def _notebooks(numbers):
-    """Return the names of the notebooks to look for: those asked for, else all that have points."""
-    known = {name[:2]: name for name in register.NOTEBOOKS if register.questions_of(name)}
+    """Return the names of the notebooks to look for: those asked for, else all."""
+    known = {name[:2]: name for name in register.NOTEBOOKS}
     wanted = [number.partition("_")[0].zfill(2) for number in numbers]
     unknown = [number for number in wanted if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
     if wanted:
         return [known[number] for number in sorted(set(wanted))]
-    return [name for name in known.values() if register.points_of(name)]
+    return list(known.values())
+
+
+def _counts(notebook):
+    """Whether a notebook is graded unasked: the first one has no points, and a stray file has no name."""
+    return not notebook or register.points_of(notebook) > 0
 
 
 def _refuse(options, roster):
@@ -91,7 +106,8 @@ def _refuse(options, roster):
         raise Refused(f"{options.out} lies among the submissions; choose another --out.")
     if options.export and not any(person.id or person.email for person in roster.people.values()):
         raise Refused("--export needs a --roster with the column id or email, to know who is who.")
-    missing = [] if options.no_sandbox else missing_mechanisms()
+    is_not_needed = options.no_sandbox or options.dask
+    missing = [] if is_not_needed else missing_mechanisms()
     if missing:
         raise Refused(
             f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
@@ -140,13 +156,13 @@ def _regraded(questions, files):
     return [file for file in files if not questions or file.notebook in notebooks]
 
 
-def _run(files, settings, jobs, results):
+def _run(records, number, results):
     from tqdm import tqdm
 
     tqdm.monitor_interval = 0  # its thread would be alive while workers are forked
     with (
-        contextlib.closing(grade_many(files, settings, jobs)) as records,
-        tqdm(total=len(files), unit=" notebooks", bar_format=SPEED, disable=not files) as bar,
+        contextlib.closing(records),
+        tqdm(total=number, unit=" notebooks", bar_format=SPEED, disable=not number) as bar,
     ):
         for record in records:
             results.add(record)
@@ -160,6 +176,8 @@ def diff(argv: list[str]) -> int:
     parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
     options = parser.parse_args(argv)
+    from attn_course.grading import comparing
+
     name = name_of(options.submission, read_submission)
     if not (ROOT / "solutions" / f"{name}.py").is_file():
         raise Refused("the solutions are not on this machine.")
@@ -176,8 +194,14 @@ def release(argv: list[str]) -> int:
     """Pack the student edition: notebooks, package, set-up; no solution, rubric or reference."""
     parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
-    target = parser.parse_args(argv).out
-    print(f"{target}: {releasing.pack(ROOT, target)} files.")
+    parser.add_argument(
+        "--nbgrader", action="store_true", help="instead, nbgrader's folder source/, with solutions"
+    )
+    options = parser.parse_args(argv)
+    from attn_course.grading import releasing
+
+    pack = releasing.pack_for_nbgrader if options.nbgrader else releasing.pack
+    print(f"{options.out}: {pack(ROOT, options.out)} files.")
     return 0
 
 
@@ -189,6 +213,8 @@ def gradescope(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     options = parser.parse_args(argv)
     notebooks = _notebooks(options.notebooks)
+    from attn_course.grading import releasing
+
     num_files = releasing.pack_autograder(ROOT, notebooks, options.out)
     print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
     return 0

@@ -3,6 +3,7 @@
 import difflib
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +84,9 @@ def _notebook(sources):
 def as_page(title: str, pairs: list[Pair]) -> str:
     """Return a page with each answer on the left and the solution's on the right, line by line."""
     answers = [(pair.title, list(side_by_side(pair))) for pair in pairs]
-    return render("difference.html", f"{title} beside the solution", answers=answers, tier="")
+    return render(
+        "difference.html", f"{title} beside the solution", answers=answers, tiers=Counter()
+    )
 
 
 def side_by_side(pair: Pair) -> Iterator[Line]:

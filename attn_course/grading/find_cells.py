@@ -17,6 +17,8 @@ from attn_course.markers import EMPTY
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")
 QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
+BEGINNING = re.compile(r"^(?:def|class) +(\w+)", re.M)
+DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
@@ -40,10 +42,8 @@ def _claims(cell, question, part):
 def _defines(cell, answers):
     if cell.kind != "code" or is_check(cell):
         return False
-    if names_of(cell.source).defined & set(answers):
-        return True
-    starts = rf"^(?:def|class) +(?:{'|'.join(answers)})\b"  # of a cell that is not Python, too
-    return bool(re.search(starts, cell.source, re.M))
+    names = names_of(cell.source)
+    return not names.defined.isdisjoint(answers) or not names.begun.isdisjoint(answers)
 
 
 def _written(cells, question, named):
@@ -101,6 +101,11 @@ def cells_to_run(cells, questions, everything=False):
     return {cell.number: cell.source for cell in code if cell.number in needed}
 
 
+def draws(cells):
+    """Whether a cell of {number: source} seems to draw, beyond importing what it would take."""
+    return any(DRAWING.search(source) for source in cells.values())
+
+
 def _with_what_they_use(cells, names):
     """Return these cells and all that they use, by way of any number of others.
 
@@ -152,12 +157,17 @@ class Names:
     """The global names that a cell defines (or changes in place) and uses, at once or later.
 
     `imported` are some of those defined; `called` are the things whose methods it calls as statements,
-    and so may change. All are empty if the cell is not Python: then it cannot run either.
+    and so may change. All are empty if the cell is not Python: then it cannot run either. `begun` are
+    those that it begins to define at the start of a line, Python or not.
     """
 
     def __init__(self, source):
-        self.defined, self.used, self.used_later = set(), set(), set()
-        self.imported, self.called = set(), set()
+        self.defined = set()
+        self.used = set()
+        self.used_later = set()
+        self.imported = set()
+        self.called = set()
+        self.begun = set(BEGINNING.findall(source))
         if not (found := parsed(source)):
             return
         source, tree = found

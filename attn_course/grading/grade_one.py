@@ -29,10 +29,10 @@ class Settings:
     tier: str
     everything: bool = False
 
-    def bench(self) -> Bench:
-        """Return a bench at which files of these notebooks can be graded."""
+    def bench(self, tier: str = "") -> Bench:
+        """Return a bench at which files of these notebooks can be graded; tier: instead of its own."""
         torch = any(map(register.needs_torch, self.notebooks))
-        return Bench(self.notebooks, self.limits, self.tier, torch=torch)
+        return Bench(self.notebooks, self.limits, tier or self.tier, torch=torch)
 
 
 def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
@@ -40,18 +40,27 @@ def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
     try:
         data = file_bytes(file)
     except Unreadable as error:
-        return Record.of(file, problem=str(error), remarks=file.remarks, tier=settings.tier)
+        return unread(file, error)
     job = job_of(file, data, settings)
     reply, cpu = bench.judge(job)
+    return record_of(file, reply, cpu=cpu, tier=settings.tier)
+
+
+def unread(file: File, error: Unreadable) -> Record:
+    """Return the record of a file that was never run."""
+    return Record.of(file, problem=str(error), remarks=file.remarks)
+
+
+def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
+    """Return the record of a file on which a judge has reported; raise Lost if it cannot be read."""
     problem, remarks, verdicts = checked(reply)
-    parts = () if problem else part_records(verdicts, file.notebook)
     return Record.of(
         file,
         problem=problem,
         remarks=(*file.remarks, *remarks),
-        tier=settings.tier,
+        tier=tier,
         cpu=round(cpu, 3),
-        parts=parts,
+        parts=() if problem else part_records(verdicts, file.notebook),
     )
 
 

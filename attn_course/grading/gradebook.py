@@ -1,5 +1,6 @@
 """Knows how verdicts and a person's marks add up to a student's sheet. Judges and writes nothing."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -75,6 +76,7 @@ class Sheet:
     problems: list[str] = field(default_factory=list)
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
+    tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
@@ -123,6 +125,11 @@ class Sheet:
         return sum(self.deductions.values())
 
     @property
+    def most_days_late(self) -> int:
+        """Of its notebooks, the latest one's."""
+        return max(self.days_late.values(), default=0)
+
+    @property
     def num_waiting(self) -> int:
         """How many answers a person has yet to look at."""
         return sum(entry.is_waiting for entry in self.entries)
@@ -154,6 +161,10 @@ class Gradebook:
         for file in files:
             self.files[file.student].append(file)
 
+    def name_of(self, student: str) -> str:
+        """Return a student's name as the roster has it, else that of the folder."""
+        return self.roster.person(student).name or student
+
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""
         records = self._records(student)
@@ -166,6 +177,8 @@ class Gradebook:
         sheet = Sheet(student, entries)
         for record in records:
             sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
+            if record.tier:
+                sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
         if not records:

@@ -20,12 +20,27 @@ def grade_options(argv: list[str], description: str | None) -> argparse.Namespac
         default=[],
         help="these; else all handed in by anyone",
     )
-    add("--written", type=Path, action="append", default=[], help="points given by a person (CSV)")
+    add(
+        "--written",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="CSV",
+        help="points given by a person: one file or several",
+    )
     add("--roster", type=Path, help="names, ids, due dates, penalties; all in it get a row (CSV)")
     add("--export", action="append", default=[], choices=EXPORTS, help="write OUT/<name>.csv too")
     add("--anonymous", action="store_true", help="no names on the pages of written answers")
     add("--regrade", nargs="*", metavar="QUESTION", help="run again: the files of these, or all")
     add("--jobs", type=_positive(int), default=2, help="how many at once (2)")
+    add(
+        "--dask",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="on the workers of this Dask scheduler, or of one started here with --jobs workers",
+    )
     add("--timeout", type=_positive(float), default=120.0, help="seconds a submission has (120)")
     add("--memory", type=_positive(int), default=2048, help="megabytes a submission has (2048)")
     add("--all-cells", action="store_true", help="run figures and training too")

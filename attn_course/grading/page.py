@@ -5,6 +5,11 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+# What a reader is told of each tier.
+SANDBOXES = {
+    "namespaces": "a root, a network and processes of its own; files, calls and resources limited",
+    "landlock": "files, calls and resources limited",
+}
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -35,6 +40,7 @@ def _environment():
     made.globals["style"] = Markup(style)
     made.globals["script"] = Markup(script)
     made.globals["policy"] = _policy(script)
+    made.globals["sandboxes"] = SANDBOXES
     made.filters["points"] = "{:.4g}".format
     made.filters["prose"] = lambda text: Markup(as_html(text))
     return made

@@ -11,7 +11,7 @@ from attn_course.grading.page import render
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
 from attn_course.grading.similar import Likeness, plain_words, same_answers
-from attn_course.register import Part, Question
+from attn_course.register import Part, Question, points_of
 
 LOOK = {
     State.CORRECT: "good",
@@ -26,17 +26,17 @@ SHADES = (State.CORRECT, State.NOT_YET, State.WAITING, State.READ)
 HEADING = re.compile(r"\*\*Rubric[^*]*\*\*")
 ITEM = re.compile(r"([⅓⅔¼½¾]|\d)\s+(\S.*)", re.S)
 FRACTIONS = {"⅓": "1/3", "⅔": "2/3", "¼": "1/4", "½": "1/2", "¾": "3/4"}
-LONGEST_LABEL = 60
+LONGEST_LABEL = 120
 
 
-def student_page(book: Gradebook, sheet: Sheet, tier: str) -> str:
+def student_page(book: Gradebook, sheet: Sheet) -> str:
     """Return the feedback for one student."""
     return render(
         "student.html",
-        f"Feedback for {sheet.student}",
+        f"Feedback for {book.name_of(sheet.student)}",
         book=book,
         sheet=sheet,
-        tier=tier,
+        tiers=sheet.tiers,
         look=LOOK,
     )
 
@@ -46,6 +46,7 @@ class ClassRow:
     """One student on the page of the class."""
 
     sheet: Sheet
+    name: str  # as the roster has it
     link: str
     numbers: list[float | None]
 
@@ -99,6 +100,7 @@ class ClassPage:
     def __init__(self, book: Gradebook):
         self.book = book
         self.rows: list[ClassRow] = []
+        self.tiers: Counter[str] = Counter()
         self.questions = [
             QuestionRow(question, part, Counter())
             for question in book.questions
@@ -112,8 +114,10 @@ class ClassPage:
         if self.book.has_bonus:
             numbers.append(sheet.total(bonus=True))
         numbers.append(sheet.num_waiting)
-        shown = ClassRow(sheet, link, numbers)
+        name = self.book.name_of(sheet.student)
+        shown = ClassRow(sheet, name, link, numbers)
         self.rows.append(shown)
+        self.tiers += sheet.tiers
         for row, entry in zip(self.questions, sheet.entries, strict=True):
             row.counts[entry.status] += 1
 
@@ -121,7 +125,6 @@ class ClassPage:
         self,
         counts: Mapping[str, int],
         written: list[tuple[Question, str, int]],
-        tier: str,
         alike: list[Likeness] | None = None,
     ) -> str:
         """counts: figures for the top. written: [(question, link, how many wait)]."""
@@ -130,12 +133,14 @@ class ClassPage:
             "Gradebook",
             counts=counts,
             notebooks=self.book.notebooks,
+            worth=points_of,
+            has_due=self.book.roster.has_due,
             has_bonus=self.book.has_bonus,
             rows=self.rows,
             written=written,
             alike=alike or [],
             questions=self.questions,
-            tier=tier,
+            tiers=self.tiers,
         )
 
 
@@ -165,6 +170,7 @@ class WrittenPage:
         self.reference = reference
         self.names = names
         self.entries: dict[str, Entry] = {}
+        self.tiers: Counter[str] = Counter()
 
     def add(self, sheet: Sheet) -> None:
         """Add a student's answer, if there is one or was."""
@@ -172,13 +178,14 @@ class WrittenPage:
             is_it = entry.question is self.question and entry.kind == "written"
             if is_it and (entry.answer or entry.previous):
                 self.entries[self.names[sheet.student]] = entry
+                self.tiers += sheet.tiers
 
     @property
     def num_waiting(self) -> int:
         """How many answers have no points yet."""
         return sum(entry.is_waiting for entry in self.entries.values())
 
-    def html(self, tier: str, *, anonymous: bool) -> str:
+    def html(self, *, anonymous: bool) -> str:
         """Return the page."""
         names = sorted(self.entries) if anonymous else list(self.entries)
         hints = self._hints()
@@ -192,7 +199,7 @@ class WrittenPage:
             most=most,
             cards=[Card(name, self.entries[name], hints.get(name, [])) for name in names],
             anonymous=anonymous,
-            tier=tier,
+            tiers=self.tiers,
         )
 
     def _hints(self):
@@ -231,6 +238,8 @@ def rubric_items(rubric: str, most: float) -> list[Item]:
 
 
 def _label(text):
+    """Its first sentence as plain words; what follows is a remark to the grader."""
     words = " ".join(text.split())
-    plain = re.sub(r"[*$\\{}]", "", words)
+    first = re.split(r"\.\s", words)[0]
+    plain = re.sub(r"[*$\\{}]", "", first)
     return plain if len(plain) <= LONGEST_LABEL else f"{plain[:LONGEST_LABEL].rstrip()} …"

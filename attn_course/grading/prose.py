@@ -35,7 +35,7 @@ def _parser():
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.disable(UNUSED)
-    parser.use(dollarmath_plugin, allow_digits=False)
+    parser.use(dollarmath_plugin, allow_digits=False, double_inline=True)
     parser.add_render_rule("math_inline", _inline)
     for name in ("math_block", "math_inline_double"):
         parser.add_render_rule(name, _displayed)

@@ -1,5 +1,6 @@
-"""What leaves the house: the student edition, and an autograder for Gradescope. No solution or test."""
+"""What leaves the house: the student edition, an autograder, sources for nbgrader. No test."""
 
+import json
 import re
 import zipfile
 from pathlib import Path
@@ -19,6 +20,16 @@ PACKAGE = (
 PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "environment.yml", *PACKAGE)
 SCRIPTS = ("setup.sh", "run_autograder")
 TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
+HIDDEN = {"rubric", "only"}  # marks of cells that students never see
+GUARD = """import os
+
+try:
+    import attn_course.checking
+    import sympy
+except ImportError as missing:
+    if os.environ.get("NBGRADER_EXECUTION"):
+        os.write(2, f"This kernel lacks the course ({missing}); nothing was graded.\\n".encode())
+        os._exit(1)"""
 FOLDER = "attention-course"
 DATE = (2000, 1, 1, 0, 0, 0)  # of every file in an archive: the same files are the same bytes
 README = """# The attention course: student edition
@@ -75,6 +86,46 @@ def autograder_files(root: Path, notebooks: list[str]) -> dict[str, bytes]:
     return found
 
 
+def nbgrader_files(root: Path) -> dict[str, bytes]:
+    """Return {path inside the archive: its bytes} of nbgrader's folder `source`, in order.
+
+    These are the solutions without their rubrics, of which nbgrader would make empty answer cells, and
+    with a first cell that ends the kernel where the course is missing: without it everybody gets zero.
+    """
+    found = {}
+    for name in register.NOTEBOOKS:
+        path = root / "solutions" / f"{name}.ipynb"
+        if path.is_file():
+            notebook = json.loads(path.read_text("utf-8"))
+            kept = [cell for cell in notebook["cells"] if not HIDDEN & cell["metadata"].keys()]
+            notebook["cells"] = [_guard(), *kept]
+            text = json.dumps(notebook, indent=1, ensure_ascii=False)
+            found[f"source/{name}/{name}.ipynb"] = f"{text}\n".encode()
+    if not found:
+        raise Refused("the solutions are not on this machine.")
+    return found
+
+
+def _guard():
+    """A locked cell that no student has to read, and that nbgrader runs first."""
+    nbgrader = {
+        "grade": False,
+        "grade_id": "course-is-here",
+        "locked": True,
+        "schema_version": 3,
+        "solution": False,
+        "task": False,
+    }
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "course-is-here",
+        "metadata": {"nbgrader": nbgrader},
+        "outputs": [],
+        "source": GUARD,
+    }
+
+
 def _held(root, parts):
     paths = {path for part in parts for path in root.glob(part)}
     wanted = sorted(filter(_wanted, paths))
@@ -103,6 +154,13 @@ def pack(root: Path, target: Path) -> int:
     """Write the student edition, the same bytes for the same files; return how many it holds."""
     files = files_of(root)
     _zip(target, files, f"{FOLDER}/")
+    return len(files)
+
+
+def pack_for_nbgrader(root: Path, target: Path) -> int:
+    """Write the sources for nbgrader; return how many notebooks they are."""
+    files = nbgrader_files(root)
+    _zip(target, files, "")
     return len(files)
 
 

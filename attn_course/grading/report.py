@@ -23,7 +23,6 @@ def write(
     out: Path,
     *,
     counts: Mapping[str, int],
-    tier: str,
     codes: Mapping[str, str] | None = None,
     exports: Iterable[str] = (),
 ) -> int:
@@ -44,7 +43,7 @@ def write(
     waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
-        _write_student(book, sheet, out / "students" / name, tier)
+        _write_student(book, sheet, out / "students" / name)
         rows.append(tables.csv_row(book, sheet))
         overview.add(sheet, f"students/{quote(name)}.html")
         waiting += sheet.num_waiting
@@ -56,11 +55,11 @@ def write(
     links = []
     for page in written:
         place = f"questions/{page.question.id}.html"
-        save(out / place, page.html(tier, anonymous=codes is not None))
+        save(out / place, page.html(anonymous=codes is not None))
         links.append((page.question, place, page.num_waiting))
-    shown = {**counts, "awaiting": waiting}
+    shown = {**counts, "written answers awaiting": waiting}
     alike = similar.pairs()[:MOST_PAIRS]
-    save(out / "index.html", overview.html(shown, links, tier, alike))
+    save(out / "index.html", overview.html(shown, links, alike))
     save(out / "gradebook.csv", csv_text(rows))
     for name in exports:
         sheets = (book.sheet(student) for student in book.students)
@@ -69,10 +68,10 @@ def write(
     return waiting
 
 
-def _write_student(book: Gradebook, sheet: Sheet, stem: Path, tier: str) -> None:
+def _write_student(book: Gradebook, sheet: Sheet, stem: Path) -> None:
     results = tables.gradescope_json(sheet)
     text = json.dumps(results, indent=1, ensure_ascii=False)
-    page = student_page(book, sheet, tier)
+    page = student_page(book, sheet)
     save(stem.with_name(f"{stem.name}.json"), text)
     save(stem.with_name(f"{stem.name}.html"), page)
 

@@ -49,6 +49,11 @@ class Roster:
     people: dict[str, Person] = field(default_factory=dict)
     everyone: Person = Person(EVERYONE)
 
+    @property
+    def has_due(self) -> bool:
+        """Whether anything can be late."""
+        return any(person.due for person in (self.everyone, *self.people.values()))
+
     def person(self, student: str) -> Person:
         """Return a student's row, or everyone's rule where they have none."""
         return self.people.get(student, self.everyone)

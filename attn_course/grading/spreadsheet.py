@@ -7,7 +7,8 @@ from pathlib import Path
 
 from attn_course.grading.submissions import Refused
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
+# A spreadsheet would run a cell that begins so; some read the wide forms as the narrow ones.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def guarded(text: str) -> str:

@@ -22,7 +22,7 @@ def csv_header(book: Gradebook) -> list[str]:
     columns.append("total")
     if book.has_bonus:
         columns.append("bonus")
-    if _has_rule(book):
+    if book.roster.has_due:
         columns += ["days late", "deducted"]
     return [*columns, "awaiting", "problems"]
 
@@ -42,19 +42,13 @@ def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
     row.append(number(sheet.total()))
     if book.has_bonus:
         row.append(number(sheet.total(bonus=True)))
-    if _has_rule(book):
-        days = max(sheet.days_late.values(), default=0)
-        row.append(str(days))
+    if book.roster.has_due:
+        row.append(str(sheet.most_days_late))
         row.append(number(sheet.deduction))
     problems = " ".join(sheet.problems)
     row.append(str(sheet.num_waiting))
     row.append(guarded(problems))
     return row
-
-
-def _has_rule(book):
-    roster = book.roster
-    return any(person.due for person in (roster.everyone, *roster.people.values()))
 
 
 def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
@@ -91,7 +85,7 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
     rows = [header]
     for sheet in sheets:
         who = _who(book, sheet)
-        first, _, last = _name(book, sheet).rpartition(" ")
+        first, _, last = book.name_of(sheet.student).rpartition(" ")
         row = [guarded(first), guarded(last), who.id, who.email, ""]
         for points, possible in zip(_points(book, sheet), _possible(book), strict=True):
             row.append(points)
@@ -115,16 +109,12 @@ def _possible(book):
     return [number(register.points_of(name)) for name in book.notebooks]
 
 
-def _name(book: Gradebook, sheet: Sheet) -> str:
-    return book.roster.person(sheet.student).name or sheet.student
-
-
 def _who(book: Gradebook, sheet: Sheet) -> Person:
     """A student's row of the roster, fit for a spreadsheet and never without a name."""
     person = book.roster.person(sheet.student)
     return replace(
         person,
-        name=guarded(_name(book, sheet)),
+        name=guarded(book.name_of(sheet.student)),
         email=guarded(person.email),
         id=guarded(person.id),
     )
@@ -149,5 +139,9 @@ def gradescope_json(sheet: Sheet) -> dict:
         "output": "\n".join(sheet.problems + sheet.remarks),
         "visibility": "visible",
         "tests": tests,
-        "extra_data": {"bonus": sheet.total(bonus=True) or 0, "deducted": sheet.deduction},
+        "extra_data": {
+            "bonus": sheet.total(bonus=True) or 0,
+            "deducted": sheet.deduction,
+            "sandboxes": sorted(sheet.tiers),
+        },
     }

@@ -47,7 +47,10 @@ class Block(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """A decoder-only transformer: symbols in, scores for the next symbol out."""
+    """A decoder-only transformer: symbols in, scores for the next symbol out.
+
+    Positions are a learned table, not rotations: the synthesizer it is compared with has no keys to rotate.
+    """
 
     def __init__(
         self,

@@ -229,7 +229,7 @@ LOOK = "True = may look"
 
 def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     """6.4: under one convention, the weights are those of a query that sees itself and its past."""
-    fits = None
+    fits: set[str] = set()  # the readings that made sense at every length so far
     for T in _mask_lengths(rng):
         result = causal_mask.via(run_function, [], T)
         (found,) = only_tensors(result, "causal_mask", 1)
@@ -243,7 +243,7 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
 
         if not now:
             raise NotYet(_why_not_causal(readings, scores, T))
-        fits = now if fits is None else fits & now
+        fits = fits & now if fits else now
         if not fits:
             raise NotYet(f"what True and False mean is not the same at every length ({T}).")
 
@@ -328,10 +328,12 @@ def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Call
         setting = f"(B, T, D, H) = {(B, T, D, H)}"
 
         x = rng.normal(size=(B, T, D))
-        _judge_move(splits, split_heads, f"split_heads, {setting}", cut, x, H)
+        splitting = f"split_heads, {setting}"
+        _judge_move(splits, split_heads, splitting, cut, x, H)
 
         heads = rng.normal(size=(B, H, T, D // H))
-        _judge_move(merges, merge_heads, f"merge_heads, {setting}", glue, heads)
+        merging = f"merge_heads, {setting}"
+        _judge_move(merges, merge_heads, merging, glue, heads)
 
     return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
@@ -350,15 +352,18 @@ def _head_sizes(rng):
 
 def _judge_move(trials, answer, setting, move, x, *others):
     """Equal to `move(x, *others)`, gradients included."""
-    name = setting.partition(",")[0]
+    name, *_ = setting.split(",")
     leaves = leaves_of({"x": x})
+    leaf = leaves["x"]
     result = answer.via(run_function, [x], *others)
     (found,) = only_tensors(result, name, 1)
 
-    right = move(leaves["x"], *others)
+    right = move(leaf, *others)
     fact = difference(found, right, setting)
-    trials.judge(found, right, fact, leaves["x"], *others)
-    judge_gradients(result["gradients"], right, leaves, setting)
+    trials.judge(found, right, fact, leaf, *others)
+
+    gradients = result["gradients"]
+    judge_gradients(gradients, right, leaves, setting)
 
 
 def _moved(moves, *inputs):

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from attn_course.answers import Caller, asked
 from attn_course.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.random_keys import (
     error_of_average,
     factor_needed,
@@ -76,7 +76,7 @@ def _read_projection(answer, A):
 def _projection_mistakes(A, B, onto_a, onto_b):
     """A, B: the columns; onto_a, onto_b: what M made of them."""
 
-    def near(found: np.ndarray, wanted: np.ndarray) -> bool:
+    def near(found: Any, wanted: Any) -> bool:
         """Up to the tolerance of this question."""
         return same(found, wanted, absolute=1e-6)
 
@@ -128,7 +128,7 @@ def judge_averages(
         judge_finite_scores(keys, query)
 
         weights = weights_of(keys, query)
-        error = error_of_average(weights, a, b)
+        error = float(error_of_average(weights, a, b))
         is_average = error <= LIMIT
         trials.judge(is_average, True, _average_fact, *setting, query)
         judged.append((setting, query, error))
@@ -140,8 +140,9 @@ def _factor(keys, a, b, query):
     """How many times as long the query must be, or None if it is not a matter of length."""
 
     def error_at(factor: float) -> float:
+        """Of the query, so many times as long."""
         weights = weights_of(keys, factor * query)
-        return error_of_average(weights, a, b)
+        return float(error_of_average(weights, a, b))
 
     return factor_needed(error_at, LIMIT)
 
@@ -200,6 +201,11 @@ def _average_fact(keys, a, b, query):
     if len(others):
         fact += f", the highest other score is {others.max():.3g}"
     return fact
+
+
+def claims_of_2_3() -> tuple[Claim, ...]:
+    """Three scores, and the weight of two that are tied."""
+    return (*_products(), _tie())
 
 
 @cache
@@ -265,8 +271,7 @@ def tied_weight(
 ) -> str:
     """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
     chains = (score_a, score_b, score_i, two_tied)
-    for chain, claim in zip(chains, (*_products(), _tie()), strict=True):
-        judge_derivation(chain, claim)
+    judge_derivations(chains, claims_of_2_3())
     return "the scores follow from the query, and the weight from the scores."
 
 
@@ -313,6 +318,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
 
 
 def _call(t, n):
+    """How the answer was called, to be said."""
     return f"average_weight({t:.4g}, {n})"
 
 
@@ -390,6 +396,7 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
     """
 
     def leaves(height: float, n: int, leaders: int = 2) -> Seen:
+        """Whether a height leaves epsilon outside the leaders."""
         left = leftover(height, n, leaders)
         return Seen(same(left, epsilon, relative=1e-3))
 

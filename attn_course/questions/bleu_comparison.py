@@ -101,7 +101,7 @@ def _words(rng, size):
 
 def _sacrebleu(hypotheses, references):
     """The number to agree with: sacrebleu's, its tokeniser and smoothing off, and its statistics."""
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     mine = [" ".join(tokens) for tokens in hypotheses]
@@ -245,14 +245,17 @@ def _unclipped(mine, theirs):
 
 
 def _shared(mine, theirs):
+    """How many different n-grams stand in both."""
     return len(mine.keys() & theirs.keys())
 
 
 def _distinct(mine, theirs):
+    """How many different n-grams stand in the hypothesis."""
     return len(mine)
 
 
 def _in_reference(mine, theirs):
+    """How many n-grams the reference has."""
     return theirs.total()
 
 

@@ -30,7 +30,8 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
     cases = [(base, cuts) for base in (turned, None) for cuts in CUTS]
     for case in [IN_ONE_PIECE, *shuffled(rng, cases)]:
         base, cuts = case
-        arrays = rng.normal(size=(2, 3, 2, NUM_TOKENS, 4))  # two sequences of q, k, v (B, T, d)
+        shape = (2, 3, 2, NUM_TOKENS, 4)  # two sequences of q, k, v (B, T, d)
+        arrays = rng.normal(size=shape)
         sequences = [list(sequence) for sequence in arrays]
         setting = _in_words(base, cuts)
         try:
@@ -98,9 +99,10 @@ def _judge_work(rng, cache_class):
 
 def _work_a_sequence(cache_class, pair, num_tokens):
     """What the second sequence of a batch adds to the work; so a mask, which serves both, is free."""
-    both = cache_class.via(work_of_next_step, list(pair), num_tokens)
-    one = cache_class.via(work_of_next_step, list(pair[:, :1]), num_tokens)
-    return number(both) - number(one)
+    first = pair[:, :1]
+    work_of_two = cache_class.via(work_of_next_step, list(pair), num_tokens)
+    work_of_one = cache_class.via(work_of_next_step, list(first), num_tokens)
+    return number(work_of_two) - number(work_of_one)
 
 
 # The mistakes

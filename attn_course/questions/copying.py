@@ -1,6 +1,7 @@
 """Questions 1.1-1.7, when attention copies one value. Judges measure, they hold no answer."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +18,7 @@ from attn_course.chain_rules import (
     occurrences,
 )
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
 from attn_course.trees import symbols, walk
@@ -133,7 +134,7 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def _distribution():
+def claims_of_1_1() -> tuple[Claim, ...]:
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
 
@@ -141,7 +142,7 @@ def _distribution():
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
     Z = sp.Symbol("Z", positive=True)
     every = sp.Sum(sp.exp(scores[k]), (k, 1, n))
-    common = {
+    common: dict[str, Any] = {
         "where": {Z: (every, every)},
         "heads": PLAIN | SUMS,
     }
@@ -182,13 +183,13 @@ def weights_are_distribution(
     one_weight: Caller,
 ) -> str:
     """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
-    for chain, claim in zip((sum_of_weights, one_weight), _distribution(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (sum_of_weights, one_weight)
+    judge_derivations(chains, claims_of_1_1())
     return "the weights sum to one and each is above zero, whatever the scores."
 
 
 @cache
-def _bounds():
+def claims_of_1_2() -> tuple[Claim, ...]:
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
 
@@ -205,6 +206,7 @@ def _bounds():
         "heads": PLAIN | HYPERBOLIC | LOGS,
         "only": (gap, n),
     }
+
     return (
         Claim(name="`at_least`", goal=weight.subs(R, most), relation=">=", **common),
         Claim(name="`at_most`", goal=weight.subs(R, fewest), relation="<=", **common),
@@ -213,8 +215,8 @@ def _bounds():
 
 def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
     """1.2: two chains from the definition, one to each end of what the gap allows."""
-    for chain, claim in zip((at_least, at_most), _bounds(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (at_least, at_most)
+    judge_derivations(chains, claims_of_1_2())
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
 
 
@@ -491,6 +493,7 @@ def _sharpness_mistakes(n, d, epsilon, t):
     """Which other reading of the question leaves epsilon elsewhere at this t."""
 
     def leaves(score: float, n: int) -> Seen:
+        """Whether a score leaves epsilon to the other keys."""
         left = leftover(score, n)
         return Seen(same(left, epsilon, relative=1e-3))
 

@@ -104,6 +104,7 @@ def _wrong_sums(T, D, cached):
     tokens = T if cached else T**2 / 2
     scores = T**2 / 2 if cached else T**3 / 3
     leading = 8 * tokens * D**2 + 4 * scores * D
+
     return {
         "leading order: 1 + 2 + ... + T is T (T + 1) / 2, not half of T squared": leading,
         "every step is charged for all T tokens; step t has t of them": (

@@ -18,10 +18,7 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
     others = shuffled(rng, SIZES[1:])
     for B, H, G in [SIZES[0], *others]:
         T = int(rng.integers(4, 8))
-        q = rng.normal(size=(B, H, T, WIDTH))
-        k = rng.normal(size=(B, G, T, WIDTH))
-        v = rng.normal(size=(B, G, T, WIDTH))
-        inputs = [q, k, v]
+        inputs = [rng.normal(size=(B, heads, T, WIDTH)) for heads in (H, G, G)]
         setting = f"{H} heads, {G} groups, {T} tokens"
 
         result = grouped.via(run_tensors, inputs)

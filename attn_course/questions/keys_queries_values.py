@@ -9,7 +9,7 @@ from numpy.random import Generator
 from attn_course.answers import Caller, asked
 from attn_course.chain_rules import in_places
 from attn_course.explaining import Seen, Trials
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.random_keys import frame
 from attn_course.register import Part, Question
 from attn_course.values import array, matrix, vector
@@ -21,7 +21,7 @@ CLOSE = 1e-2  # how far from its target an output may be, in units of the length
 MATRICES = "KQV"
 
 
-def _tokens(u_a, u_b, u_c, u_d, added=None):
+def _tokens(u_a, u_b, u_c, u_d, *, added=None):
     """The three inputs (3, d), with u_c or u_d added to the second."""
     first = u_d + u_b
     second = u_a
@@ -67,10 +67,10 @@ def _row(weights):
 def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
     settings = []
-    for size, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
-        u = size * frame(rng, 4, d)
+    for length, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
+        four = length * frame(rng, 4, d)
         for added in (None, "d", "c"):
-            settings.append((*u, added))
+            settings.append((*four, added))
 
     trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
     for (*u, added), answer in asked(rng, limit_of_c2, settings):
@@ -78,7 +78,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
         size = np.linalg.norm(u_a)
         said = vector(answer, len(u_a), "c_2")
 
-        tokens = _tokens(*u, added)
+        tokens = _tokens(*u, added=added)
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
         c_2 = context[1]
         fact = (
@@ -94,7 +94,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
 def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     """In units of the length of the u's, as the answers are."""
     u = np.array([u_a, u_b, u_c, u_d]) / np.linalg.norm(u_a)
-    tokens = _tokens(*u, added)
+    tokens = _tokens(*u, added=added)
     first, second, third = tokens
 
     mixed = (first + second) / 2
@@ -149,11 +149,13 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
     settings = []
     for size in (10, 20):
         for d in (7, 4):
-            settings.append(size * frame(rng, 4, d))
+            u = size * frame(rng, 4, d)
+            settings.append(tuple(u))
 
     trials = Trials(_triple_mistakes)
     worst = 0.0
-    for u, answer in asked(rng, projections, settings):
+    for setting, answer in asked(rng, projections, settings):
+        u = np.array(setting)
         triple = _read_triple(answer, u.shape[1])
         context, _ = _contexts(_tokens(*u), *triple)
         _judge_finite(context)
@@ -211,6 +213,7 @@ def _triple_mistakes(u, triple):
         return Seen(off <= CLOSE * size)
 
     def works(other: Sequence[np.ndarray]) -> bool:
+        """Whether another triple would be right."""
         return _miss(u, other) <= CLOSE
 
     c_1, c_2, _ = context
@@ -285,7 +288,7 @@ def _transposes_that_work(triple, works):
 
 
 @cache
-def _errors():
+def claims_of_5_4() -> tuple[Claim, ...]:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
@@ -300,45 +303,50 @@ def _errors():
     }
 
     short = in_places("beta in two places", 2, "beta")
-    return [
-        Claim(name=name, start=start, goal=start, to_do=(short,), symbols=(beta,))
-        for name, start in starts.items()
-    ]
+    claims = []
+    for name, start in starts.items():
+        claim = Claim(name=name, start=start, goal=start, to_do=(short,), symbols=(beta,))
+        claims.append(claim)
+
+    return tuple(claims)
 
 
 def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
     """5.4: two chains from the length of the difference to a form that can be read off."""
-    for chain, claim in zip((error_2, error_1), _errors(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (error_2, error_1)
+    judge_derivations(chains, claims_of_5_4())
     return "both chains hold, from the length of the difference to its closed form."
+
+
+ROUTES = ((10, 9, 3), (10, 5, 2), (20, 4, 1))  # length of the addresses, d, numbers carried
 
 
 def routing_works(rng: Generator, routing_projections: Caller) -> str:
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
-    for size, d, m in (
-        (10, 9, 3),
-        (10, 5, 2),
-        (20, 4, 1),
-    ):
+    for length, d, m in ROUTES:
         basis = frame(rng, 3 + m, d)
-        addresses = size * basis[:3]
-        settings.append((*addresses, basis[3:].T))
+        three = length * basis[:3]
+        content = basis[3:].T
+        settings.append((*three, content))
 
     trials = Trials(_routing_mistakes)
     worst = 0.0
     for (*addresses, content), answer in asked(rng, routing_projections, settings):
         d, m = content.shape
         triple = _read_triple(answer, d)
-        size = np.linalg.norm(addresses[0])
+        size = float(np.linalg.norm(addresses[0]))
 
         for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
             coefficients = rng.normal(size=(2, m))
             carried = scale * coefficients @ content.T
-            context, _ = _contexts(_carriers(addresses, carried), *triple)
+            tokens = _carriers(addresses, carried)
+            context, _ = _contexts(tokens, *triple)
             _judge_finite(context)
-            error = _lost(addresses, carried, triple)
-            trials.judge(error <= CLOSE, True, _routing_fact, addresses, carried, triple)
+
+            inputs = (addresses, carried, triple)
+            error = _lost(*inputs)
+            trials.judge(error <= CLOSE, True, _routing_fact, *inputs)
             worst = max(worst, error)
 
     return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
@@ -390,6 +398,7 @@ def _routing_mistakes(addresses, carried, triple):
     _, empty = _contexts(_carriers(addresses, 0 * carried), *triple)
 
     def works(other: Sequence[np.ndarray]) -> bool:
+        """Whether another triple would be right."""
         return _lost(addresses, carried, other) <= CLOSE
 
     c_1, c_2, _ = context

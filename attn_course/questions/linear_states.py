@@ -29,6 +29,7 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         q, k = rng.normal(size=(2, T, 3))
         v = rng.normal(size=(T, 5))
         inputs = [q, k, v]
+
         result = linear_attention.via(run_with_features, inputs, kind, shift)
         (found,) = only_tensors(result, "linear_attention", 1)
 
@@ -190,6 +191,8 @@ def _why_seen(features, V):
 def _is_singular_vector(v, features):
     """Whether v (n,) lies along a left singular vector of the features (n, d) that they do reach."""
     reached, _, _ = np.linalg.svd(features, full_matrices=False)
-    unit = v / np.linalg.norm(v)
-    cosines = np.abs(reached.T @ unit)
-    return cosines.max() > 1 - 1e-9
+    length = np.linalg.norm(v)
+    cosines = reached.T @ v / length
+
+    largest = np.abs(cosines).max()
+    return largest > 1 - 1e-9

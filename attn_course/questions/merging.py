@@ -26,12 +26,12 @@ from attn_utils.kernels import softmax
 
 def share_is_a_sigmoid(rng: Generator, share: Caller) -> str:
     """12.1: from maxima and sums to a sigmoid of the difference of two log-sum-exps."""
-    judge_derivation(share, _share())
+    judge_derivation(share, claim_of_12_1())
     return "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it."
 
 
 @cache
-def _share():
+def claim_of_12_1() -> Claim:
     """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
 
@@ -122,6 +122,7 @@ class _Merging:
         """How many numbers a state holds, of this block or of this block twice."""
         scores, _ = block
         setting = f"{len(scores)} keys"
+
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
         return max(one, two)
@@ -303,6 +304,7 @@ def _rescaled(sums, outputs):
     """
 
     def merge(*blocks: tuple) -> tuple:
+        """Two summaries -> one."""
         largest = max(block[0] for block in blocks)
         total = 0.0
         output = 0.0
@@ -322,6 +324,7 @@ def _mixed(weight):
     """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
 
     def merge(one: tuple, other: tuple) -> tuple:
+        """Two summaries -> one."""
         share = weight(one, other)
         largest = max(one[0], other[0])
         num_keys = one[1] + other[1]

@@ -3,6 +3,7 @@
 import math
 from functools import cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -18,7 +19,7 @@ from attn_course.chain_rules import (
     without,
 )
 from attn_course.explaining import Trials
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.random_keys import (
     error_of_average,
@@ -65,7 +66,7 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 
 @cache
-def _given_length():
+def claims_of_3_2() -> tuple[Claim, ...]:
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
@@ -76,7 +77,7 @@ def _given_length():
     weight = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 
     rivals = sp.exp(t) + n - 2
-    common = {
+    common: dict[str, Any] = {
         "symbols": (t, n, ell, q_a, q_b, q_i, w),
         "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
         "only": (t, n, ell),
@@ -104,8 +105,8 @@ def _given_length():
 
 def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
-    for chain, claim in zip((weight_of_a, log_odds), _given_length(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (weight_of_a, log_odds)
+    judge_derivations(chains, claims_of_3_2())
     return "both chains hold, and the log-odds are a straight line in the length of the key."
 
 
@@ -263,7 +264,7 @@ def _why_not_seen(means, a, b, query, weights):
 
 
 @cache
-def _scores():
+def claims_of_3_5() -> tuple[Claim, ...]:
     """The claims of 3.5: the score of k_a and that of k_b."""
     return _score("a"), _score("b")
 
@@ -291,8 +292,8 @@ def _score(key):
 
 def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     """3.5: both scores, for keys that are random multiples of their means."""
-    for chain, claim in zip((score_a, score_b), _scores(), strict=True):
-        judge_derivation(chain, claim)
+    chains = (score_a, score_b)
+    judge_derivations(chains, claims_of_3_5())
     return "both scores follow from the definition; each sees the length of its own key alone."
 
 

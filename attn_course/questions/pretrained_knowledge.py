@@ -87,8 +87,10 @@ def _judge_chance(rng, corrupt_span):
 def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
     """`count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
+
     chosen = rng.integers(len(few), size=count)
     documents = [few[k] for k in chosen]
+
     rows = [(document,) for document in documents]
     seeds = rng.integers(2**31, size=count)
     strings = corrupt_span.via(call_with_seeds, rows, seeds.tolist(), block)

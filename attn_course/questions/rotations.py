@@ -23,12 +23,12 @@ from attn_utils.kernels import softmax
 
 def score_is_relative(rng: Generator, score: Caller) -> str:
     """11.5: from the two turned pairs to a line that knows the distance alone."""
-    judge_derivation(score, _relative_score())
+    judge_derivation(score, claim_of_11_5())
     return "the score depends on m and n through their difference alone."
 
 
 @cache
-def _relative_score():
+def claim_of_11_5() -> Claim:
     """The claim of 11.5: the product of two turned pairs."""
     import sympy as sp
 

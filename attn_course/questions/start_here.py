@@ -40,7 +40,7 @@ def mean_of(rng: Generator, mean: Caller) -> str:
 
 
 @cache
-def _one_fraction():
+def claim_of_0_2() -> Claim:
     import sympy as sp
 
     x = sp.Symbol("x", positive=True)
@@ -61,7 +61,7 @@ def _one_fraction():
 
 def sum_of_two(rng: Generator, chain: Caller) -> str:
     """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
-    judge_derivation(chain, _one_fraction())
+    judge_derivation(chain, claim_of_0_2())
     return "the chain starts at the sum, every step holds, and it ends in one fraction."
 
 

@@ -32,8 +32,8 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     trials = tensor_trials(_wrong_streams)
     others = shuffled(rng, CASES[1:])
     for shape, factor in [CASES[0], *others]:
-        *sizes, block = shape
-        inputs = _inputs(rng, *sizes, factor)
+        block = shape[-1]
+        inputs = _inputs(rng, *shape[:-1], factor=factor)
         setting = _in_words(inputs, block, factor)
 
         result = stream.via(run_tensors, inputs, block)
@@ -46,12 +46,13 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     return f"exact in {len(trials)} cases; {memory}."
 
 
-def _inputs(rng, lead, T, S, d, dv, factor=1.0):
+def _inputs(rng, lead, T, S, d, dv, *, factor=1.0):
     """[q (..., T, d), k (..., S, d), v (..., S, dv)], queries multiplied by a factor."""
     q = rng.normal(size=(*lead, T, d))
     k = rng.normal(size=(*lead, S, d))
     v = rng.normal(size=(*lead, S, dv))
-    return [factor * q, k, v]
+    q *= factor
+    return [q, k, v]
 
 
 def _in_words(inputs, block, factor):
@@ -158,22 +159,22 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None)
         scale = d**-0.5
 
     largest = -np.inf
-    total = 0.0
+    mass = 0.0
     output = 0.0
     for keys, values in _blocks(k, v, block):
         scores = scale * q @ keys.mT  # (..., T, block)
         axis = -1 if rows else None
         top = scores.max(axis, keepdims=True)
-        larger = np.maximum(largest, top)  # (..., T, 1)
-        factor = np.exp(largest - larger)
-        exps = np.exp(scores - larger)
+        highest = np.maximum(largest, top)  # (..., T, 1)
+        factor = np.exp(largest - highest)
+        exps = np.exp(scores - highest)
 
         if sums:
-            total = factor * total
+            mass = factor * mass
         if outputs:
             output = factor * output
-        total = total + exps.sum(-1, keepdims=True)
+        mass = mass + exps.sum(-1, keepdims=True)
         output = output + exps @ values
-        largest = larger
+        largest = highest
 
-    return output / total
+    return output / mass

@@ -83,7 +83,8 @@ def _wrong_scores(leaves, num_heads):
 
     def scores(hidden: Any, B: Any = B[..., :T], b2: Any = b2[:T]) -> Any:
         """(B, H, T, T) of hidden features (B, T, D)."""
-        return cut(hidden, num_heads) @ B + b2
+        heads = cut(hidden, num_heads)
+        return heads @ B + b2
 
     without_bias = x @ A.mT
     before = without_bias + b1

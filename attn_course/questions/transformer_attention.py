@@ -119,7 +119,7 @@ def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
 
 def _layer_shapes(D, H):
     """{parameter: shape} of the four projections."""
-    shapes = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     for name in (*PROJECTIONS, "out"):
         shapes[f"{name}.weight"] = (D, D)
         shapes[f"{name}.bias"] = (D,)
@@ -129,11 +129,16 @@ def _layer_shapes(D, H):
 
 def _multi_head(leaves, num_heads, *, scale=None, order=PROJECTIONS, split=cut, **steps):
     """Causal multi-head attention, or with one step of it replaced by a mistake."""
-    projected = [linear(leaves, leaves["x"], name) for name in order]
-    q, k, v = (split(heads, num_heads) for heads in projected)
-    if scale is None:
-        scale = q.shape[-1] ** -0.5
+    x = leaves["x"]
+    heads = []
+    for name in order:
+        projected = linear(leaves, x, name)
+        heads.append(split(projected, num_heads))
 
+    q, k, v = heads
+    if scale is None:
+        d = q.shape[-1]
+        scale = d**-0.5
     scores = q @ k.mT * scale
     return finish(leaves, scores, v, **steps)
 
@@ -229,8 +234,11 @@ def _products(T, D, H):
 
 def _flops(T, D, H):
     """{product: operations}, two for each multiply-add."""
-    products = _products(T, D, H)
-    return {name: 2 * math.prod(product) for name, product in products.items()}
+    flops = {}
+    for name, product in _products(T, D, H).items():
+        flops[name] = 2 * math.prod(product)
+
+    return flops
 
 
 def _wrong_parameters(D, H):

@@ -1,5 +1,7 @@
 """Questions 9.1-9.4, translation with a slot for attention. Judges measure, they hold no answer."""
 
+from typing import Any
+
 import numpy as np
 from numpy.random import Generator
 
@@ -165,8 +167,8 @@ def _judge_gradients(name, found, queries, memory, mask):
         return
 
     leaves = leaves_of({"queries": queries, "memory": memory})
-    context, _ = _right(name, *leaves.values(), mask)
-    wanted = gradients_of(context, list(leaves.values()))
+    context, _ = _right(name, leaves["queries"], leaves["memory"], mask)
+    wanted = gradients_of(context, list(leaves.values())) or []
     if not found:
         found = [0 * gradient for gradient in wanted]
 
@@ -285,7 +287,9 @@ def _wrong_dot(queries, memory, mask, found, parameters):
         "padding is zeroed after the softmax, so rows no longer sum to one": softmax(scores) * look,
         "no softmax is taken": np.where(look, scores, 0),
     }
-    table = {sentence: [weights @ memory, weights] for sentence, weights in wrong.items()}
+    table: dict[str, Any] = {}
+    for sentence, weights in wrong.items():
+        table[sentence] = [weights @ memory, weights]
 
     names = ", ".join(sorted(parameters))
     row_sums = found[1].sum(-1)
@@ -509,8 +513,8 @@ def _searched(greedy_search, table, max_length):
     """
     B, num_steps, V, _ = table.shape
 
-    logits = []
-    asked = []
+    logits: list[np.ndarray] = []
+    asked: list[tuple] = []
     while True:
         result = greedy_search.via(run_search, B, max_length, logits)
         if len(result["fed"]) <= len(logits):

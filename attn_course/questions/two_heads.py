@@ -104,6 +104,7 @@ def _factor(means, a, b, pair):
     """How many times as long both queries must be, or None if it is not a matter of length."""
 
     def error_at(factor: float) -> float:
+        """Of the pair, so many times as long."""
         return _error(means, factor * pair, a, b)
 
     return factor_needed(error_at, LIMIT)
@@ -221,9 +222,9 @@ def _why_not_robust(keys, pair, a, b):
 
 def _parallel(first, second):
     """Whether two queries are the same up to their length."""
-    first = first / np.linalg.norm(first)
-    second = second / np.linalg.norm(second)
-    return first @ second > 1 - 1e-9
+    one = first / np.linalg.norm(first)
+    other = second / np.linalg.norm(second)
+    return one @ other > 1 - 1e-9
 
 
 def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str:
@@ -283,7 +284,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
 
 
 @cache
-def _ratio():
+def claim_of_4_5() -> Claim:
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
@@ -305,7 +306,7 @@ def _ratio():
 
 def variance_falls(rng: Generator, ratio: Caller) -> str:
     """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
-    judge_derivation(ratio, _ratio())
+    judge_derivation(ratio, claim_of_4_5())
     value = (1 - math.erf(1) ** 2) / 4
     return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
 

@@ -297,8 +297,8 @@ HONEST = {
     },
 }
 
-UNSEEN = "no number shows what"
-OF_LOG_ODDS = "of `log_odds`"  # unseen, or refuted at a point far out
+NO_PROOF = "which is no proof. A person will look at it."
+OF_LOG_ODDS = "of `log_odds`"  # not proved, or refuted at a point far out
 tiny = sp.exp(-(10**5) * n)
 tinier = sp.exp(-(10**6) * n)
 halved = sp.Rational(1, 2) ** (10**5 * n)
@@ -308,8 +308,29 @@ opposite = [-part for part in padding]
 long_lines = [held(sp.Add, joined, k, -k, *padding, *opposite) for k in range(2, 31)]
 cancelling = sp.sin(x) ** 2 + sp.cos(x) ** 2
 hyper = sp.cosh(beta) ** 2 - sp.sinh(beta) ** 2
+half = sp.Rational(1, 2)
+bump = least + (divided - least) * (half + 5 * sp.exp(-100 * (gap - 8) ** 2))
+narrow = (gap - 8) * (gap - sp.Rational(80001, 10000))
+narrow_beta = (beta - sp.Rational(81, 10)) * (beta - sp.Rational(811, 100))
+cube = (x**3 + 3 * x**2 + 3 * x + 1) ** sp.Rational(1, 3) / (1 + x)
+differences = [
+    sp.Pow(x + sp.Rational(3, 2) + k * sp.Rational(1, 1000), (-1) ** k * sp.binomial(6, k))
+    for k in range(7)
+]
+
+
+def turning(factor):
+    """1, but for the narrow place in which the factor is negative: there it is -1."""
+    return sp.sqrt(sp.expand(factor**2)) / factor
+
+
 SHAM = {
     "0.2": {
+        "a product that is nearly one": (
+            fraction(held(sp.Mul, joined, cube, *differences), single),
+            "step 1 of the chain",
+        ),
+        "a root that nobody takes": (fraction(held(sp.Mul, joined, cube), single), NO_PROOF),
         "a jump": (fraction(single), "two things at once"),
         "vacuous": (fraction(("<=", 10**6 / (1 - x)), (">=", single)), "turns round"),
         "a false line": (fraction(2 / (2 - x**2), single), "step 1 of the chain does not follow"),
@@ -373,6 +394,14 @@ SHAM = {
         ),
     },
     "1.2": {
+        "false near a gap of 8 alone": (
+            (bound(divided, (">=", bump), (">=", least)), at_most),
+            NO_PROOF,
+        ),
+        "another sign in a narrow place": (
+            (bound(held(sp.Mul, divided, turning(narrow)), divided, (">=", least)), at_most),
+            NO_PROOF,
+        ),
         "false for a gap above 13": (
             (bound((">=", least + (bound().start - least) * gap / 13), (">=", least)), at_most),
             "step 1 of `at_least` does not follow",
@@ -397,19 +426,19 @@ SHAM = {
         "a minimum": ((bound(divided, (">=", sp.Min(least, 1))), at_most), "uses Min"),
         "a small term in a bound from below": (
             (bound(divided, (">=", least + tinier), (">=", least)), at_most),
-            UNSEEN,
+            NO_PROOF,
         ),
         "a small term in a bound from above": (
             (at_least, bound(divided, ("<=", most - tinier), ("<=", most))),
-            UNSEEN,
+            NO_PROOF,
         ),
         "a hyperbolic function far out": (
             (bound(divided, (">=", least * sp.coth(10**6 * n)), (">=", least)), at_most),
-            UNSEEN,
+            NO_PROOF,
         ),
         "an exponential of next to nothing": (
             (bound(divided, (">=", least * sp.exp(tinier)), (">=", least)), at_most),
-            UNSEEN,
+            NO_PROOF,
         ),
         "a way round that cancels": (
             (bound(held(sp.Add, weight, n, -n), (">=", least)), at_most),
@@ -550,6 +579,10 @@ SHAM = {
             "uses cosh",
         ),
         "the other sign": ((distance(far_2, added, -root_2), error_1), "step 2 of `error_2`"),
+        "another sign in a narrow place": (
+            (distance(far_2, held(sp.Mul, added, turning(narrow_beta)), root_2), error_1),
+            NO_PROOF,
+        ),
         "very little under the root": (
             (
                 distance(far_2, beta * sp.sqrt(2 * far**2 + sp.exp(-(10**6) * (1 + beta))), root_2),
@@ -562,7 +595,7 @@ SHAM = {
                 distance(far_2, added * sp.exp(sp.exp(-(10**6) * (1 + beta))), root_2),
                 error_1,
             ),
-            UNSEEN,
+            NO_PROOF,
         ),
         "a rounded root": (
             (distance(far_2, added, 2**0.5 * beta / (E + 2)), error_1),

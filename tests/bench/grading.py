@@ -1,4 +1,4 @@
-"""Grade one generated class with attn and with nbgrader in the same run: scores, CPU, memory, kills.
+"""Grade generated classes: beside nbgrader in one run, killed on the way, and ten thousand at once.
 
 nbgrader is installed into a throw-away environment; --nbgrader takes one that is there already.
 """
@@ -9,11 +9,12 @@ import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-import tomllib
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +28,7 @@ ATTN = [sys.executable, "-c", "import sys, attn_course.cli as c; sys.exit(c.main
 # The grader is its command, what its fork servers share, and two processes of each; below are
 # submission and judge.
 LEVELS = (4, 99)
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "bench"
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
@@ -81,8 +83,8 @@ def attn_scores(out):
 def nbgrader_environment(folder):
     """Install nbgrader and what the first notebooks need; return the folder of its programs."""
     print("installing nbgrader into a throw-away environment ...", flush=True)
-    pins = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    wanted = [pin for pin in pins if pin.partition("==")[0] in NEEDED]
+    lock = (ROOT / ".requirements.lock").read_text("utf-8").splitlines()
+    wanted = [line for line in lock if line.partition("==")[0] in NEEDED]
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "-q"]
     run([*pip, "nbgrader==0.9.6", *wanted])
@@ -90,18 +92,19 @@ def nbgrader_environment(folder):
     return folder / "bin"
 
 
-def nbgrader_grade(programs, course, submissions):
-    """Autograde the same notebooks; return CPU seconds and {student: score}."""
+def nbgrader_grade(programs, course, submissions, size):
+    """Autograde the first `size` of the same notebooks; return CPU seconds and {student: score}."""
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     options = {"cwd": course, "env": environment}
     (course / "nbgrader_config.py").write_text(CONFIG)
-    cpu = 0.0
-    for path in sorted(submissions.glob("*/*.ipynb")):
+    run([*ATTN, "release", "--nbgrader", "--out", course / "source.zip"])
+    with zipfile.ZipFile(course / "source.zip") as archive:
+        archive.extractall(course)
+    for path in sorted(submissions.glob("*/*.ipynb"))[:size]:
         target = course / "submitted" / path.parent.name.replace(" ", "-") / path.stem
         shutil.copytree(path.parent, target)
+    cpu = 0.0
     for name in NAMES:
-        (course / "source" / name).mkdir(parents=True)
-        shutil.copy(ROOT / "solutions" / f"{name}.ipynb", course / "source" / name)
         run([programs / "nbgrader", "generate_assignment", name], **options)
         cpu += run([programs / "nbgrader", "autograde", name], **options)[0]
     run([programs / "nbgrader", "export"], **options)
@@ -114,31 +117,118 @@ def nbgrader_grade(programs, course, submissions):
     return cpu, scores
 
 
-def survive_kills(folder, scratch, times=20, seed=2):
-    """Kill a batch `times` times, half of them while records come in, and finish it.
+def beside_nbgrader(options, scratch):
+    """Print scores, CPU and memory of a class, with nbgrader's on the same notebooks."""
+    programs = options.nbgrader or nbgrader_environment(scratch / "environment")
+    few = scratch / "few"
+    many = scratch / "many"
+    course = scratch / "course"
+    course.mkdir()
+    some = classroom(few, NAMES, max(options.size // 5, 4))
+    start_up, _ = attn_grade(_one(few, scratch / "one"), scratch / "one-out")
+    _, small = attn_grade(few, scratch / "few-out")
+    expected = classroom(many, NAMES, options.size)
+    whole, large = attn_grade(many, scratch / "many-out")
+    cpu = whole / options.size
+    each = (whole - start_up) / (options.size - 1)
+    scores = attn_scores(scratch / "many-out")
+    right = sum(scores[who] == points for who, (points, _) in expected.items())
+    print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
+    print(f"attn grade: {cpu:.3f} CPU s each; {start_up:.2f} for one alone, then {each:.3f} each")
+    for size, (own, in_all) in ((len(some), small), (options.size, large)):
+        print(f"peak memory for {size} submissions: {own} MB, {in_all} MB with the one in hand")
+    sys.stdout.flush()
+    number = min(options.theirs, options.size)
+    theirs, their_scores = nbgrader_grade(programs, course, many, number)
+    agree = sum(scores[who] == points for who, points in their_scores.items())
+    print(f"nbgrader 0.9.6, the first {number} of them: {theirs / number:.3f} CPU s each;", end=" ")
+    print(f"{agree} of {len(their_scores)} scores equal attn's")
+    print(f"ratio: {theirs / number / cpu:.1f}", flush=True)
 
-    Returns the number of lines in results.jsonl at each kill, and whether the gradebook is the same,
+
+def _one(folder, target):
+    """A class of one: the first of a class."""
+    first = min(folder.iterdir())
+    shutil.copytree(first, target / first.name)
+    return target
+
+
+def survive_kills(options, scratch, seed=2):
+    """Kill a batch again and again, half of the times while records come in, and finish it.
+
+    Prints the number of lines in results.jsonl at each kill, and whether the gradebook is the same,
     to the byte, as that of a run that nothing stopped.
     """
-    whole, torn, start = scratch / "whole", scratch / "torn", time.monotonic()
+    folder = scratch / "killed"
+    classroom(folder, NAMES, options.kill_size)
+    whole = scratch / "whole"
+    start = time.monotonic()
     attn_grade(folder, whole, jobs=2, seed=seed)
-    rng, seconds, lines = random.Random(seed), time.monotonic() - start, []
-    command = [*ATTN, "grade", folder, "--out", torn, "--jobs", "2", "--seed", str(seed)]
-    command += ["--notebooks", *(name[:2] for name in NAMES)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    for number in range(times):
-        process = subprocess.Popen(command, **quiet)
+    seconds = time.monotonic() - start
+    rng = random.Random(seed)
+    torn = scratch / "torn"
+    command = _command(folder, torn, seed)
+    lines = []
+    for number in range(options.kills):
+        process = subprocess.Popen([*command, "--jobs", "2"], **QUIET)
         if number % 2:
             time.sleep(rng.uniform(0, seconds / 4))
         else:
-            while process.poll() is None and count_lines(torn) == (lines or [0])[-1]:
-                time.sleep(0.02)
+            _until_more(process, torn)
             time.sleep(rng.uniform(0, 0.2))
         process.kill()
         process.wait()
         lines.append(count_lines(torn))
     run(command)
-    return lines, (whole / "gradebook.csv").read_bytes() == (torn / "gradebook.csv").read_bytes()
+    same = _same_book(whole, torn)
+    print(f"{len(lines)} kills (lines of results.jsonl at each: {lines}); same gradebook: {same}")
+    survive_dead_workers(options, folder, whole, scratch / "far", seed)
+
+
+def survive_dead_workers(options, folder, whole, far, seed):
+    """The same on a Dask cluster: now a worker is killed, now the command itself."""
+    from distributed import Client, LocalCluster
+
+    lines = []
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        command = [*_command(folder, far, seed), "--dask", cluster.scheduler_address]
+        with Client(cluster) as client:
+            for number in range(options.kills):
+                process = subprocess.Popen(command, **QUIET)
+                _until_more(process, far)
+                if number % 2:
+                    process.kill()
+                else:
+                    client.wait_for_workers(1)
+                    pids = client.run(os.getpid, on_error="ignore").values()
+                    os.kill(min(pids), signal.SIGKILL)
+                    _until_more(process, far)
+                    process.kill()
+                process.wait()
+                lines.append(count_lines(far))
+        run(command)
+    same = _same_book(whole, far)
+    workers = (len(lines) + 1) // 2
+    print(
+        f"Dask, {len(lines)} kills of the command, {workers} of a worker (lines: {lines});", end=""
+    )
+    print(f" same gradebook: {same}", flush=True)
+
+
+def _command(folder, out, seed):
+    numbers = [name[:2] for name in NAMES]
+    return [*ATTN, "grade", folder, "--out", out, "--seed", str(seed), "--notebooks", *numbers]
+
+
+def _until_more(process, out):
+    """Wait until results come in, or nothing is left to do."""
+    before = count_lines(out)
+    while process.poll() is None and count_lines(out) == before:
+        time.sleep(0.02)
+
+
+def _same_book(one, other):
+    return (one / "gradebook.csv").read_bytes() == (other / "gradebook.csv").read_bytes()
 
 
 def count_lines(out):
@@ -146,36 +236,62 @@ def count_lines(out):
     return results.read_bytes().count(b"\n") if results.exists() else 0
 
 
+def soak(options, scratch):
+    """Grade very many submissions, most of them copies; print CPU, what was lost, and a memory curve."""
+    few = scratch / "originals"
+    expected = classroom(few, NAMES, 40)
+    originals = sorted(few.glob("*/*.ipynb"))
+    folder = scratch / "soak"
+    for number in range(options.soak):
+        source = originals[number % len(originals)]
+        target = folder / f"{source.parent.name} copy {number:05}" / source.name
+        target.parent.mkdir(parents=True)
+        os.link(source, target)
+    out = scratch / "soaked"
+    before = cpu_seconds()
+    process = subprocess.Popen([*_command(folder, out, 3), "--jobs", "2"], **QUIET)
+    curve = {}
+    while process.poll() is None:
+        done = count_lines(out) * 10 // (options.soak + 1)
+        curve[done] = resident(process.pid) or curve.get(done, 0)
+        time.sleep(1)
+    cpu = cpu_seconds() - before
+    scores = attn_scores(out)
+    right = sum(
+        points == expected[student.partition(" copy ")[0]][0] for student, points in scores.items()
+    )
+    print(f"soak: {options.soak} submissions, {right} scores as expected, {cpu:.0f} CPU s", end="")
+    print(f" ({cpu / options.soak:.3f} each)")
+    shown = ", ".join(f"{tenth * 10}%: {size >> 10}" for tenth, size in sorted(curve.items()))
+    print(f"memory of the supervisor in MB, by what was graded: {shown}", flush=True)
+
+
+def resident(pid):
+    """Kilobytes of a process in memory now; 0 if it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(sizes[0]) if sizes else 0
+
+
+PARTS = {"nbgrader": beside_nbgrader, "kills": survive_kills, "soak": soak}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=200, help="students in the class")
+    parser.add_argument("--theirs", type=int, default=200, help="of these nbgrader grades so many")
+    parser.add_argument("--kills", type=int, default=20, help="how often a batch is killed")
+    parser.add_argument("--kill-size", type=int, default=40, help="students in that batch")
+    parser.add_argument("--soak", type=int, default=10_000, help="submissions of the soak")
     parser.add_argument("--nbgrader", type=Path, help="bin folder of an environment with nbgrader")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        bench(options, Path(scratch))
-
-
-def bench(options, scratch):
-    programs = options.nbgrader or nbgrader_environment(scratch / "environment")
-    few, many, course = scratch / "few", scratch / "many", scratch / "course"
-    course.mkdir()
-    some = classroom(few, NAMES, max(options.size // 5, 4))
-    _, small = attn_grade(few, scratch / "few-out")
-    expected = classroom(many, NAMES, options.size)
-    cpu, large = attn_grade(many, scratch / "many-out")
-    cpu, scores = cpu / options.size, attn_scores(scratch / "many-out")
-    right = sum(scores[who] == points for who, (points, _) in expected.items())
-    print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
-    print(f"attn grade: {cpu:.3f} CPU s each")
-    for size, (own, whole) in ((len(some), small), (options.size, large)):
-        print(f"peak memory for {size} submissions: {own} MB, {whole} MB with the one in hand")
-    sys.stdout.flush()
-    theirs, their_scores = nbgrader_grade(programs, course, many)
-    agree = sum(their_scores.get(who, 0.0) == points for who, points in scores.items())
-    print(f"nbgrader 0.9.6: {theirs / options.size:.3f} CPU s each; {agree} scores equal attn's")
-    print(f"ratio: {theirs / options.size / cpu:.1f}", flush=True)
-    lines, same = survive_kills(few, scratch)
-    print(f"{len(lines)} kills (lines of results.jsonl at each: {lines}); same gradebook: {same}")
+        for name in options.only:
+            PARTS[name](options, Path(scratch))
 
 
 if __name__ == "__main__":

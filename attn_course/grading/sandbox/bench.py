@@ -12,6 +12,7 @@ CHILD = "attn_course.grading.sandbox.child"
 JUDGE = "attn_course.grading.sandbox.judge"
 # The last ones are what the first sum of two symbols imports.
 EVERYWHERE = ("numpy", "numpy.random", "sympy", "sympy.tensor.tensor", "sympy.sets.setexpr")
+FIGURES = "matplotlib.pyplot"
 MARGIN = 120.0  # seconds a judge may need beyond its submission's
 MAX_REPLY = 4 << 20
 
@@ -21,31 +22,49 @@ class Lost(Exception):
 
 
 class Bench:
-    """Two fork servers, one for submissions and one for their judges; it serves a file at a time."""
+    """Fork servers, one for submissions and one for their judges; it serves a file at a time."""
 
     def __init__(self, notebooks, limits: Limits, tier: str, *, torch=False, judge=JUDGE):
         both = [*EVERYWHERE]
         if torch:
             both.append("torch")
-        figures = ["matplotlib.pyplot"]
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
         self.limits = limits
-        self.students = Zygote(both + figures, tier=tier, role=CHILD)
+        self.students = Zygote(both, tier=tier, role=CHILD)
         self.judges = Zygote(both + questions, tier=tier, role=judge)
+        self.painters = Zygote([*both, FIGURES], tier=tier, role=CHILD)
+        self.processes = []
+        self.stopped = False
 
     def __enter__(self):
-        self.process = start_together(self.students, self.judges)
+        self._start(self.students, self.judges)
         return self
 
     def __exit__(self, *exc_info):
-        self.students.control.close()
-        self.judges.control.close()
-        self.process.wait()
+        for zygote in (self.students, self.judges, self.painters):
+            zygote.close()
+        for process in self.processes:
+            process.wait()
+
+    def _start(self, *zygotes):
+        process = start_together(*zygotes)
+        self.processes.append(process)
+        if self.stopped:
+            self.stop()
 
     def stop(self):
-        """End both from another thread; whatever waits for them fails at once."""
-        self.students.stop()
-        self.judges.stop()
+        """End all from another thread; whatever waits for them fails at once."""
+        self.stopped = True
+        for zygote in (self.students, self.judges, self.painters):
+            zygote.stop()
+
+    def server(self, figures: bool) -> Zygote:
+        """Return the fork server for a submission; one that draws needs a server that can, which is rare."""
+        if not figures:
+            return self.students
+        if self.painters.control is None:
+            self._start(self.painters)
+        return self.painters
 
     def judge(self, job: dict) -> tuple[dict, float]:
         """Return the report of a new judge on this job, and the CPU seconds of the submission."""
@@ -61,7 +80,7 @@ class Conversation:
         self.job = job
         self.limits = bench.limits
         self.deadline = time.monotonic() + self.limits.total + MARGIN
-        self.has_child = False
+        self.server = None  # of the child that lives now
         self.cpu = 0.0
 
     def __enter__(self):
@@ -77,7 +96,7 @@ class Conversation:
     def __exit__(self, *exc_info):
         for end in self.waiting:
             end.close()
-        if self.has_child:
+        if self.server:
             self._end()
         self.bench.judges.end()
 
@@ -86,7 +105,7 @@ class Conversation:
         try:
             self.line.send(self.job, self.deadline)
             while (found := self._next())["do"] != "report":
-                answer = self._do(found["do"])
+                answer = self._do(found)
                 self.line.send({**answer, "id": found["id"]}, self.deadline)
         except TimeoutError:
             raise Lost("grading it took too long and was stopped.") from None
@@ -98,21 +117,24 @@ class Conversation:
 
     def _next(self):
         match found := self.line.receive(self.deadline, MAX_REPLY):
-            case {"do": "report"} | {"do": "spawn" | "end", "id": int()}:
+            case {"do": "report"} | {"do": "end", "id": int()}:
+                return found
+            case {"do": "spawn", "id": int(), "figures": bool()}:
                 return found
         raise channel.ChannelError("it is nothing that a judge may ask for")
 
-    def _do(self, what):
-        if what == "spawn" and self.waiting and not self.has_child:
-            self.bench.students.fork(self.limits, [self.waiting.pop(0)])
-            self.has_child = True
+    def _do(self, found):
+        what = found["do"]
+        if what == "spawn" and self.waiting and not self.server:
+            self.server = self.bench.server(found["figures"])
+            self.server.fork(self.limits, [self.waiting.pop(0)])
             return {}
-        if what == "end" and self.has_child:
+        if what == "end" and self.server:
             return self._end()
         raise channel.ChannelError(f"it asks to {what} a child where that is not possible")
 
     def _end(self):
-        self.has_child = False
-        code, cpu = self.bench.students.end()
+        code, cpu = self.server.end()
+        self.server = None
         self.cpu += cpu
         return {"exit": code, "cpu": cpu}

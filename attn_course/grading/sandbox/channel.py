@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 MAX_BYTES = 16 << 20  # one message
+ENOUGH = 1 << 20  # bytes to send at once where there is more to come
 MAX_HEADER = 8 << 20  # the part of it that is parsed as JSON
 MAX_ITEMS = 20_000  # numbers, strings and containers in one message
 MAX_DEPTH = 64

@@ -6,6 +6,7 @@ import ast
 import collections
 import contextlib
 import functools
+import importlib
 import inspect
 import io
 import linecache
@@ -15,8 +16,10 @@ import sys
 import types
 import warnings
 
+import numpy as np
+
 import attn_course
-from attn_course import checking, derivation, drivers, numpy_symbols, plots
+from attn_course import checking, derivation, drivers, numpy_symbols
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
 from attn_course.grading.magics import FLAGS, python_source
@@ -83,17 +86,48 @@ class Quiet:
         return self
 
 
+class Figures:
+    """Stands for the room of the figures, which takes long to import, until one is drawn."""
+
+    def __getattr__(self, name):
+        return getattr(still_figures(), name)
+
+
+def still_figures():
+    """Import the room of the figures, where nothing moves here."""
+    room = importlib.import_module("attn_course.figures")
+    room.explore = room.query_plane = Quiet()
+    return room
+
+
 def prepare(preload):
-    """Once, before any child: draw one figure, and have the course show and check nothing here."""
+    """Once, before any child: what they would all do first; the course shows and checks nothing here."""
+    attn_course.check = attn_course.hint = Quiet()
+    checking.check = checking.hint = Quiet()
+    attn_course.plots = Figures()
+    derivation.look_at = lambda chain: None
     if "matplotlib.pyplot" in preload:
+        attn_course.plots = still_figures()
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
-    attn_course.check = attn_course.hint = Quiet()
-    checking.check = checking.hint = Quiet()
-    plots.explore = plots.query_plane = Quiet()
-    derivation.look_at = lambda chain: None
-    numpy_symbols.let_numpy_take_symbols()
+    if "sympy" in preload:
+        numpy_symbols.let_numpy_take_symbols()
+        rehearse_chains(sys.modules["sympy"])
+
+
+def rehearse_chains(sympy):
+    """Write down lines that nobody asks for: the first ones of a kind take SymPy ten times as long."""
+    x, y = sympy.symbols("x y", real=True)
+    a = sympy.Symbol("a", positive=True)
+    k, n = sympy.symbols("k n", integer=True, positive=True)
+    total = sympy.Sum(a * sympy.IndexedBase("s")[k], (k, 1, n))
+    ratio = (sympy.exp(x) + 1) / (y - sympy.exp(-a) + 2)
+    where = {a: (total, total), x: (y - a, (n - 1) * sympy.exp(y))}
+    chain = derivation.derive((total / n, ""), ("<=", ratio, ""), (1, ""), where=where)
+    derivation.as_data(chain)
+    root = sympy.log(a) / sympy.sqrt(a + sympy.exp(x))
+    sympy.diff(root, a)
 
 
 def serve(lines, *, output):
@@ -128,7 +162,7 @@ def reply(request, namespace, output):
             warnings.simplefilter("always")
             value, warned = ACTIONS[request["do"]](namespace, caught, *request["with"])
         found = {"id": request["id"], "value": value, "output": printed(output)}
-        return channel.encode({**found, "warned": [str(text)[:300] for text in warned[:20]]})
+        return channel.encode({**found, **noted(warned)})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -171,6 +205,7 @@ def run_statements(statements, name, namespace):
 
 
 kept = {}  # what each name stands for, or last stood for, if that could be an answer
+made = {}  # those of them that the notebook itself has made
 
 
 def keep_answers(namespace):
@@ -182,6 +217,8 @@ def keep_answers(namespace):
     for name, thing in namespace.items():
         if could_be(thing) or not could_be(kept.get(name)):
             kept[name] = thing
+    made.clear()
+    made.update((n, t) for n, t in kept.items() if getattr(t, "__module__", "") == "__main__")
 
 
 @contextlib.contextmanager
@@ -190,7 +227,6 @@ def as_defined(namespace):
 
     One answer may call another whose name a cell below gave to a value.
     """
-    made = {n: t for n, t in kept.items() if getattr(t, "__module__", "") == "__main__"}
     later = {name: namespace[name] for name in made.keys() & namespace.keys()}
     namespace.update(made)
     try:
@@ -203,6 +239,35 @@ def call(namespace, caught, name, args, kwargs):
     answer = find(kept, caught, name)
     with as_defined(namespace):
         return answer(*args, **kwargs), answer.warned
+
+
+def each(namespace, caught, name, rows):
+    """Call an answer on one encoded row after another, until one fails or enough has come together."""
+    answer = find(kept, caught, name)
+    replies = []
+    size = 0
+    failed = False
+    for row in rows:
+        args = channel.decode(row.tobytes(), tensors=True)
+        try:
+            with as_defined(namespace):
+                value = answer(*args)
+            body = channel.encode({"id": 0, "value": value, "output": "", **noted(answer.warned)})
+        except OutOfTime:
+            raise
+        except BaseException as error:
+            body = channel.encode({"id": 0, "error": explain(error)})
+            failed = True
+        replies.append(np.frombuffer(body, np.uint8))
+        size += len(body)
+        if failed or size > channel.ENOUGH:
+            break
+    return replies, []
+
+
+def noted(warned):
+    """What a reply says of warnings."""
+    return {"warned": [str(text)[:300] for text in warned[:20]]}
 
 
 def drive(namespace, caught, name, driver, args, kwargs):
@@ -224,7 +289,7 @@ def find(namespace, caught, name):
 DRIVERS = {"as_data": derivation.as_data} | {
     name: thing for name, thing in vars(drivers).items() if inspect.isfunction(thing)
 }
-ACTIONS = {"run": run_cell, "call": call, "drive": drive, "value": value}
+ACTIONS = {"run": run_cell, "call": call, "each": each, "drive": drive, "value": value}
 
 
 def explain(error):

@@ -37,19 +37,26 @@ class Zygote:
 
     def __init__(self, preload=(), *, tier, role="attn_course.grading.sandbox.child"):
         self.options = {"preload": list(preload), "tier": tier, "role": role}
+        self.control = None
 
     def __enter__(self):
         self.process = start_together(self)
         return self
 
     def __exit__(self, *exc_info):
-        self.control.close()
+        self.close()
         self.process.wait()
+
+    def close(self):
+        """Let it end, if it has started."""
+        if self.control:
+            self.control.close()
 
     def stop(self):
         """End it from another thread, also while it starts."""
-        with contextlib.suppress(OSError):  # it is closed already
-            self.control.shutdown(socket.SHUT_RDWR)
+        if self.control:
+            with contextlib.suppress(OSError):  # it is closed already
+                self.control.shutdown(socket.SHUT_RDWR)
 
     @functools.cached_property
     def ready(self):

@@ -14,7 +14,7 @@ from attn_course import derive, register
 from attn_course.answers import Answer
 from attn_course.checking import judge
 from attn_course.grading import find_cells
-from attn_course.grading.borrowing import borrowed
+from attn_course.grading.borrowing import borrowed, statements_of
 from attn_course.grading.foreign_text import one_line
 from attn_course.grading.read_submission import (
     MAX_BYTES,
@@ -38,6 +38,7 @@ REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is
 
 def prepare(preload):
     """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
+    _rehearse_chains()
     modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
     for question in (question for module in modules for question in module.QUESTIONS):
         for part in question.parts:
@@ -53,6 +54,18 @@ def _read_ahead(path):
         for cell in read_submission(path).cells:
             if cell.kind == "code":
                 find_cells.names_of(cell.source)
+                statements_of(cell.source)
+
+
+def _rehearse_chains():
+    """Compare lines that nobody asks for, so that no judge is the first to need what that needs."""
+    from sympy import IndexedBase, Sum, exp, symbols
+
+    x, y = symbols("x y", positive=True)
+    k, n = symbols("k n", positive=True, integer=True)
+    total = Sum(x * exp(IndexedBase("s")[k]), (k, 1, n))
+    derive((total / y, ""), (total / y + x, ""))
+    derive((x + exp(y), ""), (">", x + y, ""), where={x: (0, n)})
 
 
 def _rehearse(part):
@@ -90,22 +103,23 @@ class Children:
     def __init__(self, supervisor, lines):
         self.supervisor = supervisor
         self.lines = lines
+        self.figures = False  # whether they draw
         self.num_requests = 0
         self.lock = threading.Lock()
 
     def spawn(self, limits):
-        self._ask("spawn")
+        self._ask("spawn", figures=self.figures)
         return self.lines.pop(0)
 
     def end(self):
         found = self._ask("end")
         return found["exit"], found["cpu"]
 
-    def _ask(self, what):
+    def _ask(self, what, **more):
         with self.lock:
             self.num_requests += 1
             number = self.num_requests
-            self.supervisor.send({"do": what, "id": number}, _soon())
+            self.supervisor.send({"do": what, "id": number, **more}, _soon())
             while (found := self.supervisor.receive(_soon()))["id"] != number:
                 pass  # the answer to one whose judge was stopped meanwhile
         return found
@@ -121,6 +135,7 @@ def judge_submission(children, *, suffix, notebook, data, secret, limits, everyt
     questions = register.questions_of(notebook)
     asked = [(question, part) for question in questions for part in question.parts]
     cells = find_cells.cells_to_run(submission.cells, questions, everything)
+    children.figures = find_cells.draws(cells)
     with Session(children, cells, Limits(**limits)) as session:
         parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
     lent = _lent(submission.cells, asked, parts)

@@ -4,6 +4,8 @@ import contextlib
 import re
 import time
 
+import numpy as np
+
 from attn_course.grading.foreign_text import one_line
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
@@ -129,9 +131,7 @@ class Session:
         with self._guarding(self.channel, late):
             found = self._exchange(message, time.monotonic() + seconds + GRACE)
         if "error" in found:
-            kind, text = found["error"]
-            outcome = OUTCOMES[kind]
-            raise outcome(late if outcome is Late else text)
+            raise _outcome(found, late)
         return found
 
     @contextlib.contextmanager
@@ -160,7 +160,7 @@ class Session:
         while True:
             found = _checked(line.receive(deadline))
             if found["id"] == message["id"]:
-                return found
+                return _replies(found) if message["do"] == "each" else found
 
     def why_missing(self, name):
         """Return the exception for a name that is not there: empty, or its cell did not run."""
@@ -176,6 +176,27 @@ def _gives(source, name):
     imports = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
     named = any(re.search(rf"\b{name}\b", line) for line in imports)
     return named or bool(re.search(defines, source, re.M))
+
+
+def _outcome(found, late):
+    """The exception for a reply that is an error; late: what to say when its time was over."""
+    kind, text = found["error"]
+    outcome = OUTCOMES[kind]
+    return outcome(late if outcome is Late else text)
+
+
+def _replies(found):
+    """Return a reply that holds others, with these decoded; at least one."""
+    match found:
+        case {"error": _}:
+            return found
+        case {"value": [_, *_] as bodies} if all(map(_is_bytes, bodies)):
+            return {**found, "value": [_checked(channel.decode(body.tobytes())) for body in bodies]}
+    raise channel.ChannelError("the reply is not a list of replies")
+
+
+def _is_bytes(body):
+    return isinstance(body, np.ndarray) and body.dtype == np.uint8
 
 
 def _checked(found):
@@ -194,13 +215,38 @@ class Answer:
     def __init__(self, session, name, seconds):
         self._session = session
         self._name = name
-        self._seconds = seconds
+        self._late = f"it did not finish within {seconds:g} seconds."
         self._deadline = time.monotonic() + seconds
         self._last = None
         self.warned = []
 
     def __call__(self, *args, **kwargs):
         return self._ask("call", args, kwargs)
+
+    def each(self, rows):
+        """Call the answer on one row of arguments after another, with few messages."""
+        values = []
+        while len(values) < len(rows):
+            left = rows[len(values) :]
+            values += self._some(left)
+        return values
+
+    def _some(self, rows):
+        """What the answer gives to the first of these rows, as many as one message takes."""
+        sent = []
+        for row in rows:
+            body = channel.encode(row)
+            sent.append(np.frombuffer(body, np.uint8))
+            if sum(map(len, sent)) > channel.ENOUGH:
+                break
+        replies = self._found("each", sent)["value"]
+        values = []
+        for row, found in zip(rows, replies, strict=False):
+            if "error" in found:
+                raise _outcome(found, self._late)
+            self._keep(found, "call", row, {})
+            values.append(found["value"])
+        return values
 
     def via(self, driver, *args, **kwargs):
         """Have the child run `driver`, one of `course.drivers`, on the student's object."""
@@ -217,12 +263,17 @@ class Answer:
         return repr(self._ask(*asked)) == repr(before)
 
     def _ask(self, do, *what):
+        found = self._found(do, *what)
+        self._keep(found, do, *what)
+        return found["value"]
+
+    def _keep(self, found, *asked):
+        self.warned = found["warned"]
+        self._last = asked, found["value"]
+
+    def _found(self, do, *what):
         left = self._deadline - time.monotonic()
-        late = f"it did not finish within {self._seconds:g} seconds."
         try:
-            found = self._session.request(do, self._name, *what, seconds=left, late=late)
+            return self._session.request(do, self._name, *what, seconds=left, late=self._late)
         except Missing:
             raise self._session.why_missing(self._name) from None
-        self.warned = found["warned"]
-        self._last = (do, *what), found["value"]
-        return found["value"]

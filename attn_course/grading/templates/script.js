@@ -176,7 +176,7 @@ function download() {
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
-  link.download = "written.csv";
+  link.download = `written-${cards[0].dataset.question}.csv`;
   link.click();
   unsaved = false;
 }

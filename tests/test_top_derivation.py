@@ -13,12 +13,13 @@ import pytest
 import sympy as sp
 from bank import chains, claims
 
-from attn_course import check, derive, trees
+from attn_course import check, derive, modular, positivity, trees
 from attn_course.answers import Answer
 from attn_course.chain_rules import at_most, unpadded
-from attn_course.compare_lines import Domain, compare
-from attn_course.derivation import as_data
-from attn_course.judge_derivation import Claim, from_data, judge_derivation
+from attn_course.compare_lines import compare
+from attn_course.derivation import as_data, domain_of
+from attn_course.domains import Domain
+from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
 from attn_course.questions import (
     average_of_two,
     copying,
@@ -309,14 +310,14 @@ def mutants(data):
 
 
 REFERENCES = {
-    "0.2": start_here._one_fraction,
-    "1.2": copying._bounds,
-    "1.1": copying._distribution,
-    "2.3": lambda: (*average_of_two._products(), average_of_two._tie()),
-    "3.2": one_noisy_head._given_length,
-    "3.5": one_noisy_head._scores,
-    "4.5": two_heads._ratio,
-    "5.4": keys_queries_values._errors,
+    "0.2": start_here.claim_of_0_2,
+    "1.2": copying.claims_of_1_2,
+    "1.1": copying.claims_of_1_1,
+    "2.3": average_of_two.claims_of_2_3,
+    "3.2": one_noisy_head.claims_of_3_2,
+    "3.5": one_noisy_head.claims_of_3_5,
+    "4.5": two_heads.claim_of_4_5,
+    "5.4": keys_queries_values.claims_of_5_4,
 }
 
 
@@ -461,10 +462,70 @@ def test_a_term_that_is_seen_at_some_points_alone_is_compared():
     assert "does not follow" in derive((sp.log(1 + term), ""), (">=", term, "")).fault
 
 
-def test_a_limit_by_numbers_has_seen_all_of_its_end():
+def test_a_step_without_a_proof_is_said_to_have_none():
     tiny = sp.Rational(1, 2) ** (10**5 * n)
-    steps = (sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, "")
-    assert "could not be decided" in derive(*steps).fault
+    limit = derive((sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, ""))
+    bump = derive((x, ""), ("<=", x + 1, ""), ("<=", x + 1 + x * sp.exp(-((x - 9) ** 2)), ""))
+    assert "points are no proof of step 1" in limit.summary()
+    assert "1 by signs" in bump.summary() and "points are no proof of step 2" in bump.summary()
+    assert derive((x, ""), ("<", x + 1, "")).summary().startswith("Every step holds (1 by signs)")
+
+
+def test_the_root_of_a_product_of_two_primes_is_no_product_of_known_roots():
+    whole = trees.read(trees.write(sp.sqrt(101 * 151)))
+    parts = trees.read(trees.write(-sp.sqrt(101) * sp.sqrt(151, evaluate=False)))
+    assert whole[0] == "Pow" and parts[0] == "Mul"
+    for _ in range(40):
+        modular.draw_prime()
+        assert modular.compare(whole, parts, frozenset()) != modular.EQUAL
+
+
+def test_a_power_that_every_order_divides_is_not_taken_for_one():
+    modular.draw_prime()
+    tower = x
+    for exponent in (modular.PRIME - 1, 10**59):
+        tower = sp.Pow(tower, exponent, evaluate=False)
+        tree = trees.read(trees.write(tower))
+        assert modular.compare(tree, trees.ONE, frozenset({"x"})) == modular.UNKNOWN
+
+
+u = sp.Symbol("u", positive=True)
+SIGNS = {
+    "a square": ((x - 2) ** 2, False),  # true, but not shown by the signs of its terms
+    "a sum": (x + u**2, True),
+    "a difference": (x - u, False),
+    "an exponential above one": (sp.exp(x) - 1, True),
+    "an exponential below one": (1 - sp.exp(-x), True),
+    "a hyperbolic function": (1 - sp.tanh(x), True),
+    "halves of an exponent": (sp.exp(x) - sp.exp(x / 2), True),
+    "a whole number of 2 or more": (n**2 - 4, True),
+    "a whole number of 3 or more": (n**2 - 9, False),
+    "a power with a negative base": ((-2) ** n, False),
+    "a root": (sp.sqrt(x - u), True),
+    "the opposite of a root": (-sp.sqrt(x), False),
+    "a root of a square": (sp.sqrt((x - 2) ** 2, evaluate=False) - x + 2, False),
+    "a logarithm in an exponent": (sp.exp(sp.log(n) - x) - 2 * sp.exp(-x), True),
+    "a logarithm": (sp.log(1 + x), False),
+    "a small exponential": (1 - sp.exp(-(10**6) * x), False),
+    "a sum of exponentials": (sp.Sum(sp.exp(i * t), (i, 1, n)), True),
+    "an empty sum": (sp.Sum(sp.exp(i * t), (i, 1, n - 2)), False),
+    "a sine": (2 + sp.sin(x), False),
+}
+
+
+@pytest.mark.parametrize(("expression", "shown"), SIGNS.values(), ids=SIGNS.keys())
+def test_signs_show_what_is_never_negative_and_nothing_else(expression, shown):
+    domain = domain_of(expression.free_symbols, {})
+    assert positivity.never_negative(trees.read(trees.write(expression)), domain) == shown
+
+
+def test_nothing_is_above_zero_that_is_zero_at_an_end():
+    domain = domain_of({x, n}, {x: (0, 1)})
+    for expression in (n - 2, x, 1 - x):
+        tree = trees.read(trees.write(expression))
+        assert positivity.never_negative(tree, domain)
+        assert not positivity.always_positive(tree, domain)
+    assert positivity.always_positive(trees.read(trees.write(n - 1)), domain)
 
 
 def test_a_long_chain_gets_a_sentence_at_once():
@@ -487,7 +548,30 @@ def test_a_chain_that_takes_too_many_operations_gets_a_sentence():
 
 def test_what_cannot_be_decided_is_left_to_a_person():
     tower = sp.exp(sp.exp(10**10 * x))
-    chain = derive((chains.total, ""), (chains.total + tower, ""), (chains.single, ""))
-    verdict = check("0.2", chain)
+    lines = (chains.total, chains.total + tower, chains.joined, chains.single)
+    verdict = check("0.2", derive(*((line, "") for line in lines)))
     assert verdict.status == "not yet"
     assert "could not be decided" in verdict.message and "A person will look" in verdict.message
+
+
+def test_what_is_wrong_for_certain_is_said_before_what_nobody_can_decide():
+    tower = sp.exp(sp.exp(10**10 * x))
+    lines = (chains.total, chains.total + tower, chains.single)
+    verdict = check("0.2", derive(*((line, "") for line in lines)))
+    assert "two things at once" in verdict.message and "A person" not in verdict.message
+
+
+def test_a_forged_refusal_asks_for_no_person():
+    chain = derive((chains.total, ""), (chains.joined, ""))
+    chain.readable = False
+    chain.fault = f"step 1 is hard. {FOR_A_PERSON}"
+    verdict = check("0.2", chain)
+    assert verdict.status == "not yet" and FOR_A_PERSON not in verdict.message
+
+
+def test_a_symbol_that_goes_without_a_value_is_named():
+    m, l_1, s_1 = sp.symbols("m l_1 s_1", positive=True)
+    steps = (sp.exp(m) * s_1, ""), (sp.exp(l_1), "")
+    assert "where={m: (value, value)" in derive(*steps).fault
+    assert derive(*steps, where={m: (l_1 - sp.log(s_1),) * 2}).fault is None
+    assert "where=" not in derive((x, ""), (2 * x, "")).fault

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError
 
 import pytest
 from packaging.requirements import Requirement
-from test_build import edit, project  # noqa: F401 - a fixture
+from test_building import edit, project  # noqa: F401 - a fixture
 
 from attn_course import missing_packages
 from attn_course.building import build, ways_in

@@ -15,6 +15,7 @@ from attn_course import cli
 from attn_course.grading.releasing import FOLDER
 from attn_course.markers import solution_lines
 
+WEIGHTS = (".npy", ".pt")  # of the model that comes along: no text
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 
@@ -40,8 +41,8 @@ def test_what_a_student_needs_is_there_and_nothing_else(edition):
 
 
 def test_no_line_of_a_solution_rubric_or_reference_is_in_any_file(edition):
-    texts = [_plain(path) for path in edition.rglob("*") if path.is_file()]
-    plain = "\n".join(texts)
+    files = [path for path in edition.rglob("*") if path.is_file()]
+    plain = "\n".join(_plain(path) for path in files if path.suffix not in WEIGHTS)
     for source in SOURCES:
         text = source.read_text("utf-8")
         assert not [line for line in solution_lines(text) if line in plain], source.name
@@ -66,7 +67,7 @@ def test_a_line_of_a_solution_would_be_found_in_every_kind_of_file(tmp_path):
 
 def _plain(path):
     """The text of a file as a reader sees it; of a notebook, the cells, which must have no output."""
-    text = path.read_bytes().decode("utf-8", "replace")  # weights of a model are no text
+    text = path.read_text("utf-8")
     if path.suffix != ".ipynb":
         return text
     cells = json.loads(text)["cells"]
@@ -106,17 +107,14 @@ def test_a_fresh_environment_runs_the_package_of_the_edition(programs, edition):
     assert done.stdout.startswith(str(edition)), done.stderr
 
 
-@pytest.mark.parametrize("name", ["00_start_here", "01_copying"])
-def test_an_untouched_notebook_runs_from_top_to_bottom_in_a_fresh_environment(
-    programs, edition, name
-):
+def test_an_untouched_notebook_runs_from_top_to_bottom_in_a_fresh_environment(programs, edition):
     script = (
         "import sys, nbformat, nbclient\n"
         "notebook = nbformat.read(sys.argv[1], 4)\n"
         "nbclient.NotebookClient(notebook, kernel_name='python3').execute()\n"
         "assert 'not attempted' in nbformat.writes(notebook)"
     )
-    done = run(programs, edition / "notebooks", "python", "-c", script, f"{name}.ipynb")
+    done = run(programs, edition / "notebooks", "python", "-c", script, "00_start_here.ipynb")
     assert done.returncode == 0, done.stderr
 
 
@@ -138,3 +136,35 @@ def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     assert "lab:" in makefile and "tests" not in makefile
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """What an institution with nbgrader unpacks: {name: notebook}."""
+    folder = tmp_path_factory.mktemp("nbgrader")
+    assert cli.main(["release", "--nbgrader", "--out", str(folder / "source.zip")]) == 0
+    with zipfile.ZipFile(folder / "source.zip") as archive:
+        archive.extractall(folder)
+    paths = (folder / "source").glob("*/*.ipynb")
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in paths}
+
+
+def test_nbgraders_sources_hold_every_graded_cell_and_no_rubric(sources):
+    assert sources.keys() == BUILT
+    for name, found in sources.items():
+        handed_out = json.loads((ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
+        marked = [cell["id"] for cell in found["cells"] if "nbgrader" in cell["metadata"]]
+        wanted = [cell["id"] for cell in handed_out["cells"] if "nbgrader" in cell["metadata"]]
+        assert marked == ["course-is-here", *wanted], name
+
+
+@pytest.mark.parametrize("inside", ["autograde", ""])
+def test_nbgraders_kernel_ends_at_once_where_the_course_is_missing(sources, inside):
+    guard = sources["01_copying"]["cells"][0]["source"]
+    environment = {"PATH": "/usr/bin:/bin", "NBGRADER_EXECUTION": inside}
+    bare = [sys.executable, "-I", "-S", "-c", f"{guard}\nprint('went on')"]
+    done = subprocess.run(bare, env=environment, capture_output=True, text=True, cwd="/")
+    if inside:
+        assert done.returncode == 1 and "lacks the course" in done.stderr and not done.stdout
+    else:
+        assert done.returncode == 0 and done.stdout == "went on\n"

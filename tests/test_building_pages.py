@@ -111,6 +111,27 @@ def test_what_follows_from_an_answer_is_found_through_other_cells():
     assert pages.cells_that_use_answers(notebook) == {"answer", "used", "far", "drawn"}
 
 
+@pytest.mark.parametrize(
+    ("source", "taken", "given"),
+    [
+        ("y = f(x)", "f x", "y"),
+        ("x = 1\nprint(x)", "print", "x"),
+        ("x = x + 1", "x", "x"),
+        ("x += 1", "x", "x"),
+        ("for x in rows:\n    print(x)", "rows print", "x"),
+        ("for x in g(x):\n    pass", "g x", "x"),
+        ("[w for w in rows]", "rows", ""),
+        ("def f(a):\n    b = a + c\n    return b", "c", "f"),
+        ("if ready:\n    x = 1\nprint(x)", "ready print x", "x"),
+        ("rows.append(x)", "rows x", "rows"),
+        ("table[k] = x", "table k x", "table"),
+        ("x, y = y, x", "x y", "x y"),
+    ],
+)
+def test_what_a_cell_takes_and_gives_is_read_off_its_text(source, taken, given):
+    assert pages.names_in(source) == (set(taken.split()), set(given.split()))
+
+
 def test_a_cell_that_uses_an_answer_shows_pictures_alone(tmp_path):
     outputs = {
         "used": [printed("[0 2 4]")],
@@ -161,7 +182,8 @@ def test_the_reference_has_every_public_name_of_attn_utils():
 
 
 def test_the_contents_name_every_notebook_once():
-    text = site._contents(list(register.NOTEBOOKS))
+    text = site._contents({name: name.title() for name in register.NOTEBOOKS})
+    assert '        title: "00 00_Start_Here"\n' in text
     for name in (*register.NOTEBOOKS, "graders", "reference"):
         assert text.count(f"- file: {name}\n") == 1
 

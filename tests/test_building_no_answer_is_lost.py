@@ -290,6 +290,22 @@ def lab(folders, tmp_path_factory):
     found.close()
 
 
+@pytest.mark.parametrize("dates", DATES.values(), ids=DATES)
+def test_a_notebook_of_the_first_edition_keeps_its_answers_beside_its_text(lab, dates):
+    path = hand_out(lab.folder / "notebooks")
+    notebook = answered(path)
+    notebook.metadata["jupytext"] = {"formats": "ipynb,py:percent"}
+    path.write_text(nbformat.writes(notebook), "utf-8")
+    twin = path.with_suffix(".py")
+    text = twin.read_bytes()
+    for file, date in zip((path, twin), dates, strict=True):
+        os.utime(file, (date, date))
+    place = f"notebooks/{NAME}.ipynb"
+    lab.save(place, lab.open(place))
+    assert on_disk(path) == answers_in(notebook)
+    assert twin.read_bytes() == text
+
+
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])
 def test_a_solution_is_paired_live_and_saving_it_unedited_leaves_the_source(lab, suffix):
     source = lab.folder / "solutions" / f"{NAME}.py"

@@ -1,0 +1,100 @@
+"""Grading on a Dask cluster: the same gradebook, also when a worker is killed on the way."""
+
+import os
+import signal
+import sys
+import threading
+import time
+
+import pytest
+from classroom import classroom
+
+from attn_course import cli
+from attn_course.grading import command, grade_far
+from attn_course.grading.sandbox import tiers
+
+NAMES = ("01_copying", "02_average_of_two")
+needs_sandbox = pytest.mark.skipif(not tiers.best_tier(), reason="nothing can be shut in here")
+
+
+@pytest.fixture(scope="module")
+def students(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class")
+    classroom(folder, NAMES, 12)
+    return folder
+
+
+def grade(students, out, *options):
+    command = ["grade", str(students), "--out", str(out), "--seed", "7", "--notebooks", "1", "2"]
+    return cli.main([*command, *options])
+
+
+class Killer(threading.Thread):
+    """Kills a process as soon as a file of results has this many lines."""
+
+    def __init__(self, pid, results, lines):
+        super().__init__(daemon=True)
+        self.pid = pid
+        self.results = results
+        self.lines = lines
+        self.seen = 0
+        self.start()
+
+    def run(self):
+        end = time.monotonic() + 120
+        while self.seen < self.lines and time.monotonic() < end:
+            time.sleep(0.01)
+            if self.results.exists():
+                self.seen = self.results.read_bytes().count(b"\n")
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@needs_sandbox
+def test_a_cluster_gives_the_same_gradebook_also_when_a_worker_is_killed(students, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    assert grade(students, tmp_path / "here", "--jobs", "1") == 0
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            pids = list(client.run(os.getpid).values())
+        far = tmp_path / "far"
+        killer = Killer(pids[0], far / "results.jsonl", lines=3)
+        assert grade(students, far, "--dask", cluster.scheduler_address) == 0
+    assert 3 <= killer.seen < 13  # it was at work when its worker ended
+    for name in ("gradebook.csv", "index.html"):
+        assert (far / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+def test_without_dask_there_is_one_sentence(students, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert grade(students, tmp_path / "out", "--dask") == 2
+    assert capsys.readouterr().err.strip().endswith(grade_far.MISSING)
+
+
+def test_a_scheduler_that_does_not_answer_is_named(students, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr(grade_far, "PATIENCE", "200ms")
+    assert grade(students, tmp_path / "out", "--dask", "tcp://127.0.0.1:9") == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.endswith("no Dask scheduler answers at tcp://127.0.0.1:9.")
+
+
+FOREIGN = {
+    "another version": (grade_far.Found("another", "landlock"), "another version of the course"),
+    "no sandbox": (grade_far.Found("", ""), "a worker has no sandbox"),
+}
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
+    found, sentence = FOREIGN[what]
+    monkeypatch.setattr(grade_far, "judge_digest", lambda notebook: "")
+
+    class Future:
+        def result(self):
+            return found
+
+    file = command.File("ann", NAMES[0], students, "01_copying.ipynb")
+    with pytest.raises(command.Refused, match=sentence):
+        grade_far._record(file, Future())
