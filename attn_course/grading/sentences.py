@@ -4,6 +4,7 @@ import contextlib
 import functools
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from attn_course.grading.submissions import Refused
 
@@ -16,7 +17,8 @@ def in_a_sentence(command: Command) -> Command:
     @functools.wraps(command)
     def run(argv: list[str]) -> int:
         with contextlib.suppress(AttributeError):  # not every stream can
-            sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
+            stream: Any = sys.stdout
+            stream.reconfigure(errors="replace")  # a name or mark that the terminal lacks
         try:
             return command(argv)
         except (Refused, OSError) as error:
