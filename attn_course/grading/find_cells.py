@@ -9,10 +9,15 @@ import re
 import symtable
 import warnings
 from collections import defaultdict, deque
+from collections.abc import Iterable, Sequence
 
 from attn_course.grading.foreign_text import LONGEST_ANSWER, as_answer
 from attn_course.grading.magics import parsed
+from attn_course.grading.read_submission import Cell
 from attn_course.markers import EMPTY
+from attn_course.register import Part, Question
+
+Cells = Sequence[Cell]
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")
@@ -22,12 +27,11 @@ DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figur
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
-def cells_of(cells, question, part):
+def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     """Return the cells that say they answer this part, and those that define what it asks for."""
-    named = {cell.number for cell in cells if _claims(cell, question, part)}
     if part.kind == "written":
-        return _written(cells, question, named)
-    return [cell for cell in cells if cell.number in named or _defines(cell, part.answers)]
+        return _written(cells, question, part)
+    return [cell for cell in cells if _claims(cell, question, part) or _defines(cell, part.answers)]
 
 
 def _claims(cell, question, part):
@@ -43,28 +47,29 @@ def _defines(cell, answers):
     if cell.kind != "code" or is_check(cell):
         return False
     names = names_of(cell.source)
-    return not names.defined.isdisjoint(answers) or not names.begun.isdisjoint(answers)
+    given = names.defined | names.begun
+    return not given.isdisjoint(answers)
 
 
-def _written(cells, question, named):
+def _written(cells, question, part):
     """Return the cells of a written answer: the one meant for it, else text put below that one."""
     empty = EMPTY.format(question.id)
-    found = [c for c in cells if c.number in named or empty in c.source]
+    found = [cell for cell in cells if empty in cell.source or _claims(cell, question, part)]
     if found and not text_of(found, question):
-        below = cells[cells.index(found[-1]) + 1 :]
-        return found + list(itertools.takewhile(_is_students, below))
+        last = cells.index(found[-1])
+        below = cells[last + 1 :]
+        return [*found, *itertools.takewhile(_is_students, below)]
     return found or _section(cells, question, HEADING) or _section(cells, question, QUESTION)
 
 
 def _section(cells, question, end):
     """Return the text below the heading of a question, up to the next heading of the kind `end`."""
     heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
-    places = [place for place, cell in enumerate(cells) if heading.search(cell.source)]
-    if not places:
-        return []
-    below = cells[places[0] + 1 :]
+    below = itertools.dropwhile(lambda cell: not heading.search(cell.source), cells)
+    next(below, None)  # the heading itself
     section = itertools.takewhile(lambda cell: not end.match(cell.source), below)
-    return [cell for cell in section if cell.kind != "code" and not HEADING.match(cell.source)]
+    texts = [cell for cell in section if cell.kind != "code"]
+    return [cell for cell in texts if not HEADING.match(cell.source)]
 
 
 def _is_students(cell):
@@ -73,35 +78,53 @@ def _is_students(cell):
     return cell.kind != "code" and not ours
 
 
-def text_of(cells, question):
+def text_of(cells: Cells, question: Question) -> str:
     """Return what a person reads as the answer; "" where the cell is as it was handed out."""
     empty = EMPTY.format(question.id)
-    texts = [cell.source[:LONGEST_ANSWER].replace(empty, "").strip() for cell in cells]
-    return as_answer("\n\n".join(text for text in texts if text))
+    begins = [cell.source[:LONGEST_ANSWER] for cell in cells]
+    texts = [begin.replace(empty, "").strip() for begin in begins]
+    whole = "\n\n".join(filter(None, texts))
+    return as_answer(whole)
 
 
-def is_check(cell):
+def is_check(cell: Cell) -> bool:
     """Whether a cell says it is a check: it is never run, and nothing in it counts."""
     return "check" in cell.marks or cell.id.endswith("-check")
 
 
-def cells_to_run(cells, questions, everything=False):
+def cells_to_run(
+    cells: Cells, questions: Iterable[Question], everything: bool = False
+) -> dict[int, str]:
     """Return {number: source} of the cells that the answers need, in their order.
 
     These are the answer cells, and every cell that defines a name which one of these uses: before
     it, or anywhere if the name is used in a function, which runs later. Figures and training are
     therefore left out unless an answer uses what they make.
     """
-    judged = [(question, part) for question in questions for part in question.parts if part.judge]
-    code = [c for c in cells if c.kind == "code" and not is_check(c) and "written" not in c.marks]
-    if everything:
-        return {cell.number: cell.source for cell in code}
-    new = {c.number for question, part in judged for c in cells_of(code, question, part)}
-    needed = _with_what_they_use(new, {cell.number: names_of(cell.source) for cell in code})
-    return {cell.number: cell.source for cell in code if cell.number in needed}
+    code = {cell.number: cell for cell in cells if _may_run(cell)}
+    needed = set(code)
+    if not everything:
+        names = {number: names_of(cell.source) for number, cell in code.items()}
+        answering = _answering(list(code.values()), questions)
+        needed = _with_what_they_use(answering, names)
+    return {number: cell.source for number, cell in code.items() if number in needed}
 
 
-def draws(cells):
+def _may_run(cell):
+    return cell.kind == "code" and not is_check(cell) and "written" not in cell.marks
+
+
+def _answering(cells, questions):
+    """The numbers of the cells that answer a part which has a judge."""
+    found: set[int] = set()
+    for question in questions:
+        for part in question.parts:
+            if part.judge:
+                found.update(cell.number for cell in cells_of(cells, question, part))
+    return found
+
+
+def draws(cells: dict[int, str]) -> bool:
     """Whether a cell of {number: source} seems to draw, beyond importing what it would take."""
     return any(DRAWING.search(source) for source in cells.values())
 
@@ -111,44 +134,56 @@ def _with_what_they_use(cells, names):
 
     Each cell that gives a name is looked at once for it, so that no notebook takes long.
     """
-    gives, uses_later = _gives(names), _uses_later(names)
-    givers = defaultdict(deque)  # name: the cells that give it and are not chosen for it yet
-    for number, given in gives.items():
-        for name in given:
-            givers[name].append(number)
-    chosen = cells | set(givers[ANYTHING]) if cells else set()
+    if not cells:
+        return set()
+    givers = _givers(names)
+    uses_later = _uses_later(names)
+    chosen = cells | set(givers[ANYTHING])
     users = sorted(chosen)
     while users:
         user = users.pop()
-        above = ((name, user) for name in names[user].used)
-        anywhere = ((name, math.inf) for name in uses_later[user])
-        for name, end in itertools.chain(above, anywhere):
-            left = givers.get(name)
-            while left and left[0] < end:
-                number = left.popleft()
+        ends = dict.fromkeys(names[user].used, user)
+        ends |= dict.fromkeys(uses_later[user], math.inf)
+        for name, end in ends.items():
+            for number in _taken(givers.get(name), end):
                 if number not in chosen:
                     chosen.add(number)
                     users.append(number)
     return chosen
 
 
-def _gives(names):
-    """Return {cell: the names it takes part in}; a method called on a module makes nothing."""
-    modules = set().union(*(cell.imported for cell in names.values()))
-    return {n: cell.defined | (cell.called - modules) for n, cell in names.items()}
+def _taken(numbers, end):
+    """Take from the front of a queue what lies below `end`."""
+    while numbers and numbers[0] < end:
+        yield numbers.popleft()
+
+
+def _givers(names):
+    """Return {name: the cells that take part in it}; a method called on a module makes nothing."""
+    modules = set()
+    for cell in names.values():
+        modules |= cell.imported
+    found: defaultdict[str, deque[int]] = defaultdict(deque)
+    for number, cell in names.items():
+        changed = cell.called - modules
+        for name in cell.defined | changed:
+            found[name].append(number)
+    return found
 
 
 def _uses_later(names):
     """Return {cell: the names that even a cell below it may give, those with none above included}."""
-    found, above = {}, set()
+    found = {}
+    above = set()
     for number, cell in names.items():
         above |= cell.defined
-        found[number] = cell.used_later | (cell.used - above)
+        given_below = cell.used - above
+        found[number] = cell.used_later | given_below
     return found
 
 
 @functools.lru_cache(maxsize=4096)
-def names_of(source):
+def names_of(source: str) -> "Names":
     """Return the Names of a cell, read once."""
     return Names(source)
 
@@ -161,37 +196,38 @@ class Names:
     those that it begins to define at the start of a line, Python or not.
     """
 
-    def __init__(self, source):
-        self.defined = set()
-        self.used = set()
-        self.used_later = set()
-        self.imported = set()
-        self.called = set()
+    def __init__(self, source: str):
+        self.defined: set[str] = set()
+        self.used: set[str] = set()
+        self.used_later: set[str] = set()
+        self.imported: set[str] = set()
+        self.called: set[str] = set()
         self.begun = set(BEGINNING.findall(source))
-        if not (found := parsed(source)):
-            return
-        source, tree = found
-        with (
-            contextlib.suppress(SyntaxError, RecursionError),
-            warnings.catch_warnings(action="ignore"),
-        ):
+        found = parsed(source)
+        if found:
+            with contextlib.suppress(SyntaxError, RecursionError):
+                self._read_all(*found)
+
+    def _read_all(self, source, tree):
+        with warnings.catch_warnings(action="ignore"):
             self._read(symtable.symtable(source, "cell", "exec"), self.used)
             for node in ast.walk(tree):
                 self._read_changes(node)
 
     def _read(self, table, used):
-        top = table.get_type() == "module"
+        is_top = table.get_type() == "module"
         for symbol in table.get_symbols():
-            given = symbol.is_assigned() or symbol.is_imported()
-            if given and (top or symbol.is_declared_global()):
-                self.defined.add(symbol.get_name())
-            if top and symbol.is_imported():
-                self.imported.add(symbol.get_name())
-            if symbol.is_referenced() and (top or symbol.is_global()):
-                used.add(symbol.get_name())
+            name = symbol.get_name()
+            is_given = symbol.is_assigned() or symbol.is_imported()
+            if is_given and (is_top or symbol.is_declared_global()):
+                self.defined.add(name)
+            if is_top and symbol.is_imported():
+                self.imported.add(name)
+            if symbol.is_referenced() and (is_top or symbol.is_global()):
+                used.add(name)
         for inner in table.get_children():
-            later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
-            self._read(inner, self.used_later if later else used)
+            runs_later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
+            self._read(inner, self.used_later if runs_later else used)
 
     def _read_changes(self, node):
         match node:

@@ -1,5 +1,6 @@
 """Reads a submitted notebook or script as plain data, or says in one sentence why it cannot; runs nothing."""
 
+import codecs
 import contextlib
 import itertools
 import json
@@ -7,7 +8,10 @@ import os
 import re
 import stat
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 MAX_BYTES = 50 << 20
 MAX_CELLS = 2_000
@@ -40,7 +44,7 @@ class Cell:
     kind: str
     source: str
     id: str = ""
-    marks: dict = field(default_factory=dict)
+    marks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,38 +55,47 @@ class Submission:
     remarks: tuple[str, ...] = ()
 
 
-def read_submission(path, max_bytes=MAX_BYTES):
+def read_submission(path: Path | str, max_bytes: int = MAX_BYTES) -> Submission:
     """Return the Submission in the .ipynb or .py file at `path`; raise Unreadable."""
-    return parse_submission(read_bytes(path, max_bytes), str(path))
+    data = read_bytes(path, max_bytes)
+    return parse_submission(data, str(path))
 
 
-def parse_submission(data, name):
+def parse_submission(data: bytes, name: str) -> Submission:
     """Return the Submission in the bytes of a file of this `name`; raise Unreadable."""
-    remarks = ["it starts with a byte-order mark."] if data.startswith(b"\xef\xbb\xbf") else []
+    remarks = []
+    if data.startswith(codecs.BOM_UTF8):
+        remarks.append("it starts with a byte-order mark.")
     text = _text(data)
     if name.lower().endswith(".py"):
         cells = _script_cells(text)
     else:
         notebook = _parse(text)
         remarks += _kernel_remarks(notebook)
-        cells = [_cell(k, cell) for k, cell in enumerate(_raw_cells(notebook), 1)]
-    if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_CODE:
+        raw = _raw_cells(notebook)
+        cells = [_cell(number, cell) for number, cell in enumerate(raw, 1)]
+    code = [cell.source for cell in cells if cell.kind == "code"]
+    if sum(map(len, code)) > MAX_CODE:
         raise Unreadable(f"it has over {MAX_CODE:,} letters of code.")
-    ids = Counter(cell.id for cell in cells if cell.id)
-    remarks += [f"the cell id {name!r} occurs {n} times." for name, n in ids.items() if n > 1]
+    remarks += _twin_remarks(cells)
     return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
 
 
-def read_bytes(path, max_bytes=MAX_BYTES):
+def _twin_remarks(cells):
+    ids = Counter(cell.id for cell in cells if cell.id)
+    return [f"the cell id {name!r} occurs {n} times." for name, n in ids.items() if n > 1]
+
+
+def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
     """Return what is in a regular file, unless it is empty or too large; raise Unreadable."""
     try:
         with open(path, "rb", opener=_open_plainly) as file:
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
-        link = os.path.islink(path)
-        raise Unreadable("it is a link, not a file." if link else _reason(error)) from None
+        raise Unreadable(_reason(path, error)) from None
     if len(data) > max_bytes:
-        raise Unreadable(f"it is larger than {max_bytes / (1 << 20):g} MB.")
+        megabytes = max_bytes / (1 << 20)
+        raise Unreadable(f"it is larger than {megabytes:g} MB.")
     if not data.strip():
         raise Unreadable("it is empty.")
     return data
@@ -90,25 +103,31 @@ def read_bytes(path, max_bytes=MAX_BYTES):
 
 def _open_plainly(path, flags):
     """Open a regular file only: a link may lead anywhere, and a pipe would wait for ever."""
-    extra = [getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK")]  # Windows has neither
-    handle = os.open(path, flags | extra[0] | extra[1])
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
+    for name in ("O_NOFOLLOW", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)  # Windows has neither
+    handle = os.open(path, flags)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
         os.close(handle)
         raise Unreadable("it is not a regular file.")
     return handle
 
 
-def _reason(error):
-    return f"it cannot be opened ({getattr(error, 'strerror', None) or error})."
+def _reason(path, error):
+    if os.path.islink(path):
+        return "it is a link, not a file."
+    said = getattr(error, "strerror", None) or error
+    return f"it cannot be opened ({said})."
 
 
 def _text(data):
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Unreadable("it is UTF-16 text; save it as UTF-8.")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        byte, line = data[error.start], data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        line = data.count(b"\n", 0, error.start) + 1
         raise Unreadable(f"it is not UTF-8 text (byte 0x{byte:02x} in line {line}).") from None
 
 
@@ -118,12 +137,14 @@ def _parse(text):
     except RecursionError:
         raise Unreadable("its JSON is nested too deeply to be a notebook.") from None
     except json.JSONDecodeError as error:
-        cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-        what = "its JSON breaks off" if cut else "it is not valid JSON"
+        rest = text[error.pos :].strip()
+        is_cut = not rest or error.msg.startswith("Unterminated")
+        what = "its JSON breaks off" if is_cut else "it is not valid JSON"
         raise Unreadable(f"{what} (line {error.lineno}, column {error.colno}).") from None
     except ValueError:
         raise Unreadable("it is not valid JSON (a number has thousands of digits).") from None
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
+    version = _dictionary(notebook).get("nbformat")
+    if not isinstance(version, int):
         raise Unreadable("it is JSON, but not a notebook.")
     return notebook
 
@@ -136,12 +157,12 @@ def _raw_cells(notebook):
             f"its format, version {version}, is {age} than the versions read here, 3 and 4."
         )
     sheets = [notebook] if version == 4 else notebook.get("worksheets")
-    if not isinstance(sheets, list) or not all(isinstance(sheet, dict) for sheet in sheets):
+    if not _is_list_of(sheets, dict):
         raise Unreadable("it has no list of worksheets.")
     lists = [sheet.get("cells") for sheet in sheets]
-    if not all(isinstance(cells, list) for cells in lists):
+    if not _is_list_of(lists, list):
         raise Unreadable("it has no list of cells.")
-    cells = [cell for some in lists for cell in some]
+    cells = list(itertools.chain.from_iterable(lists))
     if len(cells) > MAX_CELLS:
         raise Unreadable(
             f"it has {len(cells):,} cells; no notebook of the course has {MAX_CELLS:,}."
@@ -149,15 +170,21 @@ def _raw_cells(notebook):
     return cells
 
 
+def _is_list_of(value, kind):
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
 def _cell(number, raw):
     raw = _dictionary(raw)
-    kind = KINDS.get(_string(raw.get("cell_type")))
+    name = _string(raw.get("cell_type"))
+    kind = KINDS.get(name)
     source = raw.get("source", raw.get("input"))
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+    if _is_list_of(source, str):
         source = "".join(source)
     if kind is None or not isinstance(source, str):
         raise Unreadable(f"its cell {number} has no readable text or type.")
-    return _make(number, kind, source, _dictionary(raw.get("metadata")), raw.get("id"))
+    metadata = _dictionary(raw.get("metadata"))
+    return _make(number, kind, source, metadata, raw.get("id"))
 
 
 def _make(number, kind, source, metadata, cell_id=None):
@@ -166,17 +193,22 @@ def _make(number, kind, source, metadata, cell_id=None):
     name = grade_id or _string(cell_id)
     marks = {}
     for key in MARKS:
-        if isinstance(metadata.get(key), str):
-            marks[key] = _sound(metadata[key][:MAX_NAME])
-    return Cell(number, kind, _sound(source), _sound(name[:MAX_NAME]), marks)
+        mark = metadata.get(key)
+        if isinstance(mark, str):
+            marks[key] = _name(mark)
+    return Cell(number, kind, _sound(source), _name(name), marks)
 
 
-def _dictionary(value):
+def _dictionary(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
 
 
-def _string(value):
+def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _name(text):
+    return _sound(text[:MAX_NAME])
 
 
 def _sound(text):
@@ -195,28 +227,47 @@ def _kernel_remarks(notebook):
 
 def _script_cells(text):
     """Split a script at its `# %%` or `# In[1]:` markers; one without any is a single code cell."""
-    pieces = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)[:: 1 + MARKER.groups]
+    parts = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)
+    pieces = parts[:: 1 + MARKER.groups]  # between them are the groups of the pattern
     if len(pieces) > MAX_CELLS:
         raise Unreadable(
             f"it has {len(pieces):,} cells; no notebook of the course has {MAX_CELLS:,}."
         )
-    if len(pieces) > 1 and all(line[:1] in ("#", "") for line in pieces[0].splitlines()):
-        del pieces[0]  # jupytext's header
+    if len(pieces) > 1 and _is_header(pieces[0]):
+        del pieces[0]
     return [_script_cell(number, piece) for number, piece in enumerate(pieces, 1)]
 
 
+def _is_header(piece):
+    """Whether it is nothing but remarks, as jupytext writes them on top."""
+    return all(line[:1] in ("#", "") for line in piece.splitlines())
+
+
 def _script_cell(number, piece):
+    title = ""
+    source = piece
     marker = MARKER.match(piece)
-    title = marker["title"] or "" if marker else ""
-    source = piece[marker.end() :].strip("\n") if marker else piece
-    kind = next((kind for kind in ("markdown", "raw") if f"[{kind}]" in title), "code")
+    if marker:
+        title = marker["title"] or ""
+        source = piece[marker.end() :].strip("\n")
+    kind = _script_kind(title)
     if kind != "code":
         source = re.sub(r"^# ?", "", source, flags=re.M)
-    return _make(number, kind, source, dict(_options(title[:MAX_MARKER])))
+    options = dict(_options(title[:MAX_MARKER]))
+    return _make(number, kind, source, options)
 
 
-def _options(title):
+def _script_kind(title):
+    for kind in ("markdown", "raw"):
+        if f"[{kind}]" in title:
+            return kind
+    return "code"
+
+
+def _options(title: str) -> Iterator[tuple[str, Any]]:
     """Yield the `key=value` pairs of a marker that we use; values are JSON, as jupytext writes them."""
+    decoder = json.JSONDecoder()
     for match in itertools.islice(OPTION.finditer(title), MAX_OPTIONS):
         with contextlib.suppress(ValueError, RecursionError):
-            yield match[1], json.JSONDecoder().raw_decode(title, match.end())[0]
+            value, _ = decoder.raw_decode(title, match.end())
+            yield match[1], value

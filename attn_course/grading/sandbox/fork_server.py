@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +36,15 @@ class Zygote:
     role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
     """
 
-    def __init__(self, preload=(), *, tier, role="attn_course.grading.sandbox.child"):
+    def __init__(
+        self,
+        preload: Iterable[str] = (),
+        *,
+        tier: str,
+        role: str = "attn_course.grading.sandbox.child",
+    ):
         self.options = {"preload": list(preload), "tier": tier, "role": role}
-        self.control = None
+        self.control: socket.socket | None = None
 
     def __enter__(self):
         self.process = start_together(self)
@@ -47,34 +54,41 @@ class Zygote:
         self.close()
         self.process.wait()
 
-    def close(self):
+    def close(self) -> None:
         """Let it end, if it has started."""
         if self.control:
             self.control.close()
 
-    def stop(self):
+    def stop(self) -> None:
         """End it from another thread, also while it starts."""
         if self.control:
             with contextlib.suppress(OSError):  # it is closed already
                 self.control.shutdown(socket.SHUT_RDWR)
 
+    @property
+    def _line(self):
+        assert self.control, "it has not started"
+        return self.control
+
     @functools.cached_property
-    def ready(self):
+    def ready(self) -> bool:
         """True once it has imported all it needs; RuntimeError with its reason if it could not."""
-        greeting = json.loads(self.control.recv(4096) or b'{"failed": "it ended at once"}')
+        said = self._line.recv(4096)
+        greeting = json.loads(said) if said else {"failed": "it ended at once"}
         if "failed" in greeting:
             raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
         return True
 
-    def spawn(self, limits):
+    def spawn(self, limits: Limits) -> channel.Line:
         """Return our end of the line to a new child."""
         ours, theirs = socket.socketpair()
         self.fork(limits, [theirs])
         return channel.Line(ours.detach())
 
-    def fork(self, limits, ends):
+    def fork(self, limits: Limits, ends: Iterable[socket.socket]) -> None:
         """Start a child that holds these `ends` of sockets and no other; they are closed here."""
         assert self.ready
+        ends = list(ends)
         request = {
             "memory": limits.memory,
             "disk": limits.disk,
@@ -82,20 +96,22 @@ class Zygote:
             "seconds": int(limits.total) + 2,
         }
         numbers = [end.fileno() for end in ends]
-        socket.send_fds(self.control, [json.dumps(request).encode()], numbers)
+        message = json.dumps(request).encode()
+        socket.send_fds(self._line, [message], numbers)
         for end in ends:
             end.close()
 
-    def end(self):
+    def end(self) -> tuple[int, float]:
         """End the child with everything it started; return its exit code and CPU seconds."""
-        self.control.sendall(b"k")
-        report = json.loads(self.control.recv(4096) or b"{}")
-        if not report:
+        self._line.sendall(b"k")
+        said = self._line.recv(4096)
+        if not said:
             raise RuntimeError("the fork server is gone")
+        report = json.loads(said)
         return report["exit"], report["cpu"]
 
 
-def start_together(*zygotes):
+def start_together(*zygotes: Zygote) -> subprocess.Popen:
     """Start one process that imports what all of these need, then becomes them; return it."""
     ends = []
     for zygote in zygotes:
@@ -103,7 +119,8 @@ def start_together(*zygotes):
         zygote.control.settimeout(SERVER_SECONDS)
         ends.append(theirs)
     numbers = [end.fileno() for end in ends]
-    servers = [[number, zygote.options] for number, zygote in zip(numbers, zygotes, strict=True)]
+    options = [zygote.options for zygote in zygotes]
+    servers = list(zip(numbers, options, strict=True))
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "attn_course.grading.sandbox.zygote", json.dumps(servers)],

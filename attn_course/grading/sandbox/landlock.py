@@ -6,6 +6,7 @@ It guards what is opened, listed, made or changed; `stat` of a path that is know
 import enum
 import os
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
 from attn_course.grading.sandbox import libc
@@ -48,14 +49,15 @@ BIND_AND_CONNECT = 0b11  # TCP
 SOCKETS_AND_SIGNALS = 0b11
 
 
-def version():
+def version() -> int:
     """Return which version of Landlock the kernel has; OSError where there is none."""
     return libc.syscall(libc.LANDLOCK_CREATE_RULESET, None, 0, QUERY_VERSION)
 
 
-def restrict_files(rules):
+def restrict_files(rules: Mapping[str, Right]) -> None:
     """From here on only these rights below these paths: {path: rights}."""
-    handled = (1 << NUM_RIGHTS.get(version(), len(Right))) - 1
+    num_rights = NUM_RIGHTS.get(version(), len(Right))
+    handled = Right((1 << num_rights) - 1)
     ruleset = _ruleset(handled)
     for path, rights in rules.items():
         allowed = rights & handled

@@ -3,6 +3,7 @@
 import ctypes
 import functools
 import os
+from typing import Any
 
 # Numbers that x86_64 and aarch64 share.
 OPEN_TREE = 428
@@ -21,20 +22,28 @@ def _library():
     return ctypes.CDLL(None, use_errno=True)
 
 
-def call(name, *args):
+def call(name: str, *args: Any) -> int:
     """Call a C function that answers -1 and sets errno when it fails."""
-    wide = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
-    wide = [os.fsencode(arg) if isinstance(arg, str) else arg for arg in wide]
-    result = getattr(_library(), name)(*wide)
+    function = getattr(_library(), name)
+    result = function(*map(_wide, args))
     if result == -1:
-        raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
     return result
 
 
-def syscall(number, *args):
+def _wide(arg):
+    """An argument as C takes it: whole numbers fill a register, texts are bytes."""
+    if isinstance(arg, int):
+        return ctypes.c_long(arg)
+    return os.fsencode(arg) if isinstance(arg, str) else arg
+
+
+def syscall(number: int, *args: Any) -> int:
+    """Make a system call that has no function of its own."""
     return call("syscall", number, *args)
 
 
-def give_up_new_privileges():
+def give_up_new_privileges() -> None:
     """From here on no program and no call makes this process more than it is."""
     call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -4,6 +4,7 @@ import contextlib
 import os
 import secrets
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.grading.sandbox import libc
@@ -14,7 +15,7 @@ MAX_THREADS = 16
 PLENTY = 1 << 20  # users in a map that has room for one of ours alone
 
 
-def limit(*, base, memory, seconds, disk, threads=MAX_THREADS):
+def limit(*, base: int, memory: int, seconds: int, disk: int, threads: int = MAX_THREADS) -> None:
     """Set the resource limits, which every Unix has; sizes in bytes.
 
     base: the address space in use already. threads: how many all processes of this user may have.
@@ -37,25 +38,31 @@ def limit(*, base, memory, seconds, disk, threads=MAX_THREADS):
         resource.setrlimit(kind, (value, value))
 
 
-def address_space():
+def address_space() -> int:
     """Return the bytes of address space in use, on which a memory limit is put."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
         return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
     return 1 << 34
 
 
-def threads_of_user(uid):
+def threads_of_user(uid: int) -> int:
     """Return how many threads the processes of a user have now."""
     count = 0
     for status in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError, LookupError, ValueError):  # it has ended meanwhile
-            fields = dict(line.split(":\t", 1) for line in status.read_text().splitlines())
-            if int(fields["Uid"].split()[0]) == uid:
-                count += int(fields["Threads"])
+            text = status.read_text()
+            if int(_field(text, "Uid")) == uid:
+                count += int(_field(text, "Threads"))
     return count
 
 
-def spare_users():
+def _field(text, name):
+    """The first word after a name in the text of a process's status."""
+    _, _, rest = text.partition(f"\n{name}:\t")
+    return rest.split(None, 1)[0]
+
+
+def spare_users() -> range:
     """Return the range of user ids that are mapped here and that hardly anybody has."""
     ranges = []
     for line in Path("/proc/self/uid_map").read_text().splitlines():
@@ -67,7 +74,7 @@ def spare_users():
     return widest[1:]  # the first is that of root
 
 
-def become_nobody_else(users):
+def become_nobody_else(users: Sequence[int]) -> None:
     """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody."""
     uid = users[secrets.randbelow(len(users))]
     with contextlib.suppress(PermissionError):  # a container may have none to leave
@@ -76,5 +83,6 @@ def become_nobody_else(users):
     os.setresuid(uid, uid, uid)
 
 
-def drop_capabilities():
+def drop_capabilities() -> None:
+    """Give up every right of root, for good."""
     libc.call("capset", struct.pack("<Ii", CAPABILITY_VERSION, 0), bytes(24))

@@ -3,6 +3,7 @@
 import enum
 import os
 import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from attn_course.grading.sandbox import libc
@@ -50,7 +51,7 @@ MOVE_MOUNT_FROM_EMPTY_PATH = 0x4
 UMOUNT_DETACH = 0x2
 
 
-def enter():
+def enter() -> None:
     """Go on as process 1 of new namespaces, without a network; the caller waits outside."""
     uid = os.geteuid()
     gid = os.getegid()
@@ -65,7 +66,7 @@ def enter():
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def build_root(paths, hidden, scratch):
+def build_root(paths: Iterable[str], hidden: Iterable[str], scratch: str) -> None:
     """Make a root that holds read-only views of `paths`, some devices and an empty folder `scratch`.
 
     hidden: folders and files below `paths` that are empty there.
@@ -95,7 +96,8 @@ def _cover(path):
 
 
 def _put(tree, target, is_file):
-    (target.parent if is_file else target).mkdir(parents=True, exist_ok=True)
+    folder = target.parent if is_file else target
+    folder.mkdir(parents=True, exist_ok=True)
     if is_file:
         target.touch()
     libc.syscall(libc.MOVE_MOUNT, tree, b"", AT_FDCWD, str(target), MOVE_MOUNT_FROM_EMPTY_PATH)
@@ -118,14 +120,14 @@ def _set_mount(folder, path, flags, attributes):
     libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, len(packed))
 
 
-def mount_memory(path, size, num_files):
+def mount_memory(path: str, size: int, num_files: int) -> None:
     """Mount a folder of `size` bytes of memory that this process alone sees."""
     libc.call("unshare", New.MOUNT)
     options = f"mode=1777,size={size},nr_inodes={num_files}"
     libc.call("mount", "tmpfs", path, "tmpfs", Mount.NOSUID | Mount.NODEV, options)
 
 
-def fork_alone():
+def fork_alone() -> int:
     """Fork; the child is process 1 of a pid namespace of its own, which ends with it."""
     own = os.pidfd_open(os.getpid())
     libc.call("unshare", New.PID)

@@ -24,13 +24,14 @@ ALLOW = 0x7FFF0000
 ERROR = 0x00050000
 DENY = ERROR | errno.EPERM
 ABSENT = ERROR | errno.ENOSYS
+ALLOWED = (RETURN, 0, 0, ALLOW)
+REFUSED = (RETURN, 0, 0, DENY)
 
 CLONE_THREAD = 0x00010000
 # Commands of fcntl that have the kernel send signals to another process.
 F_SETOWN = 8
 F_SETSIG = 10
 F_SETOWN_EX = 15
-OWNERS = (F_SETOWN, F_SETSIG, F_SETOWN_EX)
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
 # processes, tracing, shared memory, mounts, keys, rights and dates of files, other processes'
@@ -58,57 +59,68 @@ sysinfo:99:179 getrlimit:97:163 setrlimit:160:164 arch_prctl:158:-
 # The same for calls that are allowed with some arguments.
 CONDITIONAL = "clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25"
 # machine: (audit architecture, column of the tables)
+Line = tuple[int, int, int, int]  # of a filter: what to do, two ways to jump, a number
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 
 
-def numbers_of(table):
+def numbers_of(table: str) -> dict[str, int]:
     """Return {name: number} of a table, on this machine."""
     _, column = MACHINES[platform.machine()]
     entries = [entry.split(":") for entry in table.split()]
     return {entry[0]: int(entry[column]) for entry in entries if entry[column] != "-"}
 
 
-def restrict_calls():
+def restrict_calls() -> None:
     """From here on only CALLS, and those of CONDITIONAL that touch no other process."""
     install(_program(os.getpid()))
 
 
 def _program(pid):
     architecture, _ = MACHINES[platform.machine()]
-    program = [(LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, architecture), (RETURN, 0, 0, DENY)]
-    program.append((LOAD, 0, 0, NUMBER))
+    program = [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        REFUSED,
+        (LOAD, 0, 0, NUMBER),
+    ]
     conditional = numbers_of(CONDITIONAL)
     for name, lines in _conditions(pid).items():
-        program += [(EQUAL, 0, len(lines), conditional[name]), *lines]
-    allowed = list(numbers_of(CALLS).values())
-    for place, number in enumerate(allowed):
-        program.append((EQUAL, len(allowed) - place, 0, number))
-    return [*program, (RETURN, 0, 0, DENY), (RETURN, 0, 0, ALLOW)]
+        here = conditional[name]
+        program.append((EQUAL, 0, len(lines), here))
+        program += lines
+    allowed = numbers_of(CALLS).values()
+    left = len(allowed)
+    for number in allowed:
+        program.append((EQUAL, left, 0, number))
+        left -= 1
+    program.append(REFUSED)
+    program.append(ALLOWED)
+    return program
 
 
 def _conditions(pid):
     """Return {call: lines of the filter that end in a verdict on it}."""
-    own = [(EQUAL, 0, 1, pid), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, DENY)]
-    itself = [(EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, DENY)]
-    thread = [(ANY_BIT, 0, 1, CLONE_THREAD), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, DENY)]
-    owners = [(EQUAL, len(OWNERS) - place, 0, kind) for place, kind in enumerate(OWNERS)]
     first = (LOAD, 0, 0, FIRST_ARGUMENT)
+    second = (LOAD, 0, 0, SECOND_ARGUMENT)
+    own = [first, (EQUAL, 0, 1, pid), ALLOWED, REFUSED]
+    itself = [first, (EQUAL, 0, 1, 0), ALLOWED, REFUSED]
+    thread = [first, (ANY_BIT, 0, 1, CLONE_THREAD), ALLOWED, REFUSED]
+    owners = [
+        (EQUAL, 3, 0, F_SETOWN),
+        (EQUAL, 2, 0, F_SETSIG),
+        (EQUAL, 1, 0, F_SETOWN_EX),
+    ]
     return {
         "clone3": [(RETURN, 0, 0, ABSENT)],  # glibc then uses clone, whose flags a filter can see
-        "clone": [first, *thread],
-        "kill": [first, *own],
-        "tgkill": [first, *own],
-        "prlimit64": [first, *itself],
-        "fcntl": [
-            (LOAD, 0, 0, SECOND_ARGUMENT),
-            *owners,
-            (RETURN, 0, 0, ALLOW),
-            (RETURN, 0, 0, DENY),
-        ],
+        "clone": thread,
+        "kill": own,
+        "tgkill": own,
+        "prlimit64": itself,
+        "fcntl": [second, *owners, ALLOWED, REFUSED],
     }
 
 
-def install(program):
+def install(program: list[Line]) -> None:
     """Have this process and all that it starts judged by a filter, for good."""
     lines = b"".join(struct.pack("<HBBI", *line) for line in program)
     code = ctypes.create_string_buffer(lines)

@@ -3,6 +3,7 @@
 import os
 import sys
 import sysconfig
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import attn_utils
@@ -12,7 +13,7 @@ PACKAGES = ("site-packages", "dist-packages")
 SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 
-def readable_paths():
+def readable_paths() -> list[str]:
     """Return the folders that hold Python, its packages and the course, none below another."""
     candidates = {
         *SYSTEM,
@@ -27,19 +28,19 @@ def readable_paths():
     return [path for path in paths if not is_below(path, paths)]
 
 
-def is_below(path, others):
+def is_below(path: str, others: Iterable[str]) -> bool:
     return any(path.startswith(f"{other}/") for other in others)
 
 
-def hidden_paths(names):
+def hidden_paths(names: Iterable[str]) -> list[str]:
     """Return the paths of these folders and files of the course, as far as they exist."""
     paths = [str(COURSE / name) for name in names]
     return [path for path in paths if os.path.lexists(path)]
 
 
-def without(paths, hidden):
+def without(paths: Iterable[str], hidden: Collection[str]) -> list[str]:
     """Return `paths` with each folder that holds something hidden replaced by what else is in it."""
-    found = []
+    found: list[str] = []
     for path in paths:
         if path in hidden:
             continue
