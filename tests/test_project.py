@@ -81,6 +81,12 @@ def test_the_core_is_numpy_matplotlib_and_sympy():
     assert names == {"numpy", "matplotlib", "sympy"}
 
 
+def test_the_version_has_its_dated_place_in_the_changelog():
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    released = re.findall(r"^## (\d+\.\d+\.\d+) - \d{4}-\d{2}-\d{2}$", text, re.M)
+    assert released[0] == PROJECT["version"]
+
+
 def test_the_floors_that_ci_runs_are_those_of_the_core():
     floors = (ROOT / ".requirements.floors").read_text("utf-8")
     pinned = re.findall(r"^(\w+)==([\d.]+)$", floors, re.M)

@@ -1,7 +1,7 @@
 """How a command ends that cannot do what was asked: in one sentence. Knows no command."""
 
-import contextlib
 import functools
+import io
 import sys
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ def in_a_sentence(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(argv: list[str]) -> int:
-        with contextlib.suppress(AttributeError):  # not every stream can
+        if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
         try:
             return command(argv)
