@@ -5,13 +5,12 @@ Knows trees and their form; compares no values by numbers and knows no question.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 from attn_course import balls, modular
 from attn_course.domains import CONTEXTS
 from attn_course.trees import Tree, children, fraction_of, is_number, symbols, times, walk
 
-MOST_PARTS = 8  # terms or factors among which padding is looked for
+MOST_PARTS = 16  # terms or factors among which padding is looked for
 NEAR_INTEGER = 1e-6
 PLAIN = frozenset({"Add", "Mul", "Pow", "Symbol", "Rational", "exp"})
 HYPERBOLIC = frozenset({"sinh", "cosh", "tanh", "coth", "sech", "csch"})
@@ -119,38 +118,67 @@ def _is_close(node):
 
 def unpadded(line: Tree, positive: frozenset[str]) -> Tree:
     """The line without terms that add up to 0 and factors that multiply to 1."""
-    return _stripped(line, modular.Assignment(positive), top=True)
+    return _stripped(line, modular.Assignment(positive))
 
 
-def _stripped(node, assignment, top=False):
-    parts = [_stripped(p, assignment) if isinstance(p, tuple) else p for p in node[1:]]
+def _stripped(node, assignment):
+    parts = [_stripped(part, assignment) if isinstance(part, tuple) else part for part in node[1:]]
     if node[0] not in ("Add", "Mul"):
         return (node[0], *parts)
-    kept = _without_idle(node[0], parts, assignment, top)
+    kept = _without_idle(node[0], parts, assignment)
     if len(kept) == 1:
         return kept[0]
     return (node[0], *sorted(kept))
 
 
-def _without_idle(head, parts, assignment, top):
-    """Without the largest group of parts that changes nothing; all of them are never such a group."""
-    neutral = 0 if head == "Add" else 1
-    if len(parts) > MOST_PARTS:
-        return parts
-    for size in range(len(parts) - 1, 0, -1):
-        for group in combinations(range(len(parts)), size):
-            chosen = [parts[k] for k in group]
-            if _combined(head, chosen, assignment) == neutral:
-                return [part for k, part in enumerate(parts) if k not in group]
-    return parts
-
-
-def _combined(head, parts, assignment):
+def _without_idle(head, parts, assignment):
+    """Without the groups of parts that change nothing; all of them are never such a group."""
     try:
         values = [assignment.value(part) for part in parts]
     except ArithmeticError:
-        return None
-    return sum(values) % modular.PRIME if head == "Add" else modular.product(values)
+        return parts
+    while len(parts) <= MOST_PARTS:
+        idle = _idle_group(head, values)
+        if not idle:
+            break
+        parts = [part for k, part in enumerate(parts) if k not in idle]
+        values = [value for k, value in enumerate(values) if k not in idle]
+    return parts
+
+
+def _idle_group(head, values):
+    """Places of some values, not all, that add up to 0 or multiply to 1; each half is gone through once."""
+    middle = len(values) // 2
+    first = _combinations(head, values[:middle], 0)
+    second = _combinations(head, values[middle:], middle)
+    opposites = {_opposite(head, value): group for value, group in second}
+    for value, group in first:
+        idle = group + opposites.get(value, ())
+        if value in opposites and 0 < len(idle) < len(values):
+            return idle
+    return ()
+
+
+def _combinations(head, values, start):
+    """(combined value, places) for every group of the values, the empty one first."""
+    found = [(0 if head == "Add" else 1, ())]
+    for place, value in enumerate(values, start):
+        for combined, group in list(found):
+            total = combined + value if head == "Add" else combined * value
+            found.append((total % modular.PRIME, (*group, place)))
+    return found
+
+
+def _opposite(head, value):
+    """What makes 0 of a sum or 1 of a product; nothing makes 1 of the product 0."""
+    if head == "Add":
+        return -value % modular.PRIME
+    return modular.inverse(value) if value else None
+
+
+def has_too_many_parts(line: Tree) -> bool:
+    """Whether a sum or product in it is so long that nobody looks for padding in it."""
+    return any(len(node) - 1 > MOST_PARTS for node in walk(line) if node[0] in ("Add", "Mul"))
 
 
 def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[str]) -> str | None:
@@ -159,6 +187,9 @@ def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[
     A line finishes at most one task, undoes none unless it finishes another, and is none of the earlier
     lines; all tasks are done in the end, and not at once. Where nothing is listed, one line may do.
     """
+    for step, line in enumerate(lines):
+        if has_too_many_parts(line):
+            return f"step {step} has a sum or product of over {MOST_PARTS} parts: leave some out"
     seen = []
     for step, line in enumerate(unpadded(line, positive) for line in lines):
         done = {task.what for task in tasks if task.done(line)}

@@ -73,8 +73,8 @@ class Derivation:
         ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
         if not self.unproved:
             return f"every step holds ({', '.join(ways)}). {self.together(show)}"
-        steps = " and ".join(map(str, self.unproved))
-        found = f"no step fails ({', '.join(ways)}), but points are no proof of step {steps}"
+        steps = " and ".join(f"step {k}" for k in self.unproved)
+        found = f"no step fails ({', '.join(ways)}), but points are no proof of {steps}"
         return f"{found}. {self.together(show)}"
 
     def together(self, show=str) -> str:

@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
 
 def _problem(notebook: str) -> str:
     if importlib.util.find_spec("jupyterlab") is None:
-        return 'JupyterLab is not installed here; pip install "attention-course[lab]" brings it.'
+        return "JupyterLab is not installed here; pip install jupyterlab brings it."
     if not Path(notebook).is_file():
         return f"there is no {notebook} in this folder."
     return ""

@@ -107,6 +107,7 @@ def sinusoid(positions: torch.Tensor, width: int, base: float = 10_000.0) -> tor
     """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
     hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
     hands = hand.repeat(width // 2)
+
     rows = hands.expand(len(positions), width)
     return rotate(rows, -positions, base)
 
@@ -319,14 +320,18 @@ def recorded() -> dict:
 def table(found: dict) -> str:
     """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
     bands = [f"{low}-{high}" for low, high in found["bands"]]
-    lines = [_line("", bands)]
+    head = _line("", bands)
+
+    lines = [head]
     for way, runs in found["accuracy"].items():
         columns = zip(*runs, strict=True)
         cells = [_by_slashes(column) for column in columns]
-        lines.append(_line(way, cells))
+        line = _line(way, cells)
+        lines.append(line)
 
     bound = [f"{value:.4f}" for value in found["bound"]]
-    lines.append(_line("bound", bound))
+    last = _line("bound", bound)
+    lines.append(last)
     return "\n".join(lines)
 
 
@@ -363,8 +368,10 @@ def main() -> None:
     """Write the record to the file named on the command line."""
     (path,) = sys.argv[1:]
     torch.set_num_threads(1)
+
     command = f"python -m attn_course.say_back {path}"
     whole = {"command": command, **record()}
+
     lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]
     inside = ",\n".join(lines)
     Path(path).write_text(f"{{\n{inside}\n}}\n", encoding="utf-8")

@@ -43,7 +43,11 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
 
 def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
     """{name: array} -> {name: tensor that collects gradients}."""
-    return {name: as_leaf(values) for name, values in arrays.items()}
+    leaves = {}
+    for name, values in arrays.items():
+        leaves[name] = as_leaf(values)
+
+    return leaves
 
 
 def difference(found: np.ndarray, right: Any, setting: str) -> str:

@@ -49,8 +49,9 @@ def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
     found = array(value, name)
     long_axes = [axis for axis in found.shape if axis > 1]
     fits = found.size == size and len(long_axes) <= 1
+    is_number = found.ndim == 0
 
-    if not fits or found.ndim == 0:
+    if is_number or not fits:
         raise NotYet(f"{name} has shape {found.shape}, expected {(size,)}.")
     return found.reshape(size)
 
@@ -59,6 +60,7 @@ def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.n
     """`value` as an array of exactly this shape."""
     found = array(value, name)
     shape = tuple(shape)
+
     if found.shape != shape:
         raise NotYet(f"{name} has shape {found.shape}, expected {shape}.")
     return found

@@ -359,7 +359,7 @@ if check("5.3", projections):
 # my prediction: ...
 found = recorded_map("park")
 print(found.sentence, "->", found.translation)
-print(", ".join(f"{word}: {german} {weight:.2f}" for word, german, weight in found.strongest()))
+print("looks most at:", ", ".join(f"{word} → {german}" for word, german, _ in found.strongest()))
 axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numbers": False}
 plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
 

@@ -2,7 +2,7 @@
 # <!-- Made by "attn build" from solutions/09_translation.py. Instructors edit that file. -->
 # # Translation
 #
-# > A translator with a slot for attention: what you put into it decides what it can learn.
+# > A translator with a slot for cross-attention: what you put into it decides what it can learn.
 #
 # *60 min, 4 questions, 14 points, needs 06*
 #
@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from attn_course import check, hint, plots
-from attn_course.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting
+from attn_course.translation import BOS, EOS, PAD, Trainer, ready, recording, scoring, setting
 from attn_utils import layers
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
@@ -30,9 +30,12 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 #
 # With `"default"` everything below runs offline in about a minute and a half of one core: the text is an invented
 # corpus of German scenes with their English, and with **gold alignments**, since whoever makes up a sentence knows which
-# word became which. With `"full"` the same cells train on Multi30k, 29,000 real captions; a GPU is found by itself. The
-# files are downloaded, or taken from the folder that the environment variable `ATTN_DATA` names. (`"tiny"` shows within
-# seconds whether every cell runs; its scores mean nothing.)
+# word became which. With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or taken from the
+# folder that the environment variable `ATTN_DATA` names. A GPU is found by itself. (`"tiny"` shows within seconds whether
+# every cell runs; its scores mean nothing.)
+#
+# **An estimate, not a measurement:** `"full"` takes about 4,600 updates, and one of this size may take 20 to 50 ms on a
+# T4. Expect two to four minutes for each slot. We had no GPU to try it on.
 
 # %%
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
@@ -43,8 +46,7 @@ for german, english in corpus.test[3:7]:
 # %% [markdown]
 # Look at the verbs. *schalten ... ein* stands apart in German and together in English; after *weil* or *während* the verb
 # comes last; an adverb in front pushes the subject behind the verb. Word order really differs.
-
-# %% [markdown]
+#
 # ## The model, one line per tensor
 #
 # | tensor | what it is | shape |
@@ -57,24 +59,30 @@ for german, english in corpus.test[3:7]:
 # | logits | of the next subword, from queries and context | (B, T, V) |
 
 # %% [markdown]
-# The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty.
-# All teacher-forced steps go through the slot at once. Here is its shape problem on a batch of two. *Predict:* how many
-# of the numbers in this memory are about padding?
+# What stands in the slot is called **cross-attention**: the queries come from one sequence, English, keys and values from
+# another, German. (In [06](06_transformer_attention.ipynb) both were the same sequence: *self*-attention.)
+#
+# The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty. All
+# teacher-forced steps go through the slot at once. Here is its shape problem on a batch of two sentences, of seven and of
+# three places. *Predict:* how much weight does *dot* give to padding if the mask is forgotten?
 
 # %%
+# my prediction: ...
 torch.manual_seed(9)
 mask = torch.tensor([[True] * 7, [True] * 3 + [False] * 4])  # (B, S)
 memory = torch.where(mask[..., None], torch.randn(2, 7, 16), 2.0)  # junk after the end
 queries = torch.randn(2, 4, 16)  # (B, T, D)
-
-# %%
-print(f"{16 * (~mask).sum()} of {memory.numel()} numbers are about padding")
 mean, dot, all_true = layers.MeanAttention(16), layers.DotAttention(16), torch.ones_like(mask)
 maps = {"mean": (mean, mask), "dot": (dot, mask), "dot, mask forgotten": (dot, all_true)}
+axis = {
+    "xlabel": "place in memory",
+    "ylabel": "English step",
+    "colour_bar": False,
+    "numbers": False,
+}
 for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), strict=True):
     weights = slot(queries, memory, look)[1][1]  # (T, S) of the second sentence
-    hatched = look[1].expand(4, 7)
-    plots.attention_map(weights, mask=hatched, title=name, numbers=False, ax=ax)
+    plots.attention_map(weights, mask=look[1].expand(4, 7), title=name, **axis, ax=ax)
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
@@ -88,14 +96,16 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 #
 # **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings: *none* hands over
 # zeros, context and weights; *mean* gives every query the average of the real places of its sentence; *dot* weighs them
-# by a softmax of scaled dot products, without projections of its own. **Form:** three modules with one signature, each returning `(context, weights)` of
-# shapes (B, T, D) and (B, T, S). Gradients must pass; new tensors must be made from those given (`queries.new_zeros`),
-# so that a GPU works too.
+# by a softmax of dot products divided by $\sqrt D$ (scaled, as Vaswani and others have them), without projections of its
+# own. **Form:** three modules with one signature, each returning `(context, weights)` of shapes (B, T, D) and (B, T, S).
+# Gradients must pass; new tensors must be made from those given (`queries.new_zeros`), so that a GPU works too.
 #
-# *Predict:* which of the three could translate a sentence of one word, and which a sentence of twenty?
+# *Predict:* which of the three could translate a sentence of three words, and which one of twenty? Notebook
+# [10](10_bleu_comparison.ipynb) draws the score over the length.
 
 
 # %% answer="9.1"
+# my prediction: ...
 class NoAttention(nn.Module):
     def __init__(self, width):
         super().__init__()
@@ -135,10 +145,12 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
 #
-# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* it for an empty slot.
+# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* it for an empty slot, and whether 0 can
+# be reached where a target word has *two* gold links. The numbers under *What it looks at* answer both.
 
 
 # %% answer="9.2 code"
+# my predictions: ...
 def alignment_error_rate(weights, gold):
     """weights: list of arrays (T, S); gold: list of sets of (t, s) -> a number from 0 to 1."""
     # 1. the links of each sentence, 2. three counts over all sentences, 3. one division
@@ -153,10 +165,11 @@ check("9.2", alignment_error_rate)
 #
 # Same text, same seed, same number of parameters; only the slot differs. It is yours if it passed, else the course's.
 # *Predict* two orders before you run the cell: that of the three losses, and that of the three BLEU scores (0 to 100, how
-# many runs of one to four words agree with the reference; notebook 10 builds it). Given a folder, a killed run would go
-# on where it stopped; here each trainer has a temporary one.
+# many runs of one to four words agree with the reference; notebook [10](10_bleu_comparison.ipynb) builds it). Given a
+# folder, a killed run would go on where it stopped; here each trainer has a temporary one.
 
 # %% tags=["nbval-ignore-output"]
+# my predictions, loss and BLEU: ...
 own = {"none": NoAttention, "mean": MeanAttention, "dot": DotAttention}
 slots = own if check("9.1", *own.values()) else layers.SLOTS
 trainers = {
@@ -174,17 +187,28 @@ for name, trainer in trainers.items():
     plots.curves(seen, {name: bleu}, xlabel="thousand subwords", ylabel="validation BLEU", ax=right)
 
 # %% tags=["nbval-ignore-output"]
+german, english = (list(side) for side in zip(*corpus.test, strict=True))
+print("      loss  perplexity  cross-entropy   BLEU   n-grams right, n = 1 to 4")
 for name, trainer in trainers.items():
     last = trainer.metrics[-1]
-    print(f"{name:5} loss {last['loss']:.2f}   perplexity {last['perplexity']:5.2f}", end="   ")
-    print(f"BLEU {last['bleu']:5.1f}   {last['cpu_seconds']:.0f} CPU seconds")
+    sums = scoring.counts(runs[name].translate(german), english).sum(0)  # of the test sentences
+    print(f"{name:5} {last['loss']:4.2f} {last['perplexity']:11.2f}", end=" ")
+    print(
+        f"{np.log(last['perplexity']):14.2f} {last['bleu']:6.1f}  ",
+        (sums[:4] / sums[4:8].clip(1)).round(2),
+    )
+V, smoothing = len(runs["dot"].vocabulary), configs["dot"].smoothing
+wanted = np.eye(V)[0] * (1 - smoothing) + smoothing / V  # what a smoothed label asks for
+print(f"smallest possible loss: {-(wanted * np.log(wanted)).sum():.2f}")
 
 # %% [markdown]
-# Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. (The loss
-# is label-smoothed, so it never reaches zero.) BLEU is measured on what the model writes by itself.
+# Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. The loss is
+# that of *smoothed* labels, which give 0.1 of their weight to all subwords alike, so its floor is not zero; the
+# cross-entropy, the logarithm of the validation perplexity, has no such floor. BLEU is measured on what the model writes
+# by itself.
 #
-# Write one or two sentences: how large is the gap between *none* and *dot* in loss, how large in BLEU, and why is it so
-# much wider in one of them?
+# Write two or three sentences: how large is the gap between *none* and *dot* in cross-entropy, how large in BLEU, why are
+# the raw losses the wrong numbers for this, and why is the gap in BLEU the wider one?
 
 # %% [markdown] written="9.2"
 # *Your answer to 9.2: replace this line.*
@@ -194,9 +218,10 @@ for name, trainer in trainers.items():
 #
 # Multi30k, 400,000 subwords, less than one pass over its training text, three seeds for each slot; scores are of the
 # test set of 2016. The command that made each run is stored with it. *Predict:* is the ladder as steep as above? Notebook
-# 10 takes these runs apart.
+# [10](10_bleu_comparison.ipynb) takes these runs apart.
 
 # %%
+# my prediction: ...
 recorded = recording.recorded("translation")
 ladder = {name: recorded[name] for name in own}
 first = ladder["dot"][0]
@@ -207,29 +232,45 @@ print(recording.table(ladder))
 # %% [markdown]
 # ## What it looks at
 #
-# First your error rate (1) of the live translators. Then maps of *dot*: English words down, German words across; subwords
-# of one German word are added up, those of one English word averaged. On the right the gold links. *Predict:* where does
-# *switching* look, and where *on*?
+# First your error rate (1) of the live translators, beside its floor: (1) takes one link for each English word, the gold
+# may have two or none, so that even the best choice misses some. Then maps of *dot*: English words down, German words
+# across; subwords of one German word are added up, those of one English word averaged. On the right the gold links.
+# *Predict:* where does *switching* look, and where *on*?
 
 # %% tags=["nbval-ignore-output"]
+# my predictions, switching and on: ...
 measured = bool(corpus.links and check("9.2", alignment_error_rate))
 for name, run in runs.items() if measured else ():
     rate = alignment_error_rate(run.word_weights(corpus.test), corpus.links)
     print(f"{name:5} alignment error rate {np.squeeze(rate):.2f}")
-if not measured:
+if measured:
+    num_found = sum(
+        len(runs["dot"].vocabulary.words(text)) for text in english
+    )  # one for each word
+    num_right = sum(len({t for t, _ in links}) for links in corpus.links)  # at best
+    num_gold = sum(map(len, corpus.links))
+    print(f"floor {1 - 2 * num_right / (num_found + num_gold):.2f}")
+else:
     print("Error rates need gold links and a correct 9.2.")
 
 
 # %% tags=["nbval-ignore-output"]
+def draw_map(run, pair, weights, title, ax):
+    """weights (English words, German words) of a pair of sentences, with its words."""
+    across, down = map(run.vocabulary.words, pair)
+    axis = {"xlabel": "German", "ylabel": "English", "numbers": False, "colour_bar": False}
+    plots.attention_map(weights, down, across, **axis, title=title, ax=ax)
+
+
 def show(k):
     """The weights of dot on test sentence k, and beside them its gold links if there are any."""
     weights = runs["dot"].word_weights([corpus.test[k]])[0]
-    drawn = {"dot": weights, "gold links": np.zeros_like(weights)}
+    gold = np.zeros_like(weights)
     for t, s in corpus.links[k] if corpus.links else ():
-        drawn["gold links"][t, s] = 1
-    german, english = map(runs["dot"].vocabulary.words, corpus.test[k])
-    for name, ax in zip(drawn, plots.panels(2, height=4.6, width=11), strict=True):
-        plots.attention_map(drawn[name], english, german, numbers=False, title=name, ax=ax)
+        gold[t, s] = 1
+    left, right = plots.panels(2, height=4.2, width=9)
+    draw_map(runs["dot"], corpus.test[k], weights, "dot", left)
+    draw_map(runs["dot"], corpus.test[k], gold, "gold links", right)
 
 
 show(10)
@@ -240,7 +281,6 @@ show(12)
 # agree least with the gold links.
 
 # %% tags=["nbval-ignore-output"]
-german, english = (list(side) for side in zip(*corpus.test, strict=True))
 for name, run in runs.items():
     print(f"{name:6} {run.translate([german[12]])[0]}")
 print(f"wanted {english[12]}")
@@ -248,6 +288,26 @@ if measured:
     weights = runs["dot"].word_weights(corpus.test)
     rates = [alignment_error_rate([w], [g]) for w, g in zip(weights, corpus.links, strict=True)]
     show(int(np.argmax(rates)))
+
+# %% [markdown]
+# ## Real captions
+#
+# The course brings a translator along that was trained on Multi30k, in half precision, so that this works offline. It
+# translates two captions that are not in its text, with a beam of 5; the maps show what it looked at while it wrote.
+# *Predict:* in which column do the rows *sand* and *castle* meet? What does *wearing* look at?
+
+# %% tags=["nbval-ignore-output"]
+# my predictions: ...
+translator = ready.open_run()
+captions = [
+    "Zwei Kinder bauen am Strand eine Sandburg.",
+    "Eine alte Frau, die ein blaues Kleid trägt, sitzt auf einer Bank.",
+]
+written = translator.translate(captions, beam_size=5)
+pairs = list(zip(captions, written, strict=True))
+for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
+    draw_map(translator, pair, translator.word_weights([pair])[0], "", ax)
+    print(pair[0], pair[1], sep="\n    ")
 
 # %% [markdown]
 # ### 9.3 Reading the maps
@@ -272,10 +332,11 @@ if measured:
 # call `step` no more often than that takes. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor
 # (B, T), `EOS` included, `BOS` not.
 #
-# *Predict:* which of these rules does a batch of one never test?
+# *Predict:* which of these rules does a batch of one never test? The text below the check answers.
 
 
 # %% answer="9.4"
+# my prediction: ...
 def greedy_search(step, num_sentences, max_length):
     """-> tokens (B, T), T <= max_length."""
     raise NotImplementedError("your answer here")
@@ -292,6 +353,8 @@ if check("9.4", greedy_search):  # yours against the course's, the whole test se
     print(f"equal to the course's search for {same} of {len(german)} sentences")
 
 # %% [markdown]
+# A batch of one ends with its own `EOS`, so it never has to hold `PAD` while others go on.
+#
 # ## A beam
 #
 # Greedy search cannot take a word back. A *beam* of $K$ keeps the $K$ best beginnings of each sentence and compares
@@ -299,6 +362,7 @@ if check("9.4", greedy_search):  # yours against the course's, the whole test se
 # here, what does it cost, and does $K = 20$ gain as much again?
 
 # %% tags=["nbval-ignore-output"]
+# my predictions: ...
 for size in (1, 2, 5, 20):
     started = time.process_time()
     hypotheses = runs["dot"].translate(german, beam_size=size)
@@ -321,6 +385,29 @@ for name, records in ladder.items():
 # you pay four times as much or more, for little or nothing.
 
 # %% [markdown]
+# ## From here to a Transformer
+#
+# A Transformer keeps the cross-attention of this notebook, with several heads and in every layer of its decoder. What
+# goes is the recurrence: where a GRU hands the sentence on from word to word, the self-attention of
+# [06](06_transformer_attention.ipynb) reaches every word at once, all positions in parallel. Positions must then be added
+# to the words, as 06 did; residuals and norms let several layers stand on one another.
+#
+# The figure counts the steps that a German word takes to another one *within* the encoder. *Predict* the two patterns.
+
+# %%
+# my prediction: ...
+words = "Zwei Kinder bauen am Strand eine Sandburg .".split()
+place = np.arange(len(words))
+steps = {"GRU, one each way": np.abs(place[:, None] - place), "Transformer": 1 - np.eye(len(words))}
+axis = {"rows": words, "columns": words, "xlabel": "from", "ylabel": "to", "numbers": True}
+for ax, (title, counted) in zip(plots.panels(2, height=3.8, width=9), steps.items(), strict=True):
+    plots.matrix(counted, **axis, top=7, colour_bar=False, title=title, ax=ax)
+
+# %% [markdown]
+# Left, far words have a long way, and each step may lose something. Right, every way has length one: order is no longer
+# built in, it has to be learnt. Notebook [10](10_bleu_comparison.ipynb) compares the two on the same text.
+
+# %% [markdown]
 # ## Common mistakes
 #
 # Three claims, each with the number that answers it: *padding does no harm, its states are zero*; *a softmax is a
@@ -340,11 +427,10 @@ print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1
 # %% [markdown]
 # ## Summary
 #
-# 1. One slot, one signature; the mask goes in before the softmax, or before the count.
+# 1. One slot for cross-attention, one signature; the mask goes in before the softmax, or before the count.
 # 2. Loss is taken after true words, BLEU on the model's own; AER (1) says what it looks at, not why.
 # 3. Greedy search keeps one beginning per sentence and each sentence's own end; a beam keeps a few.
-
-# %% [markdown]
+#
 # ## Without notes
 #
 # 1. Why must the mean divide by a different number for each sentence of a batch?
@@ -352,9 +438,10 @@ print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1
 # 3. What would you see if the softmax ran over the batch?
 # 4. Why is the error rate of an empty slot exactly 1?
 # 5. Why does a beam need a length penalty?
-#
-# **Next:** notebook 10 builds BLEU and asks which of these differences are real.
+
+# %% [markdown]
+# **Next:** [10, a fair comparison](10_bleu_comparison.ipynb), builds BLEU and asks which of these differences are real.
 #
 # **References.** Sutskever et al. (2014), sequence to sequence; Bahdanau et al. (2015), additive attention; Luong et al.
-# (2015), dot products; Elliott et al. (2016), Multi30k; Och and Ney (2003), alignment error rate; Jain and Wallace (2019),
-# attention is not explanation.
+# (2015), dot products; Vaswani et al. (2017), scaled dot products and the Transformer; Elliott et al. (2016), Multi30k; Och
+# and Ney (2003), alignment error rate; Jain and Wallace (2019), attention is not explanation.

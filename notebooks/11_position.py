@@ -390,8 +390,8 @@ plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
 left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
 kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(100)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 right.set_ylim(-20, 30)  # room for the legend
+plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 
 # %%
 found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2
@@ -414,16 +414,16 @@ print(say_back.remarks(found))
 # %% [markdown]
 # ## Common mistakes
 #
-# Each claim, and the number that refutes it:
+# The cell refutes each:
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
-# 2. "Pairing halves instead of neighbours is a bug." Reorder the features of queries and keys and scores agree. For
-#    weights trained the other way it *is* wrong.
-# 3. "Rotation makes scores decay with distance." A key turned by nine steps peaks at nine.
+# 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; only for weights trained
+#    the other way it is one.
+# 3. "Rotation makes scores decay with distance." One turned by nine peaks at nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ one step of the ladder less. (Exponents
-#    $2i/(d-2)$, also in use, do reach it; 11.3 accepts them with a remark.)
-# 6. "Without positions nothing can count." A head that looks at all tokens equally reads $1/t$ off a start token.
+# 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ it takes fewer. (Exponents $2i/(d-2)$ do reach
+#    it; 11.3 accepts them with a remark.)
+# 6. "Without positions nothing can count." A head that looks at all alike reads $1/t$ off a start token.
 
 # %%
 context, _ = attn_utils.attend(tokens, tokens, tokens)

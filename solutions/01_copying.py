@@ -376,7 +376,7 @@ if check("1.6", copy_sharpness):
 # %% [markdown] rubric="1.7"
 # **Rubric.** ⅓ the score of $j$ leads all others by a *difference* (not a ratio, sign or angle) · ⅓ therefore its weight
 # is near one, the rest *together* near zero (or: the lead must grow with $\log n$) · ⅓ the output is then that value,
-# whatever the other values are (asking for *bounded* values is fine). Not needed: $\varepsilon$, proofs, the converse (a
+# whatever the other values are (*bounded* values are fine). Not needed: proofs, the converse (a
 # $v_j$ that is a mixture of others can come out without its weight). "Much larger" counts as a difference unless a ratio is
 # meant. Common wrong reasons: the query is aligned with $k_j$ (length counts too); the other keys oppose the query (neither
 # needed nor enough); the *key* is higher (its score is); the *data* are concentrated (the weights are).

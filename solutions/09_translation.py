@@ -223,11 +223,11 @@ print(f"smallest possible loss: {-(wanted * np.log(wanted)).sum():.2f}")
 # the raw losses the wrong numbers for this, and why is the gap in BLEU the wider one?
 
 # %% [markdown] written="9.2"
-# The cross-entropies of *none* and *dot* are 1.53 and 0.25, a factor of six; their BLEU is 7.6 and 83.6, a factor of
+# The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their BLEU is 7.6 and 83.6, a factor of
 # eleven. The raw losses, 2.34 and 1.32, look closer than they are: with labels smoothed by 0.1 no loss can fall below
-# about 0.95, so that most of 1.32 is no error at all. The gap in BLEU is the wider one because BLEU multiplies four
-# precisions: a wrong word spoils one word, but up to four runs of four; and the model reads its own words, whereas with
-# teacher forcing the true ones put it right after each mistake.
+# 0.96, so that most of 1.32 is no error at all. The gap in BLEU is the wider one because BLEU multiplies four precisions:
+# *none* has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and 0.85. And the model reads its own
+# words there, whereas with teacher forcing the true ones put it right after each mistake.
 
 # %% [markdown] rubric="9.2"
 # **Rubric (1 point).** ⅓ both gaps stated as ratios, the first from cross-entropies or perplexities (or the floor of the
@@ -348,8 +348,9 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # (c) *is reading* both rest on *liest*: one German verb, two English words.
 #
 # (d) Weights serve to *predict* a word, and the states they read already mix in neighbours: *are* looks at *Heute* and
-# *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, not zero, far below the 0.90 of
-# *mean*, whose rows are all alike and cannot point; an empty slot links nothing, 1.00. Both lose the second clause.
+# *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, above the floor of 0.01, and far
+# below the 0.90 of *mean*, whose rows are all alike and cannot point; an empty slot links nothing, 1.00. Both lose the
+# second clause.
 
 # %% [markdown] rubric="9.3"
 # **Rubric.** ½ a monotone run, ½ a re-ordering (verb or particle), ½ a one-to-many link, each with the words · ½ error

@@ -91,8 +91,8 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# This is the tie of [02](02_average_of_two.ipynb) with log-sum-exps in place of scores: a block acts as one key with score $l_j$ and value
-# $c_j$.
+# This is the tie of [02](02_average_of_two.ipynb): a block acts as one key with score $l_j$ and value $c_j$. Blocks merge
+# exactly, in any order, one after the other or on many processors. FlashAttention merges blocks that fit into fast memory.
 #
 # **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, block by block.
 # **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
@@ -134,9 +134,6 @@ def finish(state):
 check("12.1", summary, merge, finish)
 
 # %% [markdown]
-# Merging is exact, and neither order nor brackets matter: blocks may come one after the other, or from many processors.
-# FlashAttention is this idea with blocks that fit into fast memory.
-#
 # ### 12.2
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
@@ -185,9 +182,10 @@ label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "x
 plots.curves(lengths, sizes, title="d = 16", **label)
 
 # %% [markdown]
-# Four times the length, sixteen times the scores: slope 2. The stream has slope 1. It is exact and does the
-# same products, $4TSd$ operations; what is saved is memory, and the time to move it.
-#
+# Four times the length means sixteen times as many scores: a line of slope 2. The stream has slope 1. It is exact and does
+# the same products, $4TSd$ operations; what is saved is memory, and the time to move it.
+
+# %% [markdown]
 # ### 12.3
 #
 # A model that writes attends with each new token to all before it. **Given** `rotate` at construction
@@ -246,8 +244,8 @@ at_once = layer(x, layers.Cache(attn_utils.rotate))
 print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
 
 # %% [markdown]
-# The cells count how often each score is computed while eight tokens are written. Nothing is approximated: under a causal
-# mask the keys and values of a prefix do not depend on what follows. Without it each new token would change all.
+# Each cell counts how often its score is computed while eight tokens are written. Nothing is approximated: under a causal
+# mask keys and values of a prefix do not depend on what follows. Without it each new token would change all.
 #
 # ### 12.4
 #
@@ -337,18 +335,21 @@ ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one,
 print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
-# On the left heads 0 to 2 share a group; trained weights expect it. With $G = H$ this is multi-head attention, with $G = 1$ all
-# heads share one set of keys. Two heads can be tied without loss only if one key projection is an invertible matrix times
-# the other. The two above span more (printed): averaging is not exact.
+# Trained weights expect the wiring on the left. With $G = 1$ all heads share one set of keys. Two can be tied without loss
+# only if one key projection is an invertible matrix times the other. The printed ranks deny it: averaging is not
+# exact.
 #
 # ### 12.6
 #
 # **Given** a map `phi` that turns each query and key into positive features. **Compute** causal attention whose weights
 # are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:** `linear_attention(q, k, v, phi)`, q and k
 # (T, d), v (T, $d_v$), all at once or token by token.
+#
+# *Predict* the rank of such weights for 16 queries and 16 keys, $d = 4$.
 
 
 # %% answer="12.6"
+# my prediction: ...
 def linear_attention(q, k, v, phi):
     """q, k (T, d), v (T, dv), phi: (T, d) -> (T, d), positive -> context (T, dv)."""
     # BEGIN SOLUTION

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -49,6 +50,11 @@ def shortened(name, sources):
 
 def answers_in(folder, name):
     """The names a notebook's answer cells define, with only the light cells before them run."""
+    return dict(_answers_in(folder, name))
+
+
+@cache
+def _answers_in(folder, name):
     space = {"__name__": "answers", "display": lambda *things: None}
     for cell in jupytext.read(ROOT / folder / f"{name}.py", fmt="py:percent").cells:
         if cell.cell_type == "code" and "check" not in cell.metadata:

@@ -30,7 +30,8 @@ class Image:
         self.workdir = top
         self.user = None
         path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
-        self.environment = {"PATH": path, "HOME": str(top)}
+        pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+        self.environment = {"PATH": path, "HOME": str(top), **pip}  # as the ARG does
 
     def inside(self, path):
         return self.top / path.lstrip("/")

@@ -105,9 +105,9 @@ def try_wheel(above, project):
     said = place.attn("check", "notebooks/01_copying.ipynb", cwd=student)
     assert "1.1 not attempted" in said, said
     runs = (
-        "from attn_course.knowledge import findings; print(len(list(findings.RUNS.glob('*.json'))))"
+        "from importlib.resources import files; print(*(files('attn_course') / 'runs').iterdir())"
     )
-    assert int(place.run("-c", runs)) > 0
+    assert "knowledge" in place.run("-c", runs)
     solutions = sorted((project / "solutions").glob("0[0-5]_*.ipynb"))
     rows = place.run(project / "tests" / "run_bare.py", *solutions).splitlines()
     assert len(rows) == len(solutions), rows

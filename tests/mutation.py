@@ -3,7 +3,7 @@
 python tests/mutation.py kernels --sample 60       a row of the table below
 python tests/mutation.py attn_utils/masks.py tests/test_attn_utils_kernels.py
 
-A mutant is first put to the tests that are most likely to notice it, then to all of its row.
+A mutant of a judge is put to the tests of its questions, one of the grader to those of its module.
 """
 
 import argparse
@@ -21,8 +21,7 @@ from pathlib import Path
 import hypothesis  # noqa: F401  imported once here, not once in every child
 import pytest
 import torch
-
-from attn_course import register
+from course import JUDGED
 
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300  # a mutant that takes longer has been noticed
@@ -39,7 +38,7 @@ TABLE = {  # name: modules, tests
     "proving": ("attn_course/positivity.py", CHAINS),
     "grading": ("attn_course/grading/*.py", ["tests/test_grading_*.py"]),
 }
-LIKELY = {  # a module of grading: the tests that are tried first
+LIKELY = {  # a module of grading: the tests that should notice
     "borrowing": ["test_grading_borrowing"],
     "comparing": ["test_grading_matching", "test_grading_class"],
     "digests": ["test_grading_book", "test_grading_batch"],
@@ -143,11 +142,10 @@ def mutant(text, index):
 
 
 def likely(path):
-    """What pytest is asked first about a file: the tests named after it, or of its questions."""
+    """What pytest is asked about a file of many: the tests of its module, or of its questions."""
     stem = Path(path).stem
     if "questions" in path:
-        notebook = next((name for name in register.NOTEBOOKS if name.endswith(stem)), None)
-        ids = [question.id for question in register.questions_of(notebook)] if notebook else []
+        ids = [question.id for question, part in JUDGED if part.judge.__module__.endswith(stem)]
         return ["tests/test_questions.py", "-k", " or ".join(ids)] if ids else []
     if "grading" in path:
         return [f"tests/{name}.py" for name in LIKELY.get(stem, [])]
@@ -200,8 +198,6 @@ def main():
         project = Path(folder, "project")
         away = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
         shutil.copytree(ROOT, project, ignore=away)
-        if is_killed(project, tests):
-            sys.exit("The tests fail before anything is changed.")
         report(expand([module]), project, tests, args)
 
 
@@ -211,12 +207,14 @@ def report(paths, project, tests, args):
     places = [(path, k) for path in paths for k in range(len(sites(ast.parse(texts[path]))))]
     rng = random.Random(args.seed)
     chosen = sorted(rng.sample(places, min(args.sample, len(places))))
+    for asked in {tuple(likely(path) or tests) for path, _ in chosen}:
+        if is_killed(project, list(asked)):
+            sys.exit(f"{' '.join(asked)} fails before anything is changed.")
     num_noticed = 0
     for path, index in chosen:
         number, line, became, mutated = mutant(texts[path], index)
         (project / path).write_text(mutated, "utf-8")
-        first = likely(path)
-        if (first and is_killed(project, first)) or is_killed(project, tests):
+        if is_killed(project, likely(path) or tests):
             num_noticed += 1
         else:
             print(f"  {path}:{number}: {line}\n      survives as: {became}", flush=True)

@@ -47,3 +47,19 @@ def test_a_lab_that_is_not_installed_is_one_sentence(capsys, monkeypatch):
     monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 2
     assert "JupyterLab is not installed here" in capsys.readouterr().err
+
+
+def test_a_package_that_is_not_installed_is_one_sentence(capsys, monkeypatch):
+    def missing(module):
+        raise ModuleNotFoundError(f"No module named 'nbdime' ({module})", name="nbdime")
+
+    monkeypatch.setattr(cli, "import_module", missing)
+    assert cli.main(["diff", "a.ipynb"]) == 2
+    assert capsys.readouterr().err == "attn diff: nbdime is not installed here.\n"
+
+
+@pytest.mark.parametrize("name", cli.FORKING)
+def test_where_no_process_can_be_forked_it_is_one_sentence(capsys, monkeypatch, name):
+    monkeypatch.delattr(cli.os, "fork")
+    assert cli.main([name]) == 2
+    assert f"attn {name}: this needs Linux or macOS" in capsys.readouterr().err

@@ -56,11 +56,21 @@ def test_checkpoints_and_notebooks_not_asked_for_are_left_alone(tmp_path):
 
 
 def test_a_name_of_any_bytes_is_told_apart_and_steers_nothing(tmp_path):
-    names = [b"a\xff", b"a\xfe", rb"a\xff", b"a\r\nb", b"a\x1b[2J", "a\u202eb".encode()]
+    names = [
+        b"a\xff",
+        b"a\xfe",
+        rb"a\xff",
+        b"a\r\nb",
+        b"a\x1b[2J",
+        "a\u202eb".encode(),
+        "a\u200b".encode(),
+    ]
     for name in names:
         os.makedirs(os.path.join(os.fsencode(tmp_path), name))
     students = found(tmp_path)[0]
-    assert {r"a\xfe", r"a\xff", r"a\\xff", r"a\r\nb", r"a\x1b[2J", r"a\u202eb"} == set(students)
+    assert {r"a\xfe", r"a\xff", r"a\\xff", r"a\r\nb", r"a\x1b[2J", r"a\u202eb", r"a\u200b"} == set(
+        students
+    )
 
 
 def problems(folder):

@@ -105,7 +105,9 @@ def test_when_all_is_answered_the_next_step_is_to_hand_in():
     done = [record(name, State.CORRECT) for name in register.NOTEBOOKS]
     assert "hand in the .ipynb files" in own_work.next_step(done, Path())
     said = own_work.points_so_far(done)
-    assert re.match(r"\d+ of 100 points so far, and \d+ of 20 bonus points; a person reads", said)
+    assert re.match(
+        r"[\d.]+ of 100 points so far, and [\d.]+ of 20 bonus points; a person reads", said
+    )
 
 
 def test_an_empty_answer_comes_after_a_wrong_one_and_after_notebooks_begun():

@@ -2,7 +2,6 @@
 
 import pickle
 import re
-from functools import cache
 
 import numpy as np
 import pytest
@@ -32,14 +31,9 @@ def verdict_on(question, entry):
     return check(question.id, *answers)
 
 
-@cache
-def answers_of(folder, notebook):
-    return answers_in(folder, notebook)
-
-
 @pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
 def test_reference_is_correct(question, part):
-    space = answers_of("solutions", question.notebook)
+    space = answers_in("solutions", question.notebook)
     verdict = check(question.id, *(space[name] for name in part.answers))
     assert verdict.status == "correct", verdict
     assert verdict.points == part.points
@@ -47,7 +41,7 @@ def test_reference_is_correct(question, part):
 
 @pytest.mark.parametrize(("question", "part"), JUDGED, ids=IDS)
 def test_stub_is_not_attempted(question, part):
-    space = answers_of("notebooks", question.notebook)
+    space = answers_in("notebooks", question.notebook)
     verdict = check(question.id, *(space[name] for name in part.answers))
     assert verdict.status == "not attempted", verdict
 
@@ -77,7 +71,7 @@ WITH_FUNCTIONS = [
 
 @pytest.mark.parametrize(("question", "part"), WITH_FUNCTIONS)
 def test_a_table_of_the_answers_that_check_asks_for_earns_nothing(question, part):
-    space = answers_of("solutions", question.notebook)
+    space = answers_in("solutions", question.notebook)
     tables = [Table(space[name]) for name in part.answers]
     assert check(question.id, *(table.learn for table in tables))
     with listening() as caught:

@@ -344,6 +344,19 @@ def test_the_given_line_has_everything_to_do_and_nothing_that_cancels(question):
         assert unpadded(line, claim.domain.positive) == line
 
 
+@pytest.mark.parametrize("head", [sp.Add, sp.Mul])
+@pytest.mark.parametrize("num_parts", range(2, 13))
+def test_padding_is_found_wherever_it_stands(head, num_parts):
+    rng = random.Random(num_parts)
+    primes = [sp.Integer(p) for p in (2, 3, 5, 7, 11, 13)][: num_parts // 2]
+    padding = [part for p in primes for part in (p, -p if head is sp.Add else 1 / p)]
+    own = [sp.exp(x), x + n]
+    parts = [trees.read(trees.write(part)) for part in padding + own]
+    rng.shuffle(parts)
+    left = unpadded((head.__name__, *parts), frozenset())
+    assert left == (head.__name__, *sorted(trees.read(trees.write(part)) for part in own))
+
+
 @pytest.mark.parametrize("odd", [sp.Eq(x, 1), [x, 1], None, ..., {1}, True, "x +"], ids=repr)
 def test_what_is_no_expression_is_named_in_a_sentence(odd):
     for chain in (derive((x, "given"), (odd, "so")), derive((odd, "given"), (x, "so"))):

@@ -1,10 +1,9 @@
 """How a command ends that cannot do what was asked: in one sentence. Knows no command."""
 
-import contextlib
 import functools
+import io
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from attn_course.grading.submissions import Refused
 
@@ -16,9 +15,8 @@ def in_a_sentence(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(argv: list[str]) -> int:
-        with contextlib.suppress(AttributeError):  # not every stream can
-            stream: Any = sys.stdout
-            stream.reconfigure(errors="replace")  # a name or mark that the terminal lacks
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
         try:
             return command(argv)
         except (Refused, OSError) as error:

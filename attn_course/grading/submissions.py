@@ -14,8 +14,8 @@ ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 SKIPPED = ("__MACOSX", "__pycache__")
 MAX_FILES = 5_000  # looked at in one student's folder
 MAX_DEPTH = 4
-# What would steer a terminal, break a line or have a name read backwards.
-UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+# What would steer a terminal, break a line, have a name read backwards or make two names look alike.
+UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class Refused(Exception):
@@ -42,10 +42,9 @@ class File:
     def changed(self) -> datetime | None:
         """When the file was last changed, None where that cannot be told."""
         try:
-            found = os.lstat(self.path)
-        except OSError:
+            return datetime.fromtimestamp(os.lstat(self.path).st_mtime).astimezone()
+        except (OSError, OverflowError, ValueError):  # some file systems keep any year
             return None
-        return datetime.fromtimestamp(found.st_mtime).astimezone()
 
     @property
     def stamp(self) -> str:

@@ -32,8 +32,8 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
         setting = f"(B, T, d) = {size}"
 
         result = scores.via(run_function, [q, k])
-        gradients = result["gradients"]
         (found,) = only_tensors(result, "scores", 1)
+        gradients = result["gradients"]
 
         products = leaves["q"] @ leaves["k"].mT
         d = size[-1]

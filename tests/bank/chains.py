@@ -556,6 +556,14 @@ SHAM = {
             ratio(held(sp.Mul, variances, n + beta, 1 / (n + beta)), once),
             "jumps to the end",
         ),
+        "eleven terms that cancel": (
+            ratio(held(sp.Add, variances, *(k * n for k in range(1, 10)), -45 * n), once),
+            "jumps to the end",
+        ),
+        "eighteen terms that cancel": (
+            ratio(held(sp.Add, variances, *(k * n for k in range(1, 17)), -136 * n), once),
+            "a sum or product of over 16 parts",
+        ),
         "a factor that looks like one": (ratio(variances * hyper, once), "uses cosh"),
         "nearly the same": (
             ratio(shared, once * (1 + sp.exp(-(10**4) * n))),
