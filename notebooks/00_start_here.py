@@ -144,9 +144,9 @@ hint("0.1")
 # `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where` says between
 # which numbers a symbol lies. One thing a line: a common denominator first, then $x$ in one place.
 #
-# Each line is compared with the line before it, by algebra, or else by numbers at a dozen points. The first line that does
-# not follow is marked, with a point where the two sides differ. SymPy may tidy a line up or merge two: what is displayed
-# counts.
+# Each line is compared with the line before it: algebra can prove it, numbers at a dozen points only refute it. The first
+# line that does not follow is marked, with a point where the two sides differ. SymPy may tidy a line up or merge two:
+# what is displayed counts.
 
 # %% answer="0.2"
 x = sp.Symbol("x", positive=True)

@@ -30,7 +30,7 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # fine-tuning question named, it is often right. Did it know, or did it guess?
 #
 # On real text nobody can say what stood where. So here is an invented world of 150 people and ten cities in which all is
-# known. *Predict now* what share of right answers you expect in each group:
+# known. *Predict* what share of right answers you expect in each group; the table of *Three ways to answer* answers:
 #
 # | group | in the pretraining text | in the fine-tuning questions |
 # |---|---|---|
@@ -39,6 +39,7 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # | `strangers` | no | no |
 
 # %%
+# my predictions, told, held, strangers: ...
 world = knowledge.World(seed=0)
 for group in GROUPS:
     person = world.group(group)[0]
@@ -60,11 +61,12 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # length, on average a quarter of what was kept and never nothing, anywhere it fits. *Join:* prefix, MASK,
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
-# The model reads all but the last character as $x$ and predicts all but the first as $y$. *Predict:* what does your
-# formula do to three characters?
+# This is the one-span variant of *span corruption*, which takes out several. The model reads all but the last character
+# as $x$ and predicts all but the first as $y$. *Predict:* what does your formula do to three characters? The judge tries.
 
 
 # %% answer="8.1"
+# my prediction, the span of three characters: ...
 def corrupt_span(document, rng, block_size):
     """A string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD."""
     # 1. cut the document, 2. draw the span's length and start, 3. join the pieces and pad
@@ -98,10 +100,11 @@ for _ in range(4):
 # (b) the share of right answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
 # `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`.
 #
-# *Predict:* what interval should 20 right answers of 20 get?
+# *Predict:* what interval should 20 right answers of 20 get? The table of *Three ways to answer* has one for 50 of 50.
 
 
 # %% answer="8.2"
+# my prediction, the interval for 20 of 20: ...
 def finetuning_pair(question, answer, block_size):
     """What is read and what is predicted: two strings of block_size - 1 characters."""
     raise NotImplementedError("your answer here")
@@ -120,10 +123,11 @@ check("8.2", finetuning_pair, score)
 #
 # *Majority* always names the most common city. *No pretraining* is trained on the 50 questions about `told` people
 # alone, until it has them all right. *Pretrained* first reads the corrupted biographies of `told` and `held`, 900 steps,
-# and then sees the same questions for 20 gentle steps. Both have two layers of the `CausalSelfAttention` of 06.
+# and then sees the same questions for 20 gentle steps. Both have two layers of the `CausalSelfAttention` of
+# [06](06_transformer_attention.ipynb).
 #
 # The next cell trains them while you watch, in under a minute of one core; interrupt it and what was trained is kept. It
-# uses your functions where they passed. *Predict the table once more.*
+# uses your functions where they passed. Look at your prediction of the table once more: would you change it?
 
 # %% tags=["nbval-ignore-output"]
 own_score = findings.score
@@ -178,7 +182,7 @@ for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts `held` people from 9% to 97% and does nothing for strangers. The rows on the left all have the
+# Pretraining lifts `held` people from 9% to 97% and does nothing for strangers. All rows but the two on the right have the
 # majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line, would be right
 # even less often. The model without pretraining is not too small: it has every `told` person right. Between the two kinds
 # of attention three seeds show no difference; a name stands at one of a few places in these texts, and weights that
@@ -204,8 +208,9 @@ for label, row in rows.items():
 # `eight` the recalls come first; look only when you have decided.
 
 # %%
+# my prediction, the four recalls: ...
 recalled = [r for r in runs[0]["pretrained"]["held"] if r.right]
-invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right]
+invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right and r.answer]
 eight = recalled[:4] + invented[:4]
 for place in np.random.default_rng(5).permutation(8):
     print(f"born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
@@ -232,7 +237,7 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 
 # %% [markdown]
 # Nothing in the words tells the two apart. The probability, which a reader of the answer never sees, leans the right way,
-# in 77% of pairs, and does not separate them; the end of this notebook counts what a threshold would throw away and let
+# in 73% of pairs, and does not separate them; the end of this notebook counts what a threshold would throw away and let
 # through. About `held` people the model is, if anything, too modest. About strangers the same probabilities mean next to
 # nothing: calibration holds only for the kind of people it was measured on.
 
@@ -258,6 +263,7 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # model notice?
 
 # %%
+# my prediction: ...
 named = Counter(r.answer for r in strangers)
 both = {"people told": shares, "answers for strangers": [named[city] / 150 for city in CITIES]}
 ax = plots.panels(1, width=9)[0]
@@ -271,6 +277,20 @@ for run in runs:
     print(f"; swapped, the city of the other {swapped:.0%}")
 
 # %% [markdown]
+# The bars do not add up to one: some answers are no city at all. Here they are.
+
+# %%
+for run in runs:
+    people = knowledge.World(seed=run["seed"]).group("strangers")
+    for person, recall in zip(people, run["pretrained"]["strangers"], strict=True):
+        if recall.answer not in CITIES:
+            print(f"seed {run['seed']}, {person.name:14} {recall.answer!r}")
+
+# %% [markdown]
+# Both kinds come from the pretraining text. There a MASK may be followed by nothing but the second MASK (a gap at the end),
+# and the span that comes after may be a piece of biography. Twenty gentle steps of fine-tuning taught the model that a
+# city follows a question; for these names the older habit still wins.
+#
 # ### 8.5 A name it never saw
 #
 # *written · 2 points · 8 min*
@@ -286,22 +306,27 @@ for run in runs:
 #
 # What if fine-tuning goes on after every `told` person is right? Ten times the usual number of steps, three ways: at the
 # usual rate, at six times that rate, and at six times the rate with 64 biographies mixed into each batch (*rehearsal*).
-# Recorded, the mean of the same three seeds. *Predict* which curves fall.
+# Recorded, the mean of the same three seeds, from step 0, where the model has been pretrained and never asked. *Predict*
+# where the curves start, and which of them fall later.
 
 # %%
-steps = 20 * np.arange(1, 11)
+# my predictions: ...
+axis = {"xlabel": "steps of fine-tuning", "ylabel": "share right", "marks": {"usual end": 20}}
 for ax, group in zip(plots.panels(2, width=9), ("told", "held"), strict=True):
-    found = {way: [run["forgetting"][way][group] for run in runs] for way in findings.WAYS}
-    series = {way: np.mean(shares, axis=0) for way, shares in found.items()}
-    plots.curves(steps, series, xlabel="steps", ylabel="share right", title=group, ax=ax)
-    ax.set_ylim(0.5, 1.03)
+    found = {way: [run["forgetting"][way] for run in runs] for way in findings.WAYS}
+    steps = found["gentle"][0]["steps"]
+    series = {way: np.mean([run[group] for run in ways], axis=0) for way, ways in found.items()}
+    plots.curves(steps, series, **axis, nested=True, title=group, ax=ax)
 for way in findings.WAYS:
-    print(f"{way:22} held after 200 steps:", [run["forgetting"][way]["held"][-1] for run in runs])
+    shares = [run["forgetting"][way]["held"] for run in runs]
+    print(f"{way:22} held: best {[max(share) for share in shares]}", end=", ")
+    print(f"after 200 steps {[share[-1] for share in shares]}")
 
 # %% [markdown]
-# All three keep every person they are trained on, so nothing seems wrong. The gentle way loses a few of the others, the
-# harsh one three in ten, most of them within the first 20 steps. Rehearsal stops it at the same harsh rate: each batch
-# then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it live:
+# At step 0 nothing is right: the facts are stored, and nobody has said what a question is. A few steps open the door for
+# `told` and `held` alike. After that all three ways keep every person they are trained on (left, where the lines lie on
+# one another), so nothing seems wrong. Right, the gentle way loses a few of the others, the harsh one three in ten, most of
+# them by step 40. Rehearsal stops it at the same harsh rate: each batch then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it live:
 # `findings.forgetting(lab, pretrained, "harsh")`.
 
 # %% [markdown]
@@ -312,17 +337,26 @@ for way in findings.WAYS:
 #
 # `python -m attn_course.knowledge full --folder runs --write full.json`
 #
-# How far this was tried: the steps below, in a smaller world on a CPU, to see that every part of it runs; its accuracies
-# mean nothing yet. It has not been run to its end, and not on a GPU.
+# How far it was taken here: the steps below, on one core, with a quarter of the batch and a world of 80 people; not to its
+# end, and not on a GPU. The model is the preset's own, and the command can be resumed.
 
 # %%
 full = findings.recorded("knowledge_full")
-loss, done = full["runs"][0]["loss"], full["preset"]["pretrain_steps"]
+(run,) = full["runs"]
+done, whole = full["preset"]["pretrain_steps"], knowledge.PRESETS["full"].pretrain_steps
 print(full["command"])
-print(f"{done} of {knowledge.PRESETS['full'].pretrain_steps} steps;", end=" ")
-print(f"loss {loss[0]:.2f} -> {loss[-1]:.2f}")
+print(f"{done:,} of {whole:,} steps, {run['cpu_seconds'] / 60:.0f} CPU minutes")
+for group in GROUPS:
+    shares = [findings.score_of(run[name][group])[0] for name in ("no pretraining", "pretrained")]
+    print(f"{group:10} right without pretraining {shares[0]:4.0%}, pretrained {shares[1]:4.0%}")
+steps = np.linspace(0, done, len(run["loss"]))
+label = {"xlabel": "step", "ylabel": "pretraining loss", "title": "letters instead of words"}
+plots.curves(steps, {"mean of each hundredth": run["loss"]}, **label)
 
 # %% [markdown]
+# Letters tell the same story: three quarters of the `held` people are right, a seventh without pretraining, and strangers
+# stay near the majority's share. With 20 people in a group the intervals are wide.
+#
 # ## Common mistakes
 #
 # Four claims are common: *it is right because it read more text*; *the people asked for were in the fine-tuning
@@ -357,4 +391,4 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # 4. What would change if the span could never touch the end of a document?
 # 5. Name two ways of fine-tuning that keep what pretraining stored.
 #
-# **Next:** `09_translation` puts attention between two languages.
+# **Next:** [09, translation](09_translation.ipynb), puts attention between two languages.

@@ -390,8 +390,8 @@ plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
 left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
 kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(100)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 right.set_ylim(-20, 30)  # room for the legend
+plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 
 # %%
 found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2

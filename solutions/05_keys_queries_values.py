@@ -402,7 +402,7 @@ if check("5.3", projections):
 
 # %%
 # my prediction: ...
-found = recorded_map("park")
+found = recorded_map("street")
 print(found.sentence, "->", found.translation)
 print("looks most at:", ", ".join(f"{word} → {german}" for word, german, _ in found.strongest()))
 axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numbers": False}

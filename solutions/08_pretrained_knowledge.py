@@ -393,6 +393,9 @@ label = {"xlabel": "step", "ylabel": "pretraining loss", "title": "letters inste
 plots.curves(steps, {"mean of each hundredth": run["loss"]}, **label)
 
 # %% [markdown]
+# Letters tell the same story: three quarters of the `held` people are right, a seventh without pretraining, and strangers
+# stay near the majority's share. With 20 people in a group the intervals are wide.
+#
 # ## Common mistakes
 #
 # Four claims are common: *it is right because it read more text*; *the people asked for were in the fine-tuning

@@ -45,8 +45,8 @@ hypothesis = "The dogs are waiting in the garden, the dogs and the boy is watchi
 print(tokenise(hypothesis).split())
 (row,) = scoring.counts([hypothesis], [reference])
 print("m", row[:4], " h", row[4:8], " c", row[8], " r", row[9])
-mine, theirs = (Counter(tokenise(text).split()) for text in (hypothesis, reference))
-print("m_1 without clipping:", sum(count for word, count in mine.items() if word in theirs))
+counted, known = Counter(tokenise(hypothesis).split()), set(tokenise(reference).split())
+print("m_1 without clipping:", sum(count for word, count in counted.items() if word in known))
 
 # %% [markdown]
 # ### 10.1

@@ -3,10 +3,12 @@
 import ast
 import functools
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attn_course.grading.find_cells import is_check
 from attn_course.grading.magics import parsed
+from attn_course.grading.read_submission import Cell
 
 OURS = ("attn_utils.", "attn_course.")
 DEEPEST = 9  # attributes in a row that are followed
@@ -18,12 +20,13 @@ LENDERS = {
 }
 
 
-def borrowed(cells, answers):
+def borrowed(cells: Iterable[Cell], answers: Iterable[str]) -> dict[str, list[str]]:
     """Return {answer: the objects to which its definition comes down}, if there are any.
 
     An object counts if it is the course's and has the very name that is asked for, or if it comes
     from a library that has the answer ready; also where a helper of the answer uses it.
     """
+    answers = list(answers)
     text = Text(cells, answers)
     found = {name: {path for path in text.behind(name) if _lent(path, name)} for name in answers}
     return {name: sorted(paths) for name, paths in found.items() if paths}
@@ -37,16 +40,18 @@ def _lent(path, name):
 class Text:
     """What the statements of a notebook import and define, and what each definition mentions."""
 
-    def __init__(self, cells, answers):
-        self.answers = answers
-        self.imported = {}  # name: the dotted path it stands for
-        self.mentions = defaultdict(set)  # name: names of the notebook, and imported paths
+    def __init__(self, cells: Iterable[Cell], answers: Iterable[str]):
+        self.answers = list(answers)
+        # name: the dotted path it stands for
+        self.imported: dict[str, str] = {}
+        # name: names of the notebook, and imported paths
+        self.mentions: defaultdict[str, set[str]] = defaultdict(set)
         for cell in cells:
             if cell.kind == "code" and not is_check(cell):
                 for statement in statements_of(cell.source):
                     self._read(statement)
 
-    def behind(self, name):
+    def behind(self, name: str) -> set[str]:
         """Return the imported paths that a name comes down to, by way of any number of others."""
         seen = {name}
         left = [name]

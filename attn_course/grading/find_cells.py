@@ -116,7 +116,7 @@ def _may_run(cell):
 
 def _answering(cells, questions):
     """The numbers of the cells that answer a part which has a judge."""
-    found = set()
+    found: set[int] = set()
     for question in questions:
         for part in question.parts:
             if part.judge:
@@ -163,7 +163,7 @@ def _givers(names):
     modules = set()
     for cell in names.values():
         modules |= cell.imported
-    found = defaultdict(deque)
+    found: defaultdict[str, deque[int]] = defaultdict(deque)
     for number, cell in names.items():
         changed = cell.called - modules
         for name in cell.defined | changed:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import Record
-from attn_course.grading.sandbox.bench import Lost
+from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.submissions import File
 
 
 def grade_many(files: list[File], settings: Settings, jobs: int) -> Iterator[Record]:
     """Yield a record for each file, in the order they finish."""
     waiting = deque(files)
-    done = queue.SimpleQueue()
+    done: queue.SimpleQueue[Record] = queue.SimpleQueue()
     workers = [Worker(waiting, done, settings) for _ in range(min(jobs, len(files)))]
     try:
         for _ in files:
@@ -41,11 +41,12 @@ class Worker(threading.Thread):
         self.waiting = waiting
         self.done = done
         self.settings = settings
-        self.bench = None
+        self.bench: Bench | None = None
         self.given_up = threading.Event()
         self.start()
 
-    def run(self):
+    def run(self) -> None:
+        """Grade until nothing waits any more."""
         while file := self._next():
             try:
                 with self.settings.bench() as self.bench:
@@ -60,12 +61,13 @@ class Worker(threading.Thread):
             return self.waiting.popleft()
 
     def _graded(self, file):
+        assert self.bench, "it has no bench yet"
         try:
             return grade_one(file, self.bench, self.settings)
         except Lost as error:
             return Record.failed(file, str(error))
 
-    def stop(self):
+    def stop(self) -> None:
         """End what it has in hand; the record of that file is lost."""
         self.given_up.set()
         if self.bench:

@@ -21,7 +21,7 @@ LINE_MAGICS = {
 }
 
 
-def python_source(source):
+def python_source(source: str) -> str:
     """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
     with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -31,14 +31,22 @@ def python_source(source):
     if first.startswith("%%"):
         return python_source(f"pass\n{rest}") if first.startswith(TIMING_MAGICS) else ""
     for pattern, word in LINE_MAGICS.items():
-        source = pattern.sub(lambda m, word=word: m[1] + word + "\n" * m[0].count("\n"), source)
+        replace = functools.partial(_replaced, word)
+        source = pattern.sub(replace, source)
     return source
 
 
+def _replaced(word: str, found: re.Match) -> str:
+    """What stands for a magic, in as many lines."""
+    lines = found[0].count("\n")
+    return f"{found[1]}{word}" + "\n" * lines
+
+
 @functools.lru_cache(maxsize=4096)
-def parsed(source):
+def parsed(source: str) -> tuple[str, ast.Module] | None:
     """Return (source, tree) of a cell without its magics, read once; None if it is not Python."""
     unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
     with contextlib.suppress(*unreadable), warnings.catch_warnings(action="ignore"):
         source = python_source(source)
         return source, ast.parse(source)
+    return None

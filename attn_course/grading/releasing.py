@@ -171,7 +171,7 @@ def pack_autograder(root: Path, notebooks: list[str], target: Path) -> int:
     return len(files)
 
 
-def _zip(target: Path, files: dict[str, bytes], folder: str):
+def _zip(target: Path, files: dict[str, bytes], folder: str) -> None:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(f"{folder}{name}", DATE)

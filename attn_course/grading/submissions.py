@@ -3,6 +3,7 @@
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +34,8 @@ class File:
     remarks: tuple[str, ...] = ()
 
     @property
-    def key(self):
+    def key(self) -> tuple[str, str, str]:
+        """By what its record is found: student, notebook, name."""
         return self.student, self.notebook, self.name
 
     @property
@@ -45,7 +47,7 @@ class File:
             return None
 
     @property
-    def stamp(self):
+    def stamp(self) -> str:
         """Changes when the file does, so that a batch taken up again grades it again."""
         try:
             found = os.lstat(self.path)
@@ -54,12 +56,13 @@ class File:
         return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
 
 
-def find(folder, notebooks):
+def find(folder: Path, notebooks: Iterable[str]) -> tuple[list[str], list[File]]:
     """Return (students, files): every student's folder in `folder`, and what to grade in them."""
     if not Path(folder).is_dir():
         raise Refused(f"there is no folder {str(folder)!r}.")
-    students = {}
-    files = []
+    notebooks = list(notebooks)
+    students: dict[str, Path | None] = {}
+    files: list[File] = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
@@ -76,18 +79,18 @@ def find(folder, notebooks):
     return list(students), files
 
 
-def printable(name):
+def printable(name: str | Path) -> str:
     """Return a file's name as text, whatever bytes it is made of; different names stay different."""
     text = os.fsencode(name).replace(b"\\", rb"\\").decode("utf-8", "backslashreplace")
     return UNSEEN.sub(lambda letter: letter[0].encode("unicode_escape").decode(), text)
 
 
-def files_of(student, folder, notebooks):
+def files_of(student: str, folder: Path, notebooks: Iterable[str]) -> list[File]:
     """Return one File for each of `notebooks` that the folder holds, and one for each oddity."""
     if folder.is_symlink():
         return [File(student, "", folder, student, "it is a link, not a folder.")]
-    problems = {}
-    found = defaultdict(list)
+    problems: dict[Path, str] = {}
+    found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _walk(folder, problems):
         place = path.relative_to(folder)
         name = notebook_of(place)
@@ -132,7 +135,7 @@ def _walk(folder, problems):
         left -= len(names)
 
 
-def notebook_of(path):
+def notebook_of(path: Path) -> str:
     """Return the notebook that a path names in its file or, as nbgrader does, in a folder."""
     if path.suffix.lower() not in (".ipynb", ".py"):
         return ""

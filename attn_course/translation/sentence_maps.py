@@ -15,7 +15,7 @@ import numpy as np
 FILE = Path(__file__).parents[1] / "runs" / "sentence_maps.json"
 SENTENCES = {
     "hat": "Eine Frau mit einem roten Hut liest ein Buch.",
-    "park": "Im Park spielt ein alter Mann Gitarre.",
+    "street": "Auf der Straße spielt ein junger Mann Gitarre.",
 }
 COMMAND = "python -m attn_course.translation.sentence_maps"
 BEAM = 5

@@ -922,9 +922,9 @@ WRONG = {
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
         "last value for all": (but(keep=last_value_for_all), "it is off"),
         "one store": (Shared, "two caches share their tokens"),
-        "full pass": (Recomputing, "old rows are computed again"),
-        "full pass, torch's own": (RecomputingFused, "old rows are computed again"),
-        "full pass, row by row": (RecomputingRows, "old rows are computed again"),
+        "full pass": (Recomputing, "again: token 4 makes 96 new"),
+        "full pass, torch's own": (RecomputingFused, "again: token 4 makes 48 new"),
+        "full pass, row by row": (RecomputingRows, "again: token 4 makes 80 new"),
         "nothing comes back": (but(step=lambda self, q, k, v: None), "is a `return` missing?"),
     },
     "12.4": {

@@ -140,9 +140,10 @@ def beside_nbgrader(options, scratch):
     sys.stdout.flush()
     number = min(options.theirs, options.size)
     theirs, their_scores = nbgrader_grade(programs, course, many, number)
-    agree = sum(scores[who] == points for who, points in their_scores.items())
+    graded = sorted(scores)[:number]
+    agree = sum(scores[who] == their_scores.get(who, 0.0) for who in graded)
     print(f"nbgrader 0.9.6, the first {number} of them: {theirs / number:.3f} CPU s each;", end=" ")
-    print(f"{agree} of {len(their_scores)} scores equal attn's")
+    print(f"{agree} of {number} scores equal attn's")
     print(f"ratio: {theirs / number / cpu:.1f}", flush=True)
 
 

@@ -30,7 +30,7 @@ def figures_of(notebook):
     figures.explore = catch
     figures.query_plane = lambda *args, **options: None
     with contextlib.redirect_stdout(io.StringIO()):
-        runpy.run_path(str(notebook))
+        runpy.run_path(str(notebook), {"display": lambda *shown: None})
     plt.close("all")
     return found
 

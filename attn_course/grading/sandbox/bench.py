@@ -1,7 +1,9 @@
 """Where one file after another is judged: a judge for each, and what it may ask for. Trusts no reply."""
 
 import socket
+import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from attn_course.grading.sandbox import channel
@@ -24,7 +26,15 @@ class Lost(Exception):
 class Bench:
     """Fork servers, one for submissions and one for their judges; it serves a file at a time."""
 
-    def __init__(self, notebooks, limits: Limits, tier: str, *, torch=False, judge=JUDGE):
+    def __init__(
+        self,
+        notebooks: Iterable[str],
+        limits: Limits,
+        tier: str,
+        *,
+        torch: bool = False,
+        judge: str = JUDGE,
+    ):
         both = [*EVERYWHERE]
         if torch:
             both.append("torch")
@@ -33,10 +43,10 @@ class Bench:
         self.students = Zygote(both, tier=tier, role=CHILD)
         self.judges = Zygote(both + questions, tier=tier, role=judge)
         self.painters = Zygote([*both, FIGURES], tier=tier, role=CHILD)
-        self.processes = []
+        self.processes: list[subprocess.Popen] = []
         self.stopped = False
 
-    def __enter__(self):
+    def __enter__(self) -> "Bench":
         self._start(self.students, self.judges)
         return self
 
@@ -52,7 +62,7 @@ class Bench:
         if self.stopped:
             self.stop()
 
-    def stop(self):
+    def stop(self) -> None:
         """End all from another thread; whatever waits for them fails at once."""
         self.stopped = True
         for zygote in (self.students, self.judges, self.painters):
@@ -75,12 +85,12 @@ class Bench:
 class Conversation:
     """One judge at work: it may have a few children started and ended, and then reports."""
 
-    def __init__(self, bench, job):
+    def __init__(self, bench: Bench, job: dict):
         self.bench = bench
         self.job = job
         self.limits = bench.limits
         self.deadline = time.monotonic() + self.limits.total + MARGIN
-        self.server = None  # of the child that lives now
+        self.server: Zygote | None = None  # of the child that lives now
         self.cpu = 0.0
 
     def __enter__(self):
@@ -100,7 +110,7 @@ class Conversation:
             self._end()
         self.bench.judges.end()
 
-    def report(self):
+    def report(self) -> dict:
         """Return what the judge reports in the end, whatever it may be."""
         try:
             self.line.send(self.job, self.deadline)
@@ -134,7 +144,9 @@ class Conversation:
         raise channel.ChannelError(f"it asks to {what} a child where that is not possible")
 
     def _end(self):
-        code, cpu = self.server.end()
-        self.server = None
+        server = self.server
+        assert server, "there is no child to end"
+        self.server = None  # even if ending it fails
+        code, cpu = server.end()
         self.cpu += cpu
         return {"exit": code, "cpu": cpu}

@@ -15,6 +15,8 @@ import signal
 import sys
 import types
 import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -93,18 +95,18 @@ class Figures:
         return getattr(still_figures(), name)
 
 
-def still_figures():
+def still_figures() -> Any:
     """Import the room of the figures, where nothing moves here."""
-    room = importlib.import_module("attn_course.figures")
+    room: Any = importlib.import_module("attn_course.figures")
     room.explore = room.query_plane = Quiet()
     return room
 
 
-def prepare(preload):
+def prepare(preload: Iterable[str]) -> None:
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
     attn_course.check = attn_course.hint = Quiet()
     checking.check = checking.hint = Quiet()
-    attn_course.plots = Figures()
+    vars(attn_course)["plots"] = Figures()
     derivation.look_at = lambda chain: None
     if "matplotlib.pyplot" in preload:
         attn_course.plots = still_figures()
@@ -116,7 +118,7 @@ def prepare(preload):
         rehearse_chains(sys.modules["sympy"])
 
 
-def rehearse_chains(sympy):
+def rehearse_chains(sympy: Any) -> None:
     """Write down lines that nobody asks for: the first ones of a kind take SymPy ten times as long."""
     x, y = sympy.symbols("x y", real=True)
     a = sympy.Symbol("a", positive=True)
@@ -130,21 +132,25 @@ def rehearse_chains(sympy):
     sympy.diff(root, a)
 
 
-def serve(lines, *, output):
+def serve(lines: Iterable[int], *, output: int) -> None:
     """Answer requests on the one line until it closes; keep `output` bytes of what is printed."""
     (fd,) = lines
     read, write = functools.partial(os.read, fd), functools.partial(os.write, fd)
-    output = io.TextIOWrapper(Output(output), "utf-8", "replace")
-    sys.stdout = sys.stderr = output
-    sys.modules["__main__"] = main = types.ModuleType("__main__")
-    main.display = main.get_ipython = Quiet()
-    main.input = lambda *prompt: ""  # nobody is there to type
+    kept_output: Any = Output(output)
+    printer = io.TextIOWrapper(kept_output, "utf-8", "replace")
+    sys.stdout = sys.stderr = printer
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    space = vars(main)
+    space["display"] = Quiet()
+    space["get_ipython"] = Quiet()
+    space["input"] = lambda *prompt: ""  # nobody is there to type
     signal.signal(signal.SIGALRM, _out_of_time)
     channel.send(write, channel.encode("ready"))
     while True:
         request = channel.decode(channel.receive(read), tensors=True)
         try:
-            body = reply(request, vars(main), output)
+            body = reply(request, space, printer)
         except BaseException as error:
             body = channel.encode({"id": request["id"], "error": explain(error)})
         channel.send(write, body)
@@ -154,7 +160,7 @@ def _out_of_time(signum, frame):
     raise OutOfTime
 
 
-def reply(request, namespace, output):
+def reply(request: dict, namespace: dict, output: io.TextIOWrapper) -> bytes:
     """Do what `request` asks within its seconds, and return the encoded reply."""
     signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     try:
@@ -204,8 +210,10 @@ def run_statements(statements, name, namespace):
         raise errors[0]
 
 
-kept = {}  # what each name stands for, or last stood for, if that could be an answer
-made = {}  # those of them that the notebook itself has made
+kept: dict[
+    str, Any
+] = {}  # what each name stands for, or last stood for, if that could be an answer
+made: dict[str, Any] = {}  # those of them that the notebook itself has made
 
 
 def keep_answers(namespace):
@@ -289,7 +297,13 @@ def find(namespace, caught, name):
 DRIVERS = {"as_data": derivation.as_data} | {
     name: thing for name, thing in vars(drivers).items() if inspect.isfunction(thing)
 }
-ACTIONS = {"run": run_cell, "call": call, "each": each, "drive": drive, "value": value}
+ACTIONS: dict[str, Callable[..., tuple[Any, list]]] = {
+    "run": run_cell,
+    "call": call,
+    "each": each,
+    "drive": drive,
+    "value": value,
+}
 
 
 def explain(error):
@@ -299,7 +313,7 @@ def explain(error):
     if isinstance(error, channel.ChannelError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
-        if isinstance(error, SyntaxError) and error.filename.startswith("<cell"):
+        if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
             return [
                 "NotYet",
                 f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell).",

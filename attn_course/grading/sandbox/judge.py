@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +37,7 @@ MAX_JOB = MAX_BYTES + (1 << 16)
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
-def prepare(preload):
+def prepare(preload: Iterable[str]) -> None:
     """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
     _rehearse_chains()
     modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
@@ -77,7 +78,7 @@ def _rehearse(part):
         part.judge(random_numbers(None, "", ""), *(Answer(wrong) for _ in part.answers))
 
 
-def serve(lines, *, output):
+def serve(lines: Iterable[int], *, output: int) -> None:
     """Judge one submission: the job comes down the first line, the others lead to its children."""
     supervisor, *children = map(channel.Line, lines)
     job = supervisor.receive(_soon(), MAX_JOB)
@@ -100,18 +101,20 @@ def _reply(job, children):
 class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
-    def __init__(self, supervisor, lines):
+    def __init__(self, supervisor: channel.Line, lines: list[channel.Line]):
         self.supervisor = supervisor
         self.lines = lines
         self.figures = False  # whether they draw
         self.num_requests = 0
         self.lock = threading.Lock()
 
-    def spawn(self, limits):
+    def spawn(self, limits: Limits) -> channel.Line:
+        """Have the next child started; return the line to it."""
         self._ask("spawn", figures=self.figures)
         return self.lines.pop(0)
 
-    def end(self):
+    def end(self) -> tuple[int, float]:
+        """Have the child ended; return its exit code and CPU seconds."""
         found = self._ask("end")
         return found["exit"], found["cpu"]
 
@@ -125,7 +128,16 @@ class Children:
         return found
 
 
-def judge_submission(children, *, suffix, notebook, data, secret, limits, everything):
+def judge_submission(
+    children: Children,
+    *,
+    suffix: str,
+    notebook: str,
+    data: np.ndarray,
+    secret: str | None,
+    limits: dict,
+    everything: bool,
+) -> dict:
     """Return the reply on a file: (status, message, answer) of each part, in order, and remarks.
 
     data: the bytes of the file as an array; suffix: how its name ends. secret: the text from which
@@ -157,7 +169,7 @@ def _judged(session, cells, question, part, secret):
     return verdict.status, _message(verdict, found), text
 
 
-def random_numbers(secret, question_id, kind):
+def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
     """Return the generator for one verdict: its own, so that no order of work changes it."""
     if secret is None:
         return np.random.default_rng(zlib.crc32(question_id.encode()))

@@ -3,6 +3,8 @@
 import contextlib
 import re
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,6 +32,16 @@ class Stopped(NotYet):
 OUTCOMES = {"NotYet": NotYet, "NotAttempted": NotAttempted, "Missing": Missing, "OutOfTime": Late}
 
 
+class Spawner(Protocol):
+    """What starts a child and ends it: a fork server, or the supervisor that a judge asks."""
+
+    def spawn(self, limits: Limits) -> channel.Line:
+        """Return our end of the line to a new child."""
+
+    def end(self) -> tuple[int, float]:
+        """End the child; return its exit code and CPU seconds."""
+
+
 class Session:
     """One submission's code: `run` its cells, then ask for `answers` by name.
 
@@ -37,16 +49,16 @@ class Session:
     child, which has run the other cells again. `cells` is {number: source}, in order.
     """
 
-    def __init__(self, zygote, cells, limits=None):
+    def __init__(self, zygote: Spawner, cells: dict[int, str], limits: Limits | None = None):
         self.zygote = zygote
         self.cells = dict(cells)
         self.limits = limits or Limits()
-        self.errors = {}  # number of a cell: why it did not run
-        self.fatal = set()  # cells that stopped their process, and are not run again
+        self.errors: dict[int, str] = {}  # number of a cell: why it did not run
+        self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.output = ""
         self.cpu = 0.0
-        self.channel = None
-        self.busy = None
+        self.channel: Any = None  # a line to the child that lives now
+        self.busy: Any = None
         self.num_children = 0
         self.num_requests = 0
         self.deadline = time.monotonic() + self.limits.total
@@ -57,20 +69,20 @@ class Session:
     def __exit__(self, *exc_info):
         self._end(self.channel)
 
-    def run(self):
+    def run(self) -> dict[int, str]:
         """Run the cells unless a child has; return {number: sentence} of those that failed.
 
         Those are tried again after the last one, for what they use may be defined below them.
         """
-        while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
+        while not self._lives() and self.num_children < MAX_CHILDREN and self._left() > 0:
             self._spawn()
             for again, numbers in enumerate((self.cells, self.errors)):
                 for number in list(numbers):
-                    if self.channel is not None and number not in self.fatal:
+                    if self._lives() and number not in self.fatal:
                         self._run_cell(number, bool(again))
         return self.errors
 
-    def answers(self, names, seconds):
+    def answers(self, names: Iterable[str], seconds: float) -> list["Answer"]:
         """Return an Answer for each name; together they have `seconds` from now."""
         self._end(self.busy)  # of a question that a judge, stopped from outside, has left open
         self.run()
@@ -93,6 +105,9 @@ class Session:
         else:
             self.output = (self.output + found["output"])[: self.limits.output]
 
+    def _lives(self):
+        return self.channel is not None
+
     def _left(self):
         return self.deadline - time.monotonic()
 
@@ -114,7 +129,7 @@ class Session:
         self.cpu += cpu
         return f"signal {-code}" if code < 0 else f"exit status {code}"
 
-    def request(self, do, *what, seconds, late=None):
+    def request(self, do: str, *what: Any, seconds: float, late: str | None = None) -> dict:
         """Have the child `do` something; return its reply, or raise what became of it.
 
         late: what to say when it is not done in `seconds`.
@@ -162,7 +177,7 @@ class Session:
             if found["id"] == message["id"]:
                 return _replies(found) if message["do"] == "each" else found
 
-    def why_missing(self, name):
+    def why_missing(self, name: str) -> BaseException:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
         failed = [n for n in self.errors if _gives(self.cells[n], name)]
         if not failed:
@@ -212,20 +227,20 @@ def _checked(found):
 class Answer:
     """One answer of a submission, as a judge calls it: the far twin of `course.answers.Answer`."""
 
-    def __init__(self, session, name, seconds):
+    def __init__(self, session: Session, name: str, seconds: float):
         self._session = session
         self._name = name
         self._late = f"it did not finish within {seconds:g} seconds."
         self._deadline = time.monotonic() + seconds
-        self._last = None
-        self.warned = []
+        self._last: tuple | None = None
+        self.warned: list[str] = []
 
     def __call__(self, *args, **kwargs):
         return self._ask("call", args, kwargs)
 
-    def each(self, rows):
+    def each(self, rows: Sequence[tuple]) -> list:
         """Call the answer on one row of arguments after another, with few messages."""
-        values = []
+        values: list = []
         while len(values) < len(rows):
             left = rows[len(values) :]
             values += self._some(left)
@@ -248,14 +263,15 @@ class Answer:
             values.append(found["value"])
         return values
 
-    def via(self, driver, *args, **kwargs):
+    def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Have the child run `driver`, one of `course.drivers`, on the student's object."""
         return self._ask("drive", driver.__name__, args, kwargs)
 
-    def value(self):
+    def value(self) -> Any:
+        """The answer itself, where it is no function."""
         return self._ask("value")
 
-    def steady(self):
+    def steady(self) -> bool:
         """Whether the last call, repeated, gives the same result."""
         if self._last is None:
             return True

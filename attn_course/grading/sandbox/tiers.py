@@ -6,6 +6,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from attn_course.grading.sandbox import landlock, libc, limits, namespaces, seccomp, visible
@@ -18,13 +19,13 @@ class Namespaces:
 
     name = "namespaces"
     scratch = "/scratch"  # not /tmp, below which Python itself may be installed
-    users = ()
+    users: Sequence[int] = ()
 
-    def enter(self):
+    def enter(self) -> None:
         """Before anything is imported: leave the namespaces of the grader."""
         namespaces.enter()
 
-    def shut(self, hidden):
+    def shut(self, hidden: Iterable[str]) -> None:
         """Once everything is imported: keep only what children may read."""
         if os.geteuid() == 0:
             self.users = limits.spare_users()
@@ -32,11 +33,11 @@ class Namespaces:
         namespaces.build_root(paths, visible.hidden_paths(hidden), self.scratch)
         _live_in(self.scratch)
 
-    def fork(self):
+    def fork(self) -> int:
         """Return the pid of a new child, 0 in the child."""
         return namespaces.fork_alone()
 
-    def lock(self, *, disk, **more):
+    def lock(self, *, disk: int, **more: int) -> None:
         """Shut this child in for good; without any `disk` it can write nowhere."""
         rules = {"/": landlock.READ, "/dev": landlock.USE_DEVICE}
         if disk:
@@ -48,14 +49,14 @@ class Namespaces:
         _restrict(rules)
         os.chdir(self.scratch)
 
-    def overfull(self, disk):
+    def overfull(self, disk: int) -> bool:
         """Whether a child has written too much; here its folder has a size of its own."""
         return False
 
-    def clean(self):
+    def clean(self) -> None:
         """Remove what a child has left."""
 
-    def leave(self):
+    def leave(self) -> None:
         """Remove what was made for all children."""
 
 
@@ -65,16 +66,17 @@ class Landlock:
     name = "landlock"
 
     def __init__(self):
-        self.users = ()
-        self.rules = {}
-        self.scratch = None
+        self.users: Sequence[int] = ()
+        self.rules: dict[str, landlock.Right] = {}
+        self.scratch = ""
+        self.folder = ""
         self.threads = limits.MAX_THREADS
 
-    def enter(self):
+    def enter(self) -> None:
         if landlock.version() < landlock.OLDEST:
             raise OSError(f"Landlock is of version {landlock.version()}, below {landlock.OLDEST}")
 
-    def shut(self, hidden):
+    def shut(self, hidden: Iterable[str]) -> None:
         paths = visible.without(visible.readable_paths(), visible.hidden_paths(hidden))
         self.rules = dict.fromkeys(paths, landlock.READ)
         self.rules |= dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
@@ -86,13 +88,13 @@ class Landlock:
                 self.users = limits.spare_users()
         _live_in(self.scratch)
 
-    def fork(self):
+    def fork(self) -> int:
         os.mkdir(self.scratch)
         os.chmod(self.scratch, 0o777)
         self.threads = limits.MAX_THREADS + limits.threads_of_user(os.getuid())
         return os.fork()
 
-    def lock(self, *, disk, **more):
+    def lock(self, *, disk: int, **more: int) -> None:
         rules = self.rules | {self.scratch: landlock.EVERYTHING if disk else landlock.READ}
         os.chdir(self.scratch)
         if self.users:
@@ -102,7 +104,7 @@ class Landlock:
             limits.become_nobody_else(self.users)
         _restrict(rules)
 
-    def overfull(self, disk):
+    def overfull(self, disk: int) -> bool:
         found = [Path(above, name) for above, _, names in os.walk(self.scratch) for name in names]
         if len(found) > MAX_FILES:
             return True
@@ -112,10 +114,10 @@ class Landlock:
                 sizes += path.lstat().st_size
         return sizes > disk
 
-    def clean(self):
+    def clean(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def leave(self):
+    def leave(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -124,35 +126,36 @@ class Nothing:
 
     name = "none"
 
-    def enter(self):
+    def enter(self) -> None:
         pass
 
-    def shut(self, hidden):
+    def shut(self, hidden: Iterable[str]) -> None:
         self.folder = tempfile.mkdtemp(prefix="attn-grade-")
         self.scratch = os.path.join(self.folder, "scratch")
         self.threads = limits.MAX_THREADS
 
-    def fork(self):
+    def fork(self) -> int:
         os.mkdir(self.scratch)
         self.threads = limits.MAX_THREADS + limits.threads_of_user(os.getuid())
         return os.fork()
 
-    def lock(self, *, disk, **more):
+    def lock(self, *, disk: int, **more: int) -> None:
         limits.limit(disk=disk or MAX_FILES, threads=self.threads, **more)
         os.chdir(self.scratch)
 
-    def overfull(self, disk):
+    def overfull(self, disk: int) -> bool:
         return False
 
-    def clean(self):
+    def clean(self) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def leave(self):
+    def leave(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-TIERS = {tier.name: tier for tier in (Namespaces, Landlock, Nothing)}
-LOCKED = (Namespaces, Landlock)
+Tier = Namespaces | Landlock | Nothing
+TIERS: dict[str, type[Tier]] = {tier.name: tier for tier in (Namespaces, Landlock, Nothing)}
+LOCKED: tuple[type[Tier], ...] = (Namespaces, Landlock)
 
 
 def _restrict(rules):
@@ -172,12 +175,12 @@ def _open_to_all(path):
     return all(above.stat().st_mode & 1 for above in [Path(path), *Path(path).parents])
 
 
-def best_tier():
+def best_tier() -> str:
     """Return the name of the best tier that works on this machine; "" if there is none."""
     return next((tier.name for tier in LOCKED if works(tier)), "")
 
 
-def missing_mechanisms():
+def missing_mechanisms() -> list[str]:
     """Return the names of what this machine lacks for any sandbox; an empty list when it can."""
     if best_tier():
         return []
@@ -188,7 +191,7 @@ def missing_mechanisms():
     return ["user namespaces, and Landlock of version 3 (Linux 6.2)"]
 
 
-def works(tier):
+def works(tier: type[Tier]) -> bool:
     """Whether a process can really be shut in that way: one is, and tries to look out."""
     if sys.platform != "linux":
         return False

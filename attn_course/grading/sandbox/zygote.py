@@ -11,16 +11,18 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Iterable
+from typing import Any
 
 from attn_course.grading.sandbox import limits
-from attn_course.grading.sandbox.tiers import TIERS
+from attn_course.grading.sandbox.tiers import TIERS, Tier
 
 FIRST = 3  # the number of a child's first line; the others follow
 MAX_LINES = 16
 WATCH_SECONDS = 0.2  # between looks at what a child writes
 
 
-def main(servers):
+def main(servers: list[tuple[int, dict]]) -> None:
     """Import what all `servers` need, [(number of a socket, options), ...], then become each of them."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")  # when memory runs out, a child is ended, not the supervisor
@@ -35,7 +37,7 @@ def main(servers):
         os.waitpid(pid, 0)
 
 
-def become(servers, place):
+def become(servers: list[tuple[int, dict]], place: int) -> int:
     """Fork the server at this place, which holds no socket but its own; return its pid."""
     pid = os.fork()
     if pid:
@@ -50,7 +52,7 @@ def become(servers, place):
         os._exit(0)
 
 
-def import_all(names):
+def import_all(names: Iterable[str]) -> None:
     """Import on one thread: a pool of threads does not survive a fork."""
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # some leave a folder behind there
@@ -63,16 +65,16 @@ def import_all(names):
         sys.modules["torch"].set_num_threads(1)
 
 
-def serve(control, *, role, preload, tier):
+def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -> None:
     """Import the rest, shut the doors, then fork a child for each request on the socket `control`."""
-    tier = TIERS[tier]()
+    shut_in = TIERS[tier]()
     try:
-        tier.enter()
+        shut_in.enter()
         import_all([role, *preload])
         module = sys.modules[role]
         module.prepare(preload)
         base = limits.address_space()
-        tier.shut(module.HIDDEN)
+        shut_in.shut(module.HIDDEN)
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
@@ -81,17 +83,18 @@ def serve(control, *, role, preload, tier):
     tell(control, {"ready": True})
     try:
         os.chdir("/")
-        while serve_one(control, module, base, tier):
+        while serve_one(control, module, base, shut_in):
             pass
     finally:
-        tier.leave()
+        shut_in.leave()
 
 
-def tell(control, message):
+def tell(control: socket.socket, message: dict) -> None:
+    """Send a short message to the supervisor."""
     control.sendall(json.dumps(message).encode())
 
 
-def serve_one(control, module, base, tier):
+def serve_one(control: socket.socket, module: Any, base: int, tier: Tier) -> bool:
     """Fork a child, end it when told to, and say how it ended; False when the supervisor is gone."""
     request, lines, _, _ = socket.recv_fds(control, 4096, MAX_LINES)
     if not request:
@@ -114,7 +117,9 @@ def serve_one(control, module, base, tier):
     return bool(told)
 
 
-def spawn(lines, module, base, tier, *, output, **allowed):
+def spawn(
+    lines: list[int], module: Any, base: int, tier: Tier, *, output: int, **allowed: int
+) -> int:
     """Fork a child that holds these `lines` and has no other way out; return its pid."""
     pid = tier.fork()
     if pid:
@@ -128,7 +133,7 @@ def spawn(lines, module, base, tier, *, output, **allowed):
         os._exit(1)
 
 
-def keep_only(lines):
+def keep_only(lines: list[int]) -> list[int]:
     """Number the `lines` from FIRST on and close every other file; return the numbers."""
     above = [fcntl.fcntl(line, fcntl.F_DUPFD, FIRST + MAX_LINES) for line in lines]
     numbers = [os.dup2(line, FIRST + place) for place, line in enumerate(above)]
