@@ -174,7 +174,7 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# Never: the values did the finding. A sound separation needs a target that no values can reach.
+# Never: the values did the finding. A sound separation needs a target no values can reach.
 #
 # ### 7.2 What it cannot do
 #
