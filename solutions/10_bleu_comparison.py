@@ -260,7 +260,8 @@ for name, records in compared.items():
 # At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
 # parameters and less time: order is built into it, a Transformer has to learn it. After 4 million, at nearly equal size
 # and time, both are near 39 with a beam: the gap closes with text. So compare only points above one another.
-#
+
+# %% [markdown]
 # ## Which steps are real?
 #
 # Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
