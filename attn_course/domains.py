@@ -9,12 +9,14 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from attn_course import balls
 from attn_course.trees import (
     ZERO,
     Tree,
     add,
+    fraction_of,
     is_number,
     minus,
     names_in,
@@ -27,8 +29,14 @@ from attn_course.trees import (
 
 CONTEXTS = tuple(map(balls.context, (120, 300, 1300)))  # binary digits
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
+MIXED = ("moderate", "wide", "low", "high", "middle")  # what a mixed point draws from, name by name
 AT_ENDS = ("low", "high", "mixed", "far")  # where a line need not have a value
 FAR = (13, 40, 200, 10**5)  # where one symbol without an upper end is, and up to twice as far
+FIXED_SHARES = {
+    "low": Fraction(0),
+    "high": Fraction(1),
+    "middle": Fraction(1, 2),
+}
 MILLION = 10**6
 
 
@@ -51,25 +59,37 @@ class Domain:
 
     @property
     def positive(self) -> frozenset[str]:
-        return frozenset(name for name, place in self.ranges.items() if place.positive)
+        """Names of the symbols that are above 0."""
+        names = set()
+        for name, place in self.ranges.items():
+            if place.positive:
+                names.add(name)
+        return frozenset(names)
 
     def range_of(self, name: str) -> Range:
-        return self.ranges.get(name, Range())
+        """Where one symbol lies; anywhere if nothing is said."""
+        anywhere = Range()
+        return self.ranges.get(name, anywhere)
 
     def has_no_end(self, name: str) -> bool:
         """Whether a symbol may be as large as one likes, and stands for nothing else."""
         place = self.range_of(name)
-        return place.high is None and not place.whole and name not in self.pins
+        if name in self.pins or place.whole:
+            return False
+        return place.high is None
 
     def with_values_used(self, before: Tree, after: Tree) -> Tree:
         """`before` with the values of the pinned symbols that are gone from `after`."""
         standing = symbols(after)
-        for _ in range(len(self.pins)):
-            gone = symbols(before) & set(self.pins) - standing
-            before = substitute(before, {name: self.pins[name] for name in gone})
+        replaceable = set(self.pins) - standing
+        for _ in self.pins:
+            gone = symbols(before) & replaceable
+            values = {name: self.pins[name] for name in gone}
+            before = substitute(before, values)
         return before
 
     def with_all_values_used(self, line: Tree) -> Tree:
+        """`line` with the values of all pinned symbols."""
         return self.with_values_used(line, ZERO)
 
 
@@ -80,23 +100,36 @@ class Point:
         self.places = places  # in the order in which they depend on one another
         self._known: dict = {}
 
-    def values(self, mp) -> dict[str, balls.Ball]:
-        if mp not in self._known:
-            found: dict = {}
-            machine = balls.Machine(mp, found)
-            for name, place in self.places.items():
-                is_exact = isinstance(place, Fraction)
-                found[name] = machine.exact(place) if is_exact else machine.value(place)
-            self._known[mp] = found
-        return self._known[mp]
+    def values(self, mp: Any) -> dict[str, balls.Ball]:
+        """The balls of all names in one context."""
+        if mp in self._known:
+            return self._known[mp]
+        found: dict[str, balls.Ball] = {}
+        machine = balls.Machine(mp, found)
+        for name, place in self.places.items():
+            if isinstance(place, Fraction):
+                found[name] = machine.exact(place)
+            else:
+                found[name] = machine.value(place)
+        self._known[mp] = found
+        return found
 
     def shown(self, names: set[str]) -> str:
+        """The values of some names as a message shows them."""
         values = self.values(CONTEXTS[0])
-        return ", ".join(f"{shown_name(name)} = {short(values[name][0])}" for name in sorted(names))
+        sayings = []
+        for name in sorted(names):
+            plain = shown_name(name)
+            middle, _ = values[name]
+            number = short(middle)
+            sayings.append(f"{plain} = {number}")
+        return ", ".join(sayings)
 
 
-def short(value, digits: int = 6) -> str:
-    return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
+def short(value: Any, digits: int = 6) -> str:
+    """A number in a few digits, a whole one without a point."""
+    text = CONTEXTS[-1].nstr(value, digits)
+    return text.removesuffix(".0")
 
 
 def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
@@ -104,14 +137,27 @@ def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
     order = _in_order(names, domain)
     rng = random.Random(0)
     for mode in MODES:
-        yield mode, Point({name: _place(rng, mode, domain, name) for name in order})
+        places = _places(rng, mode, domain, order)
+        yield mode, Point(places)
         if not order:
             return
     endless = [name for name in order if domain.has_no_end(name)]
-    for name, distance in itertools.product(endless, FAR):
-        places = {other: _place(rng, "moderate", domain, other) for other in order}
-        places[name] = _shifted(places[name], Fraction(rng.randint(distance, 2 * distance)))
+    pairs = itertools.product(endless, FAR)
+    for name, distance in pairs:
+        places = _places(rng, "moderate", domain, order)
+        near = places[name]
+        drawn = rng.randint(distance, 2 * distance)
+        farther = Fraction(drawn)
+        places[name] = _shifted(near, farther)
         yield "far", Point(places)
+
+
+def _places(rng, mode, domain, order):
+    """Where all names are at one point."""
+    places = {}
+    for name in order:
+        places[name] = _place(rng, mode, domain, name)
+    return places
 
 
 def _in_order(names, domain):
@@ -119,7 +165,7 @@ def _in_order(names, domain):
     order: list[str] = []
     entered = set()
 
-    def visit(name):
+    def visit(name: str) -> None:
         if name in entered:
             return
         entered.add(name)
@@ -135,84 +181,131 @@ def _in_order(names, domain):
 def _needed_for(name, domain):
     """The names in the ends of a range, and the lists in the value that a symbol stands for."""
     place = domain.range_of(name)
-    needed = set()
+    needed: set[str] = set()
     for end in (place.low, place.high):
-        needed |= names_in(end) if end else set()
-    pin = domain.with_all_values_used(domain.pins.get(name, ZERO))
-    return needed | (names_in(pin) - symbols(pin))
+        if end:
+            needed |= names_in(end)
+    value = domain.pins.get(name, ZERO)
+    pin = domain.with_all_values_used(value)
+    lists = names_in(pin) - symbols(pin)
+    return needed | lists
 
 
 def _place(rng, mode, domain, name):
-    if symbols(domain.pins.get(name, ZERO)):
+    """Where one name is: a number, or a tree of the names before it."""
+    pin = domain.pins.get(name, ZERO)
+    if symbols(pin):
         return _elsewhere(rng, mode, domain, name)
     if mode == "mixed":
-        mode = rng.choice(("moderate", "wide", "low", "high", "middle"))
+        mode = rng.choice(MIXED)
     place = domain.range_of(name)
     if place.whole:
         return _whole_number(rng, mode, place)
     if place.low is None and place.high is None:
         return _signed(rng, mode)
     if place.high is None:
-        return _shifted_end(place.low, _size(rng, mode))
+        distance = _size(rng, mode)
+        return _shifted_end(place.low, distance)
     if place.low is None:
-        return _shifted_end(place.high, -_size(rng, mode))
-    share = rational(_share(rng, mode))
-    return add(place.low, times(share, minus(place.high, place.low)))
+        distance = _size(rng, mode)
+        return _shifted_end(place.high, -distance)
+    share = _share(rng, mode)
+    factor = rational(share)
+    width = minus(place.high, place.low)
+    part = times(factor, width)
+    return add(place.low, part)
 
 
 def _elsewhere(rng, mode, domain, name):
     """A value that the symbol could have, were it not for the other symbols: its pin at another point."""
-    pin = domain.with_all_values_used(domain.pins[name])
+    value = domain.pins[name]
+    pin = domain.with_all_values_used(value)
+    order = _in_order(symbols(pin), domain)
     values: dict[str, Tree] = {}
-    for other in _in_order(symbols(pin), domain):
+    for other in order:
         place = _place(rng, mode, domain, other)
-        tree = rational(place) if isinstance(place, Fraction) else place
-        values[other] = substitute(tree, values)
+        if isinstance(place, Fraction):
+            place = rational(place)
+        values[other] = substitute(place, values)
     return substitute(pin, values)
 
 
 def _shifted(place, distance):
-    return place + distance if isinstance(place, Fraction) else add(place, rational(distance))
+    """A place farther up."""
+    if isinstance(place, Fraction):
+        return place + distance
+    step = rational(distance)
+    return add(place, step)
 
 
 def _shifted_end(end, distance):
-    return _shifted(Fraction(*end[1:]) if is_number(end) else end, distance)
+    """A place at a distance from the end of a range."""
+    if is_number(end):
+        number = fraction_of(end)
+        return _shifted(number, distance)
+    return _shifted(end, distance)
 
 
 def _size(rng, mode):
     """A distance above 0: between 1e-4 and 12 where the mode is wide."""
     if mode == "wide":
-        return Fraction(round(10 ** rng.uniform(2, math.log10(12 * MILLION))), MILLION)
-    return Fraction(rng.randint(MILLION // 10, 4 * MILLION), MILLION)
+        largest = math.log10(12 * MILLION)
+        exponent = rng.uniform(2, largest)
+        millionths = round(10**exponent)
+    else:
+        least = MILLION // 10
+        millionths = rng.randint(least, 4 * MILLION)
+    return Fraction(millionths, MILLION)
 
 
 def _signed(rng, mode):
+    """A number of either sign."""
     if mode == "wide":
-        return _size(rng, mode) * rng.choice((-1, 1))
-    return Fraction(rng.randint(-3 * MILLION, 3 * MILLION), MILLION)
+        size = _size(rng, mode)
+        sign = rng.choice((-1, 1))
+        return size * sign
+    largest = 3 * MILLION
+    millionths = rng.randint(-largest, largest)
+    return Fraction(millionths, MILLION)
 
 
 def _share(rng, mode):
     """Where between two ends: 0 and 1 are the ends themselves."""
     if mode == "wide":
-        near = Fraction(1, 10 ** rng.randint(2, 6))
-        return rng.choice((near, 1 - near))
-    fixed = {"low": Fraction(0), "high": Fraction(1), "middle": Fraction(1, 2)}
-    if mode in fixed:
-        return fixed[mode]
-    return Fraction(rng.randint(1, MILLION - 1), MILLION)
+        digits = rng.randint(2, 6)
+        near = Fraction(1, 10**digits)
+        shares = (near, 1 - near)
+        return rng.choice(shares)
+    if mode in FIXED_SHARES:
+        return FIXED_SHARES[mode]
+    millionths = rng.randint(1, MILLION - 1)
+    return Fraction(millionths, MILLION)
 
 
 def _whole_number(rng, mode, place):
-    ends = [end for end in (place.low, place.high) if end]
+    """A whole number in its range; one whose range depends on others is at an end."""
+    both = (place.low, place.high)
+    ends = [end for end in both if end]
     if not all(map(is_number, ends)):
         return rng.choice(ends)
-    low = -9 if place.low is None else math.ceil(Fraction(*place.low[1:]))
-    high = low + 10**9 if place.high is None else math.floor(Fraction(*place.high[1:]))
+    low = -9
+    if place.low is not None:
+        least = fraction_of(place.low)
+        low = math.ceil(least)
+    high = low + 10**9
+    if place.high is not None:
+        largest = fraction_of(place.high)
+        high = math.floor(largest)
     if mode == "low":
         return Fraction(low)
     if mode == "high" and place.high is not None:
         return Fraction(high)
     if mode == "wide":
-        return Fraction(min(high, low + round(10 ** rng.uniform(0, 9))))
-    return Fraction(rng.randint(low, min(high, low + 12)))
+        exponent = rng.uniform(0, 9)
+        distance = round(10**exponent)
+        farther = low + distance
+        number = min(high, farther)
+        return Fraction(number)
+    most = min(high, low + 12)
+    number = rng.randint(low, most)
+    return Fraction(number)

@@ -8,18 +8,29 @@ import functools
 import hashlib
 import math
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
-from attn_course.polynomials import added, multiplied, ordered, scaled
+from attn_course.polynomials import (
+    Polynomial,
+    added,
+    constant,
+    monomial,
+    multiplied,
+    ordered,
+    scaled,
+)
 from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, rational, walk
 
 PRIME = 2**80 + 18513  # until the first `draw_prime`
 SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo every prime drawn
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
 LARGEST_POWER = ROOTS * 10**6  # a larger one may be a multiple of the order of every number
+LARGEST_EXPANDED = 12  # power of a sum that is multiplied out
 LARGEST_TRIED = 100  # small prime factors of a number are below this
 ASSIGNMENTS = 2
+POSITIVE_HEADS = ("exp", "cosh", "sech", "erfc", "Constant")  # whatever stands below them
 EQUAL = "equal"
 DIFFERENT = "different"
 UNKNOWN = "unknown"
@@ -37,11 +48,13 @@ def draw_prime() -> None:
         found = 1
         modulus = 8
         for prime in SQUARES:
-            square = pow(secrets.randbelow(prime - 1) + 1, 2, prime)
+            drawn = secrets.randbelow(prime - 1) + 1
+            square = pow(drawn, 2, prime)
             while found % prime != square:
                 found += modulus
             modulus *= prime
-        found += step * (2**56 + secrets.randbits(56))
+        steps = 2**56 + secrets.randbits(56)
+        found += step * steps
         if _is_prime(found):
             break
     PRIME = found
@@ -50,17 +63,23 @@ def draw_prime() -> None:
 
 def _is_prime(number):
     """Miller and Rabin's test, with 16 secret witnesses."""
-    odd = number - 1
-    twos = 0
-    while odd % 2 == 0:
-        odd //= 2
-        twos += 1
+    odd, twos = _odd_part(number - 1)
     for _ in range(16):
-        power_of_witness = pow(secrets.randbelow(number - 3) + 2, odd, number)
-        turns = [pow(power_of_witness, 2**k, number) for k in range(twos)]
-        if power_of_witness != 1 and number - 1 not in turns:
+        witness = secrets.randbelow(number - 3) + 2
+        turned = pow(witness, odd, number)
+        turns = [pow(turned, 2**k, number) for k in range(twos)]
+        if turned != 1 and number - 1 not in turns:
             return False
     return True
+
+
+def _odd_part(number):
+    """The odd number that is left of `number`, and how often it was halved."""
+    twos = 0
+    while number % 2 == 0:
+        number //= 2
+        twos += 1
+    return number, twos
 
 
 class Inexact(ArithmeticError):
@@ -70,7 +89,9 @@ class Inexact(ArithmeticError):
 def compare(left: Tree, right: Tree, positive: frozenset[str]) -> str:
     """EQUAL if algebra shows that both are the same function, DIFFERENT if it shows that they are not."""
     first = _test(_same_values, left, right, positive)
-    return first if first != UNKNOWN else _test(_same_exponentials, left, right, positive)
+    if first != UNKNOWN:
+        return first
+    return _test(_same_exponentials, left, right, positive)
 
 
 def compare_squares(left: Tree, right: Tree, positive: frozenset[str]) -> str:
@@ -79,37 +100,56 @@ def compare_squares(left: Tree, right: Tree, positive: frozenset[str]) -> str:
 
 
 def _test(test, left, right, positive):
+    """What `test` says of both sides at all assignments together."""
     assignments = [Assignment(positive) for _ in range(ASSIGNMENTS)]
+    found = []
     try:
-        found = [test(left, right, assignment) for assignment in assignments]
+        for assignment in assignments:
+            found.append(test(left, right, assignment))
     except ArithmeticError:
         return UNKNOWN
     if all(found):
         return EQUAL
-    return UNKNOWN if any(assignment.opaque for assignment in assignments) else DIFFERENT
+    if any(assignment.opaque for assignment in assignments):
+        return UNKNOWN
+    return DIFFERENT
 
 
 def _same_values(left, right, assignment):
-    return assignment.value(left) == assignment.value(right)
+    """Whether both sides are the same number."""
+    first = assignment.value(left)
+    second = assignment.value(right)
+    return first == second
 
 
 def _same_exponentials(left, right, assignment):
     """exp of both sides: it takes logarithms away, and no two real numbers share one."""
-    if not any(node[0] == "log" for side in (left, right) for node in walk(side)):
+    if not _has_log(left) and not _has_log(right):
         raise Inexact
-    terms = assignment.expanded(minus(left, right))
-    whole = math.lcm(*(factor.denominator for factor in terms.values()))
-    return assignment.exponential(scaled(terms, whole)) == 1
+    difference = minus(left, right)
+    terms = assignment.expanded(difference)
+    denominators = [factor.denominator for factor in terms.values()]
+    whole = math.lcm(*denominators)
+    multiple = scaled(terms, whole)
+    return assignment.exponential(multiple) == 1
+
+
+def _has_log(tree):
+    """Whether a logarithm stands anywhere in the tree."""
+    return any(node[0] == "log" for node in walk(tree))
 
 
 def _same_squares(left, right, assignment):
-    return assignment.square(left) == assignment.square(right)
+    """Whether both sides have the same square."""
+    first = assignment.square(left)
+    second = assignment.square(right)
+    return first == second
 
 
 def is_positive(tree: Tree, positive: frozenset[str]) -> bool:
     """Whether the form alone shows that the value is above zero."""
     head = tree[0]
-    if head in ("exp", "cosh", "sech", "erfc") or tree[0] == "Constant":
+    if head in POSITIVE_HEADS:
         return True
     if head == "Symbol":
         return tree[1] in positive
@@ -117,255 +157,429 @@ def is_positive(tree: Tree, positive: frozenset[str]) -> bool:
         return tree[1] > 0
     if head in ("Add", "Mul"):
         return all(is_positive(part, positive) for part in children(tree))
-    return head == "Pow" and is_positive(tree[1], positive)
+    if head == "Pow":
+        return is_positive(tree[1], positive)
+    return False
 
 
 class Assignment:
     """Random numbers modulo the prime for everything that can be chosen."""
 
-    def __init__(self, positive):
+    def __init__(self, positive: frozenset[str]):
         self.positive = positive
         self.seed = secrets.token_bytes(16)
-        self.known = {}
+        self.known: dict[Tree, int] = {}
         self.opaque = False  # whether some unknowns may depend on one another
 
-    def dependent(self, *key):
+    def dependent(self, *key: Any) -> int:
         """An unknown of which algebra does not know all there is to know."""
         self.opaque = True
         return self.unknown(*key)
 
-    def unknown(self, *key):
+    def unknown(self, *key: Any) -> int:
         """The same random number for the same key, never 0."""
         text = repr(key).encode()
-        digest = hashlib.blake2b(text, key=self.seed, digest_size=16).digest()
-        return int.from_bytes(digest, "big") % (PRIME - 1) + 1
+        mixed = hashlib.blake2b(text, key=self.seed, digest_size=16)
+        digest = mixed.digest()
+        number = int.from_bytes(digest, "big")
+        return number % (PRIME - 1) + 1
 
-    def value(self, tree):
+    def value(self, tree: Tree) -> int:
+        """The number modulo the prime that the tree stands for here."""
         if tree not in self.known:
-            self.known[tree] = self._value(tree) % PRIME
+            found = self._value(tree)
+            self.known[tree] = found % PRIME
         return self.known[tree]
 
+    def values(self, trees: Iterable[Tree]) -> Iterable[int]:
+        """The numbers of several trees, one after the other."""
+        return map(self.value, trees)
+
     def _value(self, tree):
+        """The number before it is reduced."""
         head = tree[0]
         if head == "Rational":
-            return tree[1] * inverse(tree[2])
+            below = inverse(tree[2])
+            return tree[1] * below
         if head in ("Symbol", "Bound"):
-            return pow(self.unknown(tree), ROOTS, PRIME)
+            return self.with_roots(tree)
         if head == "Constant":
             return self.unknown(tree)
         if head == "Add":
-            return sum(map(self.value, tree[1:]))
+            values = self.values(tree[1:])
+            return sum(values)
         if head == "Mul":
-            return product(map(self.value, tree[1:]))
+            values = self.values(tree[1:])
+            return product(values)
         if head == "Pow":
             return self.power(*tree[1:])
         if head == "exp":
-            return self.exponential(self.expanded(tree[1]))
+            return self.growth(tree[1])
         if head in BINDING:
             return self.repeated(*tree)
         if head == "Indexed":
-            return pow(self.unknown("Indexed", tree[1], self.value(tree[2])), ROOTS, PRIME)
-        return _FUNCTIONS[head](self, *tree[1:])
+            index = self.value(tree[2])
+            return self.with_roots(head, tree[1], index)
+        function = _FUNCTIONS[head]
+        return function(self, *tree[1:])
 
-    def power(self, base, exponent):
+    def with_roots(self, *key: Any) -> int:
+        """An unknown whose roots are unknowns too."""
+        least = self.unknown(*key)
+        return pow(least, ROOTS, PRIME)
+
+    def power(self, base: Tree, exponent: Tree) -> int:
+        """A power; one with an unknown exponent is an exponential."""
         if not is_number(exponent):
-            return self.exponential(self.expanded(("Mul", exponent, ("log", base))))
+            logarithm = ("log", base)
+            terms = self.expanded(("Mul", exponent, logarithm))
+            return self.exponential(terms)
         wanted = fraction_of(exponent)
-        whole = wanted.numerator // wanted.denominator
+        whole = math.floor(wanted)
         part = wanted - whole
-        found = power(self.value(base), whole)
-        return found * self.root(base, part) if part else found
+        value = self.value(base)
+        found = power(value, whole)
+        if not part:
+            return found
+        return found * self.root(base, part)
 
-    def square(self, tree):
+    def square(self, tree: Tree) -> int:
         """Of a product the squares of its factors: a square root loses its root."""
         if tree[0] == "Mul":
-            return product(map(self.square, tree[1:]))
+            squares = map(self.square, tree[1:])
+            return product(squares)
         if tree[0] == "Pow" and is_number(tree[2]):
-            exponent = rational(2 * fraction_of(tree[2]))
-            return self.power(tree[1], exponent) % PRIME
-        return power(self.value(tree), 2)
+            doubled = 2 * fraction_of(tree[2])
+            exponent = rational(doubled)
+            found = self.power(tree[1], exponent)
+            return found % PRIME
+        value = self.value(tree)
+        return power(value, 2)
 
-    def root(self, base, exponent):
+    def root(self, base: Tree, exponent: Fraction) -> int:
         """A power between 0 and 1; positive factors may leave the root one by one."""
         head = base[0]
         if head == "Symbol":
-            return power(self.unknown(base), _whole(ROOTS * exponent))
+            least = self.unknown(base)
+            wanted = _whole(ROOTS * exponent)
+            return power(least, wanted)
         if head == "Rational" and base[1] > 0:
-            powers = prime_powers(base)
-            return product(self.root_of_prime(p, k * exponent) for p, k in powers.items())
+            return self.root_of_number(base, exponent)
         if head == "exp":
-            return self.exponential(scaled(self.expanded(base[1]), exponent))
-        if head == "Pow" and is_number(base[2]) and is_positive(base[1], self.positive):
-            whole = fraction_of(base[2]) * exponent
-            return self.power(base[1], rational(whole))
+            terms = self.expanded(base[1])
+            share = scaled(terms, exponent)
+            return self.exponential(share)
+        is_power = head == "Pow" and is_number(base[2])
+        if is_power and is_positive(base[1], self.positive):
+            inner = fraction_of(base[2])
+            combined = rational(inner * exponent)
+            return self.power(base[1], combined)
         if head == "Mul":
             return self.root_of_product(base, exponent)
-        return self.opaque_root(self.value(base), exponent)
+        value = self.value(base)
+        return self.opaque_root(value, exponent)
 
-    def root_of_product(self, base, exponent):
+    def root_of_number(self, base: Tree, exponent: Fraction) -> int:
+        """The root of a positive fraction, prime by prime."""
+        found = 1
+        for prime, times in prime_powers(base).items():
+            root = self.root_of_prime(prime, times * exponent)
+            found = found * root % PRIME
+        return found
+
+    def root_of_product(self, base: Tree, exponent: Fraction) -> int:
+        """The roots of the positive factors, and one root of all others."""
         outside, inside = self.split(base)
         wanted = rational(exponent)
-        found = product(self.power(part, wanted) for part in outside)
+        roots = [self.power(part, wanted) for part in outside]
+        found = product(roots)
         if not inside:
             return found
-        return found * self.opaque_root(product(map(self.value, inside)), exponent)
+        rest = product(self.values(inside))
+        return found * self.opaque_root(rest, exponent)
 
-    def split(self, factors):
+    def split(self, factors: Tree) -> tuple[list[Tree], list[Tree]]:
         """The factors that are positive by their form, and the others."""
         outside = []
         inside = []
         for part in factors[1:]:
-            place = outside if is_positive(part, self.positive) else inside
-            place.append(part)
+            if is_positive(part, self.positive):
+                outside.append(part)
+            else:
+                inside.append(part)
         return outside, inside
 
-    def opaque_root(self, value, exponent):
-        step = self.dependent("root", exponent.denominator, value % PRIME)
+    def opaque_root(self, value: int, exponent: Fraction) -> int:
+        """A power of the root of a number of which only the number is known."""
+        step = self.dependent(
+            "root",
+            exponent.denominator,
+            value % PRIME,
+        )
         return power(step, exponent.numerator)
 
-    def root_of_prime(self, prime, exponent):
-        whole = exponent.numerator // exponent.denominator
+    def root_of_prime(self, prime: int, exponent: Fraction) -> int:
+        """A power of a prime; what division leaves of a larger number may be no prime."""
+        whole = math.floor(exponent)
         part = exponent - whole
         if not part:
             return power(prime, whole)
-        is_small = (
-            prime < LARGEST_TRIED**2
-        )  # what division leaves of a larger number may be no prime
-        is_square_root = part == Fraction(1, 2) and is_small
-        root = square_root(prime) if is_square_root else self.opaque_root(prime, part)
-        return power(prime, whole) * root
+        outside = power(prime, whole)
+        is_small = prime < LARGEST_TRIED**2
+        if is_small and part == Fraction(1, 2):
+            return outside * square_root(prime)
+        return outside * self.opaque_root(prime, part)
 
-    def expanded(self, tree):
+    def expanded(self, tree: Tree) -> Polynomial:
         """A sum of monomials, {((generator, exponent), ...): factor}."""
         head = tree[0]
         if head == "Rational":
-            return {(): fraction_of(tree)} if tree[1] else {}
+            number = fraction_of(tree)
+            return constant(number)
         if head == "Add":
-            return added(*map(self.expanded, tree[1:]))
+            sums = map(self.expanded, tree[1:])
+            return added(*sums)
         if head == "Mul":
-            return functools.reduce(multiplied, map(self.expanded, tree[1:]))
+            parts = map(self.expanded, tree[1:])
+            return functools.reduce(multiplied, parts)
         if head == "Pow" and is_number(tree[2]):
-            return self.expanded_power(tree, fraction_of(tree[2]))
+            exponent = fraction_of(tree[2])
+            return self.expanded_power(tree, exponent)
         if head == "log":
             return self.expanded_log(tree[1])
-        return {((self.generator(tree), Fraction(1)),): Fraction(1)}
+        name = self.generator(tree)
+        return monomial(name)
 
-    def expanded_power(self, tree, exponent):
+    def expanded_power(self, tree: Tree, exponent: Fraction) -> Polynomial:
+        """A power multiplied out, or that of a single monomial."""
         base = self.expanded(tree[1])
-        if exponent.denominator == 1 and 0 < exponent <= 12:
-            return functools.reduce(multiplied, [base] * int(exponent))
-        if len(base) == 1 and base.keys() != {()}:
-            ((key, factor),) = base.items()
-            if factor == 1 and (exponent.denominator == 1 or is_positive(tree[1], self.positive)):
-                return {ordered((name, k * exponent) for name, k in key): Fraction(1)}
-        return {((self.generator(tree), Fraction(1)),): Fraction(1)}
+        is_whole = exponent.denominator == 1
+        if is_whole and 0 < exponent <= LARGEST_EXPANDED:
+            repeated = [base] * int(exponent)
+            return functools.reduce(multiplied, repeated)
+        key = _single_monomial(base)
+        may_leave = is_whole or is_positive(tree[1], self.positive)
+        if key and may_leave:
+            raised = []
+            for name, k in key:
+                raised.append((name, k * exponent))
+            wanted = ordered(raised)
+            return {wanted: Fraction(1)}
+        own = self.generator(tree)
+        return monomial(own)
 
-    def expanded_log(self, argument):
+    def expanded_log(self, argument: Tree) -> Polynomial:
+        """A logarithm as a generator of its own; that of 1 is nothing."""
         value = self.value(argument)
         if value == 1:
             return {}
-        return {((("log", value), Fraction(1)),): Fraction(1)}
+        return monomial(("log", value))
 
-    def generator(self, tree):
+    def generator(self, tree: Tree) -> tuple[str, Any]:
         """What stands for a part of an exponent: equal parts have equal names."""
-        return ("symbol", tree) if tree[0] in ("Symbol", "Bound") else ("value", self.value(tree))
+        if tree[0] in ("Symbol", "Bound"):
+            return "symbol", tree
+        return "value", self.value(tree)
 
-    def exponential(self, terms, kind="real"):
+    def exponential(self, terms: Polynomial, kind: str = "real") -> int:
         """exp of a sum of monomials; that of a whole multiple of a logarithm is a power."""
         found = 1
         for key, factor in terms.items():
-            if _is_log(key) and kind == "real" and factor.denominator == 1:
-                found *= power(key[0][0][1], int(factor))
-            else:
-                self.opaque |= any(name[0] != "symbol" for name, _ in key)
-                found *= power(self.unknown(kind, key), _whole(ROOTS * factor))
+            is_whole = factor.denominator == 1
+            if is_whole and kind == "real" and _is_log(key):
+                generator, _ = key[0]
+                found *= power(generator[1], int(factor))
+                continue
+            self.opaque |= any(name[0] != "symbol" for name, _ in key)
+            least = self.unknown(kind, key)
+            wanted = _whole(ROOTS * factor)
+            found *= power(least, wanted)
         return found % PRIME
 
-    def log(self, argument):
+    def log(self, argument: Tree) -> int:
+        """A logarithm; positive factors may leave it one by one."""
         head = argument[0]
         if head == "exp":
             return self.value(argument[1])
         if head == "Rational" and argument[1] > 0:
-            powers = prime_powers(argument)
-            return sum(k * self.dependent("log", p) for p, k in powers.items())
+            return self.log_of_number(argument)
         if head == "Pow" and is_positive(argument[1], self.positive):
-            return self.value(argument[2]) * self.log(argument[1])
+            exponent = self.value(argument[2])
+            return exponent * self.log(argument[1])
         if head == "Mul":
-            outside, inside = self.split(argument)
-            found = sum(map(self.log, outside))
-            if not inside:
-                return found
-            return found + self.opaque_log(product(map(self.value, inside)))
-        return self.opaque_log(self.value(argument))
+            return self.log_of_product(argument)
+        value = self.value(argument)
+        return self.opaque_log(value)
 
-    def opaque_log(self, value):
-        return self.dependent("log", value % PRIME) if value % PRIME != 1 else 0
+    def log_of_number(self, argument: Tree) -> int:
+        """The logarithm of a positive fraction, prime by prime."""
+        found = 0
+        for prime, times in prime_powers(argument).items():
+            found += times * self.dependent("log", prime)
+        return found
 
-    def cosine(self, argument):
-        up = self.exponential(self.expanded(argument), kind="turn")
-        return (up + inverse(up)) * inverse(2)
+    def log_of_product(self, argument: Tree) -> int:
+        """The logarithms of the positive factors, and one of all others."""
+        outside, inside = self.split(argument)
+        logarithms = map(self.log, outside)
+        found = sum(logarithms)
+        if not inside:
+            return found
+        rest = product(self.values(inside))
+        return found + self.opaque_log(rest)
 
-    def sine(self, argument):
-        up = self.exponential(self.expanded(argument), kind="turn")
-        return (up - inverse(up)) * inverse(2 * square_root(-1))
+    def opaque_log(self, value: int) -> int:
+        """The logarithm of a number of which only the number is known."""
+        reduced = value % PRIME
+        if reduced == 1:
+            return 0
+        return self.dependent("log", reduced)
 
-    def hyperbolic_cosine(self, argument):
-        up = self.exponential(self.expanded(argument))
-        return (up + inverse(up)) * inverse(2)
+    def turn(self, argument: Tree) -> int:
+        """What stands for exp(i x)."""
+        terms = self.expanded(argument)
+        return self.exponential(terms, kind="turn")
 
-    def hyperbolic_sine(self, argument):
-        up = self.exponential(self.expanded(argument))
-        return (up - inverse(up)) * inverse(2)
+    def growth(self, argument: Tree) -> int:
+        """What stands for exp(x)."""
+        terms = self.expanded(argument)
+        return self.exponential(terms)
 
-    def erf(self, argument):
+    def cosine(self, argument: Tree) -> int:
+        up = self.turn(argument)
+        total = up + inverse(up)
+        return total * inverse(2)
+
+    def sine(self, argument: Tree) -> int:
+        up = self.turn(argument)
+        difference = up - inverse(up)
+        double = 2 * square_root(-1)
+        return difference * inverse(double)
+
+    def tangent(self, argument: Tree) -> int:
+        above = self.sine(argument)
+        below = self.cosine(argument)
+        return above * inverse(below)
+
+    def hyperbolic_cosine(self, argument: Tree) -> int:
+        up = self.growth(argument)
+        total = up + inverse(up)
+        return total * inverse(2)
+
+    def hyperbolic_sine(self, argument: Tree) -> int:
+        up = self.growth(argument)
+        difference = up - inverse(up)
+        return difference * inverse(2)
+
+    def hyperbolic_tangent(self, argument: Tree) -> int:
+        above = self.hyperbolic_sine(argument)
+        below = self.hyperbolic_cosine(argument)
+        return above * inverse(below)
+
+    def hyperbolic_cotangent(self, argument: Tree) -> int:
+        above = self.hyperbolic_cosine(argument)
+        below = self.hyperbolic_sine(argument)
+        return above * inverse(below)
+
+    def hyperbolic_secant(self, argument: Tree) -> int:
+        below = self.hyperbolic_cosine(argument)
+        return inverse(below)
+
+    def hyperbolic_cosecant(self, argument: Tree) -> int:
+        below = self.hyperbolic_sine(argument)
+        return inverse(below)
+
+    def erf(self, argument: Tree) -> int:
         """Odd: of the two signs of its argument the smaller number stands for both."""
         value = self.value(argument)
+        if not value:
+            return 0
         opposite = -value % PRIME
-        sign = 1 if value <= opposite else -1
-        return sign * self.unknown("erf", min(value, opposite)) if value else 0
+        if value <= opposite:
+            return self.unknown("erf", value)
+        return -self.unknown("erf", opposite)
 
-    def absolute(self, argument):
+    def erfc(self, argument: Tree) -> int:
+        """What erf leaves of 1."""
+        return 1 - self.erf(argument)
+
+    def absolute(self, argument: Tree) -> int:
+        """Even: of the two signs of its argument the smaller number stands for both."""
         value = self.value(argument)
-        if is_positive(argument, self.positive) or not value:
+        if not value or is_positive(argument, self.positive):
             return value
-        return self.dependent("Abs", min(value, -value % PRIME))
+        opposite = -value % PRIME
+        return self.dependent("Abs", min(value, opposite))
 
-    def extreme(self, head, *arguments):
-        return self.dependent(head, sorted(set(map(self.value, arguments))))
+    def extreme(self, head: str, *arguments: Tree) -> int:
+        """Max or Min, whose arguments have no order and count once."""
+        different = set(self.values(arguments))
+        return self.dependent(head, sorted(different))
 
-    def repeated(self, head, level, low, high, body):
+    def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> int:
         """A sum is linear, and one without its index is counted."""
-        count = self.value(high) - self.value(low) + 1
-        index = ("Bound", level)
+        first = self.value(low)
+        last = self.value(high)
+        key = (head, first, last)
         if head == "Product":
-            return self.dependent(head, self.value(low), self.value(high), self.value(body))
+            return self.dependent(*key, self.value(body))
+        count = last - first + 1
+        index = ("Bound", level)
         found = 0
-        for term in body[1:] if body[0] == "Add" else (body,):
-            parts = term[1:] if term[0] == "Mul" else (term,)
-            inside = [part for part in parts if index in set(walk(part))]
-            outside = product(self.value(part) for part in parts if part not in inside)
+        for term in _parts(body, "Add"):
+            inside, outside = _by_index(_parts(term, "Mul"), index)
+            factor = product(self.values(outside))
             if inside:
-                names = (head, self.value(low), self.value(high))
-                term = renamed(("Mul", *inside), index)
-                found += outside * self.dependent(*names, self.value(term))
+                rest = renamed(("Mul", *inside), index)
+                value = self.value(rest)
+                found += factor * self.dependent(*key, value)
             else:
-                found += outside * count
+                found += factor * count
         return found
 
 
-_FUNCTIONS = {
+def _parts(tree, head):
+    """The terms of a sum or the factors of a product; anything else is its own only part."""
+    if tree[0] == head:
+        return tree[1:]
+    return (tree,)
+
+
+def _by_index(parts, index):
+    """The parts in which the index stands, and the others."""
+    inside = []
+    outside = []
+    for part in parts:
+        if index in set(walk(part)):
+            inside.append(part)
+        else:
+            outside.append(part)
+    return inside, outside
+
+
+def _single_monomial(terms):
+    """The only monomial of a sum, where it has the factor 1 and is no number."""
+    if len(terms) != 1:
+        return None
+    ((key, factor),) = terms.items()
+    if factor != 1:
+        return None
+    return key
+
+
+_FUNCTIONS: dict[str, Callable[..., int]] = {
     "log": Assignment.log,
     "sin": Assignment.sine,
     "cos": Assignment.cosine,
-    "tan": lambda self, x: self.sine(x) * inverse(self.cosine(x)),
+    "tan": Assignment.tangent,
     "sinh": Assignment.hyperbolic_sine,
     "cosh": Assignment.hyperbolic_cosine,
-    "tanh": lambda self, x: self.hyperbolic_sine(x) * inverse(self.hyperbolic_cosine(x)),
-    "coth": lambda self, x: self.hyperbolic_cosine(x) * inverse(self.hyperbolic_sine(x)),
-    "sech": lambda self, x: inverse(self.hyperbolic_cosine(x)),
-    "csch": lambda self, x: inverse(self.hyperbolic_sine(x)),
+    "tanh": Assignment.hyperbolic_tangent,
+    "coth": Assignment.hyperbolic_cotangent,
+    "sech": Assignment.hyperbolic_secant,
+    "csch": Assignment.hyperbolic_cosecant,
     "erf": Assignment.erf,
-    "erfc": lambda self, x: 1 - self.erf(x),
+    "erfc": Assignment.erfc,
     "Abs": Assignment.absolute,
     "Max": lambda self, *parts: self.extreme("Max", *parts),
     "Min": lambda self, *parts: self.extreme("Min", *parts),
@@ -374,30 +588,44 @@ _FUNCTIONS = {
 
 def renamed(tree: Tree, index: Tree) -> Tree:
     """The tree with the variable of the sum around it named after what the tree itself holds."""
-    inner = max((node[1] for node in walk(tree) if node[0] in BINDING), default=0)
+    inner = 0
+    for node in walk(tree):
+        if node[0] in BINDING:
+            inner = max(inner, node[1])
     return _replaced(tree, index, ("Bound", inner + 1))
 
 
 def _replaced(tree, old, new):
+    """The tree with one part in the place of another; the order of arguments stays."""
     if tree == old:
         return new
-    parts = [_replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]]
+    parts = []
+    for part in tree[1:]:
+        if isinstance(part, tuple):
+            part = _replaced(part, old, new)
+        parts.append(part)
     return (tree[0], *parts)
 
 
 def inverse(number: int) -> int:
+    """What times the number is 1 modulo the prime."""
     if number % PRIME == 0:
         raise ZeroDivisionError
     return pow(number, -1, PRIME)
 
 
 def power(number: int, exponent: int) -> int:
+    """A whole power modulo the prime, of either sign."""
     if abs(exponent) > LARGEST_POWER:
         raise Inexact
-    return inverse(pow(number, -exponent, PRIME)) if exponent < 0 else pow(number, exponent, PRIME)
+    found = pow(number, abs(exponent), PRIME)
+    if exponent < 0:
+        return inverse(found)
+    return found
 
 
 def product(numbers: Iterable[int]) -> int:
+    """All numbers multiplied modulo the prime."""
     found = 1
     for number in numbers:
         found = found * number % PRIME
@@ -405,29 +633,39 @@ def product(numbers: Iterable[int]) -> int:
 
 
 def _whole(number):
+    """The whole number that a fraction is; Inexact if it is none."""
     if number.denominator != 1:
         raise Inexact
     return int(number)
 
 
 def _is_log(key):
-    return len(key) == 1 and key[0][0][0] == "log" and key[0][1] == 1
+    """Whether a monomial is one logarithm."""
+    if len(key) != 1:
+        return False
+    generator, exponent = key[0]
+    return generator[0] == "log" and exponent == 1
 
 
 def factors(number: int) -> dict[int, int]:
     """Small prime factors with their exponents; what is left counts as one prime."""
-    found = {}
+    found: dict[int, int] = {}
     for prime in range(2, LARGEST_TRIED):
         while number % prime == 0:
             found[prime] = found.get(prime, 0) + 1
             number //= prime
-    return found | ({number: 1} if number > 1 else {})
+    if number > 1:
+        found[number] = 1
+    return found
 
 
 def prime_powers(number: Tree) -> dict[int, int]:
     """Prime factors of a positive fraction, those below with negative exponents."""
+    found = factors(number[1])
     below = factors(number[2])
-    return factors(number[1]) | {prime: -exponent for prime, exponent in below.items()}
+    for prime, exponent in below.items():
+        found[prime] = -exponent
+    return found
 
 
 @functools.cache
@@ -435,17 +673,14 @@ def square_root(number: int) -> int:
     """A root modulo the prime by Tonelli and Shanks; Inexact where there is none."""
     if not _has_root(number):
         raise Inexact
-    odd = PRIME - 1
-    twos = 0
-    while odd % 2 == 0:
-        odd //= 2
-        twos += 1
+    odd, twos = _odd_part(PRIME - 1)
     turn = pow(_without_root(), odd, PRIME)
     left = pow(number, odd, PRIME)
     root = pow(number, (odd + 1) // 2, PRIME)
     while left != 1:
-        order = next(k for k in range(1, twos) if pow(left, 2**k, PRIME) == 1)
-        step = pow(turn, 2 ** (twos - order - 1), PRIME)
+        order = _squarings_to_one(left, twos)
+        halvings = twos - order - 1
+        step = pow(turn, 2**halvings, PRIME)
         twos = order
         turn = step * step % PRIME
         root = root * step % PRIME
@@ -453,8 +688,16 @@ def square_root(number: int) -> int:
     return root
 
 
+def _squarings_to_one(number, most):
+    """How often the number is squared until it is 1, less than `most` times."""
+    orders = range(1, most)
+    return next(k for k in orders if pow(number, 2**k, PRIME) == 1)
+
+
 def _has_root(number):
-    return pow(number, (PRIME - 1) // 2, PRIME) == 1
+    """Whether the number is a square modulo the prime, by Euler's criterion."""
+    half = (PRIME - 1) // 2
+    return pow(number, half, PRIME) == 1
 
 
 def _without_root():

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 TERMS = 200  # of one sum times those of the other, where nobody asks for more
+NOTHING = Fraction(0)
 
 Monomial = tuple[tuple[Any, Fraction], ...]
 Polynomial = dict[Monomial, Fraction]
@@ -18,38 +19,55 @@ class TooMany(ArithmeticError):
 
 
 def constant(number: Fraction | int) -> Polynomial:
-    return {(): Fraction(number)} if number else {}
+    """A number; 0 has no terms."""
+    if not number:
+        return {}
+    return {(): Fraction(number)}
 
 
 def monomial(generator: Any, exponent: Fraction | int = 1) -> Polynomial:
-    return {((generator, Fraction(exponent)),): Fraction(1)}
+    """A power of one generator."""
+    pair = (generator, Fraction(exponent))
+    key = (pair,)
+    return {key: Fraction(1)}
 
 
 def ordered(pairs: Iterable[tuple[Any, Fraction]]) -> Monomial:
     """Generators in a fixed order, without those to the power 0."""
-    return tuple(sorted(pair for pair in pairs if pair[1]))
+    kept = [pair for pair in pairs if pair[1]]
+    kept.sort()
+    return tuple(kept)
 
 
 def scaled(terms: Polynomial, number: Fraction | int) -> Polynomial:
-    return {key: number * factor for key, factor in terms.items()}
+    """Every factor times a number."""
+    found = {}
+    for key, factor in terms.items():
+        found[key] = number * factor
+    return found
 
 
 def added(*sums: Polynomial) -> Polynomial:
+    """All sums in one."""
     total: Polynomial = {}
     for terms in sums:
         for key, factor in terms.items():
-            total[key] = total.get(key, Fraction(0)) + factor
+            before = total.get(key, NOTHING)
+            total[key] = before + factor
     return without_zeros(total)
 
 
 def multiplied(left: Polynomial, right: Polynomial, most: int = TERMS) -> Polynomial:
-    if len(left) * len(right) > most:
+    """Every term times every term, at most `most` of these."""
+    num_terms = len(left) * len(right)
+    if num_terms > most:
         raise TooMany
     total: Polynomial = {}
     for one, first in left.items():
         for other, second in right.items():
             key = merged(one, other)
-            total[key] = total.get(key, Fraction(0)) + first * second
+            before = total.get(key, NOTHING)
+            total[key] = before + first * second
     return without_zeros(total)
 
 
@@ -57,9 +75,16 @@ def merged(one: Monomial, other: Monomial) -> Monomial:
     """The product of two monomials."""
     exponents = dict(one)
     for generator, exponent in other:
-        exponents[generator] = exponents.get(generator, Fraction(0)) + exponent
-    return ordered(exponents.items())
+        before = exponents.get(generator, NOTHING)
+        exponents[generator] = before + exponent
+    pairs = exponents.items()
+    return ordered(pairs)
 
 
 def without_zeros(terms: Polynomial) -> Polynomial:
-    return {key: factor for key, factor in terms.items() if factor}
+    """The terms that are there at all."""
+    found = {}
+    for key, factor in terms.items():
+        if factor:
+            found[key] = factor
+    return found

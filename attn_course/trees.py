@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 NODES = 1_500  # in one expression
 CHAIN_NODES = 6_000  # in all lines of a chain
@@ -24,6 +25,7 @@ SEVERAL = ("Add", "Mul", "Max", "Min")
 BINDING = ("Sum", "Product")
 _WHOLE = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
 _DECIMAL = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?(e[+-]?[0-9]{1,2})?")
+_COUNT = re.compile("[0-9]{1,4}")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w{0,19}")
 ZERO = ("Rational", 0, 1)
 ONE = ("Rational", 1, 1)
@@ -36,97 +38,113 @@ class Unreadable(ValueError):
 
 
 def rational(number: Fraction | int) -> Tree:
+    """The tree of a number."""
     fraction = Fraction(number)
     return ("Rational", fraction.numerator, fraction.denominator)
 
 
 def fraction_of(tree: Tree) -> Fraction:
+    """The number of a tree that is one."""
     return Fraction(tree[1], tree[2])
 
 
 def is_number(tree: Tree) -> bool:
+    """Whether the tree is a fraction."""
     return tree[0] == "Rational"
 
 
-def write(expression) -> list[str]:
+def write(expression: Any) -> list[str]:
     """A SymPy expression as a list of strings, the arguments of a head before the head."""
-    tokens = []
+    tokens: list[str] = []
     _write(expression, tokens, 0)
     return tokens
 
 
 def _write(expression, tokens, depth):
+    """Add the tokens of one expression."""
     if len(tokens) > NODES or depth > DEPTH:
         raise Unreadable("the expression is too large to check")
     head = type(expression).__name__
     if head in BINDING:
-        return _write_binding(expression, tokens, depth)
-    if head == "Indexed":
+        _write_binding(expression, tokens, depth)
+    elif head == "Indexed":
         _write_all(expression.indices, tokens, depth)
-        tokens.append(f"Indexed {expression.base.label}")
-        return None
-    if head == "Exp1":
-        tokens.extend(["Rational 1", "exp 1"])
-        return None
-    if expression.is_Symbol:
+        name = expression.base.label
+        tokens.append(f"Indexed {name}")
+    elif head == "Exp1":
+        tokens.append("Rational 1")
+        tokens.append("exp 1")
+    elif expression.is_Symbol:
         tokens.append(f"Symbol {expression.name}")
-        return None
-    if expression.is_Rational:
+    elif expression.is_Rational:
         tokens.append(f"Rational {expression.p}/{expression.q}")
-        return None
-    if expression.is_Float:
-        tokens.append(f"Decimal {float(expression)!r}")
-        return None
-    if not expression.args:
+    elif expression.is_Float:
+        value = float(expression)
+        tokens.append(f"Decimal {value!r}")
+    elif not expression.args:
         tokens.append(f"Constant {expression}")
-        return None
+    else:
+        _write_application(expression, tokens, depth)
+
+
+def _write_application(expression, tokens, depth):
+    """Arguments first, then the head and their number."""
+    head = type(expression).__name__
     _allowed(head)
-    _write_all(expression.args, tokens, depth)
-    tokens.append(f"{head} {len(expression.args)}")
-    return None
+    arguments = expression.args
+    _write_all(arguments, tokens, depth)
+    taken = len(arguments)
+    tokens.append(f"{head} {taken}")
 
 
 def _write_all(expressions, tokens, depth):
+    """One after the other, a level deeper."""
     for expression in expressions:
         _write(expression, tokens, depth + 1)
 
 
 def _write_binding(expression, tokens, depth):
     """Several limits are several sums, the first one innermost."""
+    head = type(expression).__name__
     _write(expression.function, tokens, depth + 1)
     for limits in expression.limits:
         if len(limits) != 3:
             raise Unreadable("a sum needs its variable and both ends")
         variable, low, high = limits
-        _write(low, tokens, depth + 1)
-        _write(high, tokens, depth + 1)
-        tokens.append(f"{type(expression).__name__} {variable.name}")
+        _write_all((low, high), tokens, depth)
+        tokens.append(f"{head} {variable.name}")
 
 
 def read(tokens: list[str]) -> Tree:
     """The tree that `tokens` spell; Unreadable says in a sentence what is not allowed in it."""
-    if not isinstance(tokens, list) or not 0 < len(tokens) <= NODES + DEPTH:
+    most = NODES + DEPTH
+    if not isinstance(tokens, list) or not 0 < len(tokens) <= most:
         raise Unreadable("the expression is too large to check")
-    stack = []
+    stack: list[Tree] = []
     bound = 0
     for token in tokens:
-        head, _, detail = str(token).partition(" ")
+        text = str(token)
+        head, _, detail = text.partition(" ")
         if head in BINDING:
             bound += 1
-            _enough(stack, 3, bound <= BINDERS)
-            body, low, high = stack[-3:]
-            stack[-3:] = [_bind(head, detail, low, high, body)]
+            taken = 3
+            _enough(stack, taken, bound <= BINDERS)
+            body, low, high = stack[-taken:]
+            node = _bind(head, detail, low, high, body)
         else:
             node, taken = _node(head, detail, stack)
             _enough(stack, taken, True)
-            stack[len(stack) - taken :] = [node]
+        kept = len(stack) - taken
+        stack[kept:] = [node]
     if len(stack) != 1:
         raise Unreadable("the expression is not complete")
-    _limit_depth(stack[0])
-    return stack[0]
+    tree = stack[0]
+    _limit_depth(tree)
+    return tree
 
 
 def _enough(stack, taken, allowed):
+    """Unreadable where a head takes more trees than there are."""
     if taken > len(stack) or not allowed:
         raise Unreadable("the expression is not complete or too large to check")
 
@@ -143,18 +161,27 @@ def _node(head, detail, stack):
         return _constant(detail), 0
     if head == "Indexed":
         return ("Indexed", _name(detail), *stack[-1:]), 1
-    taken = int(detail) if re.fullmatch("[0-9]{1,4}", detail) else 0
-    arguments = stack[len(stack) - taken :] if taken <= len(stack) else []
-    return _application(head, arguments), taken
+    taken = 0
+    if _COUNT.fullmatch(detail):
+        taken = int(detail)
+    kept = len(stack) - taken
+    arguments = stack[kept:] if kept >= 0 else []
+    tree = _application(head, arguments)
+    return tree, taken
 
 
 def _allowed(head):
-    if head != "Pow" and head not in SEVERAL and head not in FUNCTIONS:
-        shown = head if _PLAIN_NAME.fullmatch(head) else "this"
-        raise Unreadable(f"{shown} is not something a chain of this course can use")
+    """Unreadable where a chain has no use for the head."""
+    if head == "Pow" or head in SEVERAL or head in FUNCTIONS:
+        return
+    shown = "this"
+    if _PLAIN_NAME.fullmatch(head):
+        shown = head
+    raise Unreadable(f"{shown} is not something a chain of this course can use")
 
 
 def _application(head, arguments):
+    """A head with its arguments, in order where their order means nothing."""
     _allowed(head)
     if head in SEVERAL and arguments:
         return (head, *sorted(arguments))
@@ -166,6 +193,7 @@ def _application(head, arguments):
 
 
 def _name(text):
+    """A name of moderate length."""
     if not 0 < len(text) <= NAME:
         raise Unreadable("the name of a symbol is too long")
     return text
@@ -173,22 +201,31 @@ def _name(text):
 
 def shown_name(name: str) -> str:
     """`name` as it may stand in a message: a plain word, whatever a symbol was called."""
-    return name if _PLAIN_NAME.fullmatch(name) else "a symbol with an odd name"
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return "a symbol with an odd name"
 
 
 def _whole(text):
+    """A whole number or a fraction of two."""
     if not _WHOLE.fullmatch(text):
         raise Unreadable("a number in it is too long to check")
     above, _, below = text.partition("/")
     if below and not int(below):
         raise Unreadable("a number in it is divided by zero")
-    return rational(Fraction(int(above), int(below or 1)))
+    numerator = int(above)
+    denominator = int(below or 1)
+    fraction = Fraction(numerator, denominator)
+    return rational(fraction)
 
 
 def _constant(text):
+    """Of the constants without a fraction only pi."""
     if text == "pi":
         return ("Constant", "pi")
-    shown = text if text in ("oo", "-oo", "zoo", "nan", "I") else "this"
+    shown = "this"
+    if text in ("oo", "-oo", "zoo", "nan", "I"):
+        shown = text
     raise Unreadable(f"{shown} is not a real number")
 
 
@@ -197,32 +234,67 @@ def decimal(text: str) -> Tree:
     if not _DECIMAL.fullmatch(text):
         raise Unreadable("a number in it is not a real number of moderate size")
     value = Fraction(text)
-    if len(text.partition("e")[0].strip("-0.").replace(".", "")) <= 6:
+    mantissa, _, _ = text.partition("e")
+    stripped = mantissa.strip("-0.")
+    digits = stripped.replace(".", "")
+    if len(digits) <= 6:
         return rational(value)
-    raise Unreadable(f"{text} is a rounded number: {_exactly(float(value))}")
+    advice = _exactly(float(value))
+    raise Unreadable(f"{text} is a rounded number: {advice}")
 
 
 def _exactly(value):
     """What to write for a number that looks like a rounded root, fraction, pi, e or logarithm."""
-    known = {math.pi: "sp.pi", 2 * math.pi: "2 * sp.pi", math.e: "sp.E"}
-    for k in range(2, 60):
-        known[math.sqrt(k)] = f"sp.sqrt({k})"
-        known[1 / math.sqrt(k)] = f"1 / sp.sqrt({k})"
-        known[math.log(k)] = f"sp.log({k})"
-    fraction = Fraction(abs(value)).limit_denominator(200)
-    known[float(fraction)] = f"sp.Rational({fraction.numerator}, {fraction.denominator})"
-    near = min(known, key=lambda number: abs(number - abs(value)))
-    if abs(near - abs(value)) <= 1e-12 * near:
-        return f"write {'-' * (value < 0)}{known[near]}"
+    size = abs(value)
+    known = _known_numbers()
+    fraction = Fraction(size).limit_denominator(200)
+    above = fraction.numerator
+    below = fraction.denominator
+    known[float(fraction)] = f"sp.Rational({above}, {below})"
+    near = min(known, key=lambda number: abs(number - size))
+    error = abs(near - size)
+    if error <= 1e-12 * near:
+        sign = "-" * (value < 0)
+        return f"write {sign}{known[near]}"
     return "write it exactly, with sp.sqrt, sp.Rational, sp.exp or sp.log"
 
 
+def _known_numbers():
+    """Numbers that are often written as decimals, and how they are written exactly."""
+    known = {
+        math.pi: "sp.pi",
+        2 * math.pi: "2 * sp.pi",
+        math.e: "sp.E",
+    }
+    for k in range(2, 60):
+        root = math.sqrt(k)
+        logarithm = math.log(k)
+        known[root] = f"sp.sqrt({k})"
+        known[1 / root] = f"1 / sp.sqrt({k})"
+        known[logarithm] = f"sp.log({k})"
+    return known
+
+
 def _bind(head, name, low, high, body):
-    level = 1 + max((node[1] for node in walk(body) if node[0] in BINDING), default=0)
-    return (head, level, low, high, substitute(body, {_name(name): ("Bound", level)}))
+    """A sum or product over the symbol `name` of its body."""
+    level = _free_level(body)
+    index = ("Bound", level)
+    values = {_name(name): index}
+    inner = substitute(body, values)
+    return (head, level, low, high, inner)
+
+
+def _free_level(body):
+    """The first number that no sum or product in the body has for its index."""
+    level = 0
+    for node in walk(body):
+        if node[0] in BINDING:
+            level = max(level, node[1])
+    return level + 1
 
 
 def children(tree: Tree) -> tuple[Tree, ...]:
+    """The trees right below."""
     return tuple(part for part in tree[1:] if isinstance(part, tuple))
 
 
@@ -237,7 +309,9 @@ def walk(tree: Tree) -> Iterator[Tree]:
 
 def limit_work(lines: Iterable[Tree]) -> None:
     """Raise Unreadable where the lines of a chain take too long to compare."""
-    num_nodes = sum(1 for line in lines for _ in walk(line))
+    num_nodes = 0
+    for line in lines:
+        num_nodes += sum(1 for _ in walk(line))
     if num_nodes > CHAIN_NODES:
         raise Unreadable(
             f"it is too long to check: {num_nodes} symbols, numbers and operations, where {CHAIN_NODES} "
@@ -246,11 +320,15 @@ def limit_work(lines: Iterable[Tree]) -> None:
 
 
 def _limit_depth(tree):
+    """Unreadable where the tree is too deep, level by level."""
     level = [tree]
     for _ in range(DEPTH + 10):
-        level = [child for node in level for child in children(node)]
-        if not level:
+        below: list[Tree] = []
+        for node in level:
+            below.extend(children(node))
+        if not below:
             return
+        level = below
     raise Unreadable("the expression is too large to check")
 
 
@@ -265,50 +343,77 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def heads(tree: Tree) -> set[str]:
+    """The heads of everything in it."""
     return {node[0] for node in walk(tree)}
 
 
 def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
     """The tree with trees in the place of some symbols."""
-    if tree[0] == "Symbol":
+    head = tree[0]
+    if head == "Symbol":
         return values.get(tree[1], tree)
     if not values or not children(tree):
         return tree
-    if tree[0] in BINDING:
+    if head in BINDING:
         return _substitute_below(tree, values)
-    parts = [substitute(part, values) if isinstance(part, tuple) else part for part in tree[1:]]
-    return (tree[0], *(sorted(parts) if tree[0] in SEVERAL else parts))
+    parts = []
+    for part in tree[1:]:
+        if isinstance(part, tuple):
+            part = substitute(part, values)
+        parts.append(part)
+    return _in_order(head, parts)
+
+
+def _in_order(head, parts):
+    """A head with its parts, sorted where their order means nothing."""
+    if head in SEVERAL:
+        parts.sort()
+    return (head, *parts)
 
 
 def _substitute_below(tree, values):
     """A sum with trees in the place of some symbols; sums among these trees keep an index of their own."""
     head, level, low, high, body = tree
-    own = f"#{level}"  # no symbol has such a name
-    body = substitute(_replaced(body, ("Bound", level), ("Symbol", own)), values)
-    level = 1 + max((node[1] for node in walk(body) if node[0] in BINDING), default=0)
-    body = _replaced(body, ("Symbol", own), ("Bound", level))
-    return (head, level, substitute(low, values), substitute(high, values), body)
+    own = ("Symbol", f"#{level}")  # no symbol has such a name
+    free = _replaced(body, ("Bound", level), own)
+    inner = substitute(free, values)
+    new_level = _free_level(inner)
+    index = ("Bound", new_level)
+    new_body = _replaced(inner, own, index)
+    new_low = substitute(low, values)
+    new_high = substitute(high, values)
+    return (head, new_level, new_low, new_high, new_body)
 
 
 def _replaced(tree, old, new):
     """The tree with one part in the place of another, wherever it stands."""
     if tree == old:
         return new
-    parts = [_replaced(part, old, new) if isinstance(part, tuple) else part for part in tree[1:]]
-    return (tree[0], *(sorted(parts) if tree[0] in SEVERAL else parts))
+    parts = []
+    for part in tree[1:]:
+        if isinstance(part, tuple):
+            part = _replaced(part, old, new)
+        parts.append(part)
+    return _in_order(tree[0], parts)
 
 
 def add(*terms: Tree) -> Tree:
+    """A sum, its terms in order."""
     return ("Add", *sorted(terms))
 
 
 def times(*factors: Tree) -> Tree:
+    """A product, its factors in order."""
     return ("Mul", *sorted(factors))
 
 
 def power(base: Tree, exponent: Tree) -> Tree:
+    """A power."""
     return ("Pow", base, exponent)
 
 
 def minus(left: Tree, right: Tree) -> Tree:
-    return add(left, times(rational(-1), right))
+    """A difference, as a sum with a negative term."""
+    negative = rational(-1)
+    opposite = times(negative, right)
+    return add(left, opposite)
