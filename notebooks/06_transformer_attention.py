@@ -129,13 +129,13 @@ print(f"but the scores of sequence 0 move with the others, gradient {strangers.a
 #
 # *code · 2.5 points · 10 min*
 #
-# **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` that broadcasts to
+# **Given** q (..., T, d), k (..., S, d), v (..., S, dv), any leading axes, and a boolean `mask` broadcasting to
 # (..., T, S). **Compute** context and weights, a softmax over the keys in which hidden ones have weight 0.
 # **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
-# Scores in the thousands are tried too, where $e^s$ by itself is infinite, and hidden scores far above the others.
-# *Predict:* what is the softmax of a row in which *nothing* may be looked at? Make it zero, with finite gradients.
-# (PyTorch has two answers of its own; the four traps below print them.)
+# Scores in the thousands, where $e^s$ itself is infinite, are tried too, and hidden ones far above the others.
+# *Predict:* what is the softmax of a row where *nothing* may be seen? Make it zero, with finite gradients. (PyTorch has
+# two answers; the four traps below print them.)
 
 
 # %% answer="6.3"
@@ -333,19 +333,19 @@ rows.append(F.scaled_dot_product_attention(x, x, x, attn_mask=~shut))
 print("4. no key: module with weights, without, kernel:", [y[0, 0, 0].item() for y in rows])
 
 # %% [markdown]
-# Four traps. The module's mask says True = hidden, the kernel's True = may look. Without `batch_first=True` the module takes
-# the batch for time. `is_causal` aligns the triangle top-left; `attn_utils.causal_mask(1, 5)` aligns bottom-right.
-# And a row without keys has two answers in one library: rely on neither.
+# Four traps. The module's mask says True = hidden, the kernel's True = may look. Without `batch_first=True` the module
+# takes batch for time. `is_causal` aligns the triangle top-left; `attn_utils.causal_mask(1, 5)` bottom-right. A row
+# without keys has two answers in one library: rely on neither.
 #
 # ### 6.7 What it costs, and why the root
 #
 # *code + written · 3 points · 11 min*
 #
-# **Given** one layer with biases and one sequence of $T$ tokens. **Count** how many parameters it has and how many
-# floating-point operations its matrix products take, a multiply and an add counting two. **Form:**
-# `num_parameters(D, num_heads)` and `num_flops(T, D, num_heads)`.
+# **Given** one layer with biases, one sequence of $T$ tokens. **Count** its parameters and the floating-point
+# operations of its matrix products, a multiply-add counting two. **Form:** `num_parameters(D, num_heads)` and
+# `num_flops(T, D, num_heads)`.
 #
-# *Predict:* at which $T$ do scores and context cost as much as the projections? A right answer is told their shares.
+# *Predict:* at which $T$ do scores and context cost as much as the projections? A right answer gets their shares.
 
 
 # %% answer="6.7 code"

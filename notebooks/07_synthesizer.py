@@ -174,18 +174,18 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# Never: the values did the finding. A sound separation needs a target that no choice of values can reach.
+# Never: the values did the finding. A sound separation needs a target no values can reach.
 #
 # ### 7.2 What it cannot do
 #
 # *written + code · 4 points · 20 min*
 #
-# **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query token;
-# report whether a 1 is among them. **Recall:** three key-value pairs in random order, then a token that names a key;
+# **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query
+# token; report whether either is 1. **Recall:** three key-value pairs in random order, then a token naming a key;
 # report its value. **Explain** why the synthesizer fails at them and keys and queries do not.
 #
-# First the measurement: every sequence there is, in every step; L-BFGS, which walks to the bottom and stays there; three
-# starts. *Predict* the smallest *worst* error of a synthesizer at OR, with one head and with four.
+# First the measurement: all sequences in every step; L-BFGS, which walks to the bottom and stays; three starts.
+# *Predict* the smallest *worst* error of a synthesizer at OR, with one head and four.
 
 
 # %%

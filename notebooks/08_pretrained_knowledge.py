@@ -56,13 +56,13 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 #
 # *code · 4 points · 15 min*
 #
-# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first $n$
-# characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if there are fewer. *Span:* take out a run of drawn
-# length, on average a quarter of what was kept and never nothing, anywhere it fits. *Join:* prefix, MASK,
-# suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
+# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first
+# $n$ characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if fewer. *Span:* take out a run of drawn
+# length, on average a quarter of what was kept, never nothing, anywhere it fits. *Join:* prefix, MASK, suffix, MASK,
+# span, then PAD to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
-# This is the one-span variant of *span corruption*, which takes out several. The model reads all but the last character
-# as $x$ and predicts all but the first as $y$. *Predict:* what does your formula do to three characters? The judge tries.
+# This is *span corruption* with one span, not several. The model reads all but the last character, $x$, and predicts
+# all but the first, $y$. *Predict:* what does your formula do to three characters? The judge tries.
 
 
 # %% answer="8.1"
@@ -94,13 +94,13 @@ for _ in range(4):
 #
 # *code · 4 points · 18 min*
 #
-# **Given** a question and its answer; later, what a model said and the truth. **Compute** (a) $x$: question, MASK, answer,
-# MASK, PAD to `block_size` − 1 characters; $y$: at each place the character that follows in $x$ if it belongs to the
-# answer or is the MASK that ends it, else PAD, which means *no loss here* (the MASK before the answer is up to you);
-# (b) the share of right answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
+# **Given** a question and its answer; later, what a model said and the truth. **Compute** (a) $x$: question, MASK,
+# answer, MASK, PAD to `block_size` − 1 characters; $y$: at each place the next character of $x$ if it belongs to the
+# answer or is its closing MASK, else PAD, meaning *no loss here* (the first MASK is up to you); (b) the share of right
+# answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
 # `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`.
 #
-# *Predict:* what interval should 20 right answers of 20 get? The table of *Three ways to answer* has one for 50 of 50.
+# *Predict* the interval for 20 right of 20. *Three ways to answer* has one for 50 of 50.
 
 
 # %% answer="8.2"
@@ -206,6 +206,10 @@ for label, row in rows.items():
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
 # four about `strangers`, with the probability the model gave to each. *Predict:* which are which? In
 # `eight` the recalls come first; look only when you have decided.
+#
+# The figure after them takes all answers. A model is *calibrated* if of all answers it gives with probability 0.8, eight
+# in ten are right. Left: the probabilities of right recalls and of inventions. Right: the share that is right at each
+# level.
 
 # %%
 # my prediction, the four recalls: ...
@@ -214,10 +218,6 @@ invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right and r.a
 eight = recalled[:4] + invented[:4]
 for place in np.random.default_rng(5).permutation(8):
     print(f"born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
-
-# %% [markdown]
-# A model is *calibrated* if of all answers it gives with probability 0.8, eight in ten are right. Left: the
-# probabilities of right recalls and of inventions. Right: the share that is right at each level.
 
 # %%
 held, strangers = (findings.pooled(runs, "pretrained", group) for group in ("held", "strangers"))
@@ -256,11 +256,12 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # %% [markdown]
 # ## First failure: a name it never saw
 #
-# The model answers for strangers as well. The figure compares the cities it names with how common they are. The table
-# counts how often it names the birth place of somebody in its text with the same first or family name; "by chance" deals
-# the same answers out to the strangers at random, a thousand times. The last column asks about `held` people with first
-# and family name *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the
-# model notice?
+# The model answers for strangers as well. The figure compares the cities it names with how common they are. Its bars do
+# not add up to one: some answers are no city at all; the second cell lists them. The table counts how often it names
+# the birth place of somebody in its text with the same first or family name; "by chance" deals the same answers out to
+# the strangers at random, a thousand times. The last column asks about `held` people with first and family name
+# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the model
+# notice?
 
 # %%
 # my prediction: ...
@@ -275,9 +276,6 @@ for run in runs:
     namesakes = findings.share_of_namesakes(known, answers)
     print(f"seed {run['seed']}: a namesake's city {namesakes:.0%}, by chance {chance:.0%}", end="")
     print(f"; swapped, the city of the other {swapped:.0%}")
-
-# %% [markdown]
-# The bars do not add up to one: some answers are no city at all. Here they are.
 
 # %%
 for run in runs:

@@ -120,15 +120,15 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 #
 # *code · 4 points · 15 min*
 #
-# A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
-# $N$ sentences, arrays (N, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
-# the gain in BLEU varies over test sets of $N$ sentences drawn with replacement. **Form:**
-# `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain of `other` over `one` on the whole
-# set, the central 95% of resampled gains, and the share $p$ of samples on which `other` is *not* better (one-sided: it
-# asks about one direction only). `bleu_of_counts(sums)` is given, for sums of shape (..., 10).
+# Test sets are samples: others give other scores. **Given** two systems' counts on the *same* $N$ sentences, arrays
+# (N, 10), columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how the BLEU gain varies
+# over test sets of $N$ sentences drawn with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` →
+# `(gain, low, high, p)`: the gain of `other` over `one` on the whole set, the central 95% of resampled gains, the share
+# $p$ of samples where `other` is *not* better (one-sided: one direction only). `bleu_of_counts(sums)`, sums (..., 10),
+# is given.
 #
-# *Predict:* if each system were resampled by itself, would the interval be narrower or wider? The last of the common
-# mistakes answers.
+# *Predict:* would resampling each system by itself make the interval narrower or wider? The last common mistake
+# answers.
 
 
 # %% answer="10.2"
@@ -360,6 +360,10 @@ print(
 # 1. BLEU (1) is a function of ten sums; its signature says which words they count.
 # 2. A paired bootstrap says whether another *test set* would agree, several seeds whether another *training run* would.
 # 3. Perplexities can be compared per the same unit, after the same words, over the same vocabulary, or not at all.
+#
+# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
+# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
+# Transformer; Clopper and Pearson (1934), the bound on $p$.
 
 # %% [markdown]
 # ## Without notes
@@ -372,7 +376,3 @@ print(
 #
 # **Next:** the 100 points end here. [11](11_position.ipynb) and [12](12_fast_attention.ipynb) are for those who want more,
 # and `attn translate train --preset full` trains the best of these translators.
-#
-# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
-# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
-# Transformer; Clopper and Pearson (1934), the bound on $p$.

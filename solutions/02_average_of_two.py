@@ -385,6 +385,11 @@ plots.curves(sizes, series, log="x", title="200 trials a point: within 0.07 in 9
 # ## Common mistakes
 #
 # Each claim is often written down; each is run here, and the number refutes it.
+#
+# The second cell takes "softmax never averages exactly": with two keys it does, at every height. With more the two
+# weights are still exactly equal; only the leftover is not zero. Two more are about computing: the leftover found by
+# subtraction is rounded away, and $e^t / (2e^t + n - 2)$, the softmax as it is printed in books, fails above $t = 709$,
+# where $e^t$ has no finite value.
 
 # %%
 low, divided = softmax(np.r_[1, 1, np.zeros(8)]), softmax(np.r_[10, 10, np.zeros(8)] / 8)
@@ -396,11 +401,6 @@ print(f"'the other keys are zero': their length is {length:.0f}; it is the score
 print(f"'k_i · k_j = 0 for all i, j': not for i = j, there it is {length**2:.0f}")
 print(f"'the score is the weight': 10 / sqrt(64) gives {divided[0]:.3f}, others {divided[2]:.3f}")
 print(f"'nearly tied is nearly averaged': scores 20 and 20.5 give key a {share:.3f}")
-
-# %% [markdown]
-# "Softmax never averages exactly": with two keys it does, at every height. With more the two weights are still exactly
-# equal; only the leftover is not zero. Two more are about computing: the leftover found by subtraction is rounded away, and
-# $e^t / (2e^t + n - 2)$, the softmax as it is printed in books, fails above $t = 709$, where $e^t$ has no finite value.
 
 # %%
 for n in (2, 5, 50):

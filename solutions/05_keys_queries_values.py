@@ -353,8 +353,12 @@ print("largest error below 1e-9:", worst < 1e-9)
 # %% [markdown]
 # ## Common mistakes
 #
-# "Adding $u_d$ to $x_2$ makes token 2 look at $x_1$, so $u_d$ and $u_b$ come in together" and "adding *enough* of it will
-# do". At $\beta = 3$:
+# The first cell, at $\beta = 3$: "adding $u_d$ to $x_2$ makes token 2 look at $x_1$, so $u_d$ and $u_b$ come in together"
+# and "adding *enough* of it will do".
+#
+# The second: "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one,
+# and the values in 5.4 are not $u_b$ twice: what token 2 wants, what token 1 wants, and zero. And "the matrix $uv^\top$
+# sends $v$ to $u$": only after a division.
 
 # %%
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
@@ -364,11 +368,6 @@ print(f"weight on x_1: times {gain:.5f}   u_b in c_2: times {share:.4f}")
 more = (three_tokens(*u) + np.outer([0, 1, 0], times * u[3]) for times in np.linspace(0, 5, 501))
 most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
 print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
-
-# %% [markdown]
-# "The weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one, and the
-# values in 5.4 are not $u_b$ twice: what token 2 wants, what token 1 wants, and zero. And "the matrix $uv^\top$ sends
-# $v$ to $u$": only after a division.
 
 # %%
 values = np.array([[1, 0], [1, -1], [0, 0]])  # along u_b and u_c

@@ -28,13 +28,13 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # ## One setting
 #
 # With `"default"` everything below runs offline in about a minute and a half of one core: the text is an invented
-# corpus of German scenes with their English, and with **gold alignments**, since whoever makes up a sentence knows which
-# word became which. With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or taken from the
-# folder that the environment variable `ATTN_DATA` names. A GPU is found by itself. (`"tiny"` shows within seconds whether
-# every cell runs; its scores mean nothing.)
+# corpus of German scenes with their English and **gold alignments**, since whoever makes up a sentence knows which word
+# became which. With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or from the folder in
+# the environment variable `ATTN_DATA`. A GPU is found by itself. (`"tiny"` shows within seconds whether every cell
+# runs; its scores mean nothing.)
 #
-# **An estimate, not a measurement:** `"full"` takes about 4,600 updates, and one of this size may take 20 to 50 ms on a
-# T4. Expect two to four minutes for each slot. We had no GPU to try it on.
+# **An estimate, not a measurement:** `"full"` takes about 4,600 updates, each perhaps 20 to 50 ms on a T4. Expect two
+# to four minutes for each slot. We had no GPU to try it on.
 
 # %%
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
@@ -91,14 +91,14 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # %% [markdown]
 # ### 9.1
 #
-# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings: *none* hands over
-# zeros, context and weights; *mean* gives every query the average of the real places of its sentence; *dot* weighs them
-# by a softmax of dot products divided by $\sqrt D$ (scaled, as Vaswani and others have them), without projections of its
-# own. **Form:** three modules with one signature, each returning `(context, weights)` of shapes (B, T, D) and (B, T, S).
-# Gradients must pass; new tensors must be made from those given (`queries.new_zeros`), so that a GPU works too.
+# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings: *none* hands
+# over zeros, context and weights; *mean* averages each sentence's real places, for every query; *dot* weighs them by a
+# softmax of dot products divided by $\sqrt D$ (as in Vaswani and others), without projections. **Form:** three modules
+# of one signature returning `(context, weights)`, (B, T, D) and (B, T, S). Gradients must pass; make new tensors from
+# those given (`queries.new_zeros`), so that a GPU works.
 #
-# *Predict:* which of the three could translate a sentence of three words, and which one of twenty? Notebook
-# [10](10_bleu_comparison.ipynb) draws the score over the length.
+# *Predict:* which could translate a sentence of three words, which one of twenty? [10](10_bleu_comparison.ipynb) draws
+# the score over length.
 
 
 # %% answer="9.1"
@@ -225,9 +225,9 @@ print(f"smallest possible loss: {-(wanted * np.log(wanted)).sum():.2f}")
 # %% [markdown] written="9.2"
 # The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their BLEU is 7.6 and 83.6, a factor of
 # eleven. The raw losses, 2.34 and 1.32, look closer than they are: with labels smoothed by 0.1 no loss can fall below
-# 0.96, so that most of 1.32 is no error at all. The gap in BLEU is the wider one because BLEU multiplies four precisions:
-# *none* has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and 0.85. And the model reads its own
-# words there, whereas with teacher forcing the true ones put it right after each mistake.
+# 0.96, so most of 1.32 is no error. The gap in BLEU is the wider one because BLEU multiplies four precisions: *none*
+# has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and 0.85. And the model reads its own words
+# there, whereas with teacher forcing the true ones put it right after each mistake.
 
 # %% [markdown] rubric="9.2"
 # **Rubric (1 point).** ⅓ both gaps stated as ratios, the first from cross-entropies or perplexities (or the floor of the
@@ -255,10 +255,11 @@ print(recording.table(ladder))
 # %% [markdown]
 # ## What it looks at
 #
-# First your error rate (1) of the live translators, beside its floor: (1) takes one link for each English word, the gold
-# may have two or none, so that even the best choice misses some. Then maps of *dot*: English words down, German words
-# across; subwords of one German word are added up, those of one English word averaged. On the right the gold links.
-# *Predict:* where does *switching* look, and where *on*?
+# First your error rate (1) of the live translators, beside its floor: (1) takes one link for each English word, the
+# gold may have two or none, so that even the best choice misses some. Then maps of *dot* for two sentences: English
+# words down, German words across; subwords of one German word are added up, those of one English word averaged. On the
+# right the gold links. Last, two failures: what each translator writes for the second, and the test sentence whose
+# *dot* weights agree least with the gold links. *Predict:* where does *switching* look, and where *on*?
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, switching and on: ...
@@ -298,10 +299,6 @@ def show(k):
 
 show(10)
 show(12)
-
-# %% [markdown]
-# And two failures: what each translator writes for the second sentence, and the test sentence whose *dot* weights
-# agree least with the gold links.
 
 # %% tags=["nbval-ignore-output"]
 for name, run in runs.items():
@@ -450,8 +447,7 @@ for ax, (title, counted) in zip(plots.panels(2, height=3.8, width=9), steps.item
 # %% [markdown]
 # Left, far words have a long way, and each step may lose something. Right, every way has length one: order is no longer
 # built in, it has to be learnt. Notebook [10](10_bleu_comparison.ipynb) compares the two on the same text.
-
-# %% [markdown]
+#
 # ## Common mistakes
 #
 # Three claims, each with the number that answers it: *padding does no harm, its states are zero*; *a softmax is a
@@ -471,13 +467,13 @@ print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1
 # %% [markdown]
 # ## Summary
 #
-# 1. One slot for cross-attention, one signature; the mask goes in before the softmax, or before the count.
+# 1. One slot for cross-attention, one signature; the mask goes in before the softmax or the count.
 # 2. Loss is taken after true words, BLEU on the model's own; AER (1) says what it looks at, not why.
-# 3. Greedy search keeps one beginning per sentence and each sentence's own end; a beam keeps a few.
+# 3. Greedy search keeps one beginning and its own end per sentence; a beam keeps a few.
 #
 # ## Without notes
 #
-# 1. Why must the mean divide by a different number for each sentence of a batch?
+# 1. Why must the mean divide by a different number for each sentence?
 # 2. What does the decoder know about the source when the slot is empty?
 # 3. What would you see if the softmax ran over the batch?
 # 4. Why is the error rate of an empty slot exactly 1?

@@ -128,15 +128,15 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # %% [markdown]
 # ### 10.2
 #
-# A test set is a sample: with other sentences the scores would differ. **Given** the counts of two systems on the *same*
-# $N$ sentences, arrays (N, 10) with columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how
-# the gain in BLEU varies over test sets of $N$ sentences drawn with replacement. **Form:**
-# `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain of `other` over `one` on the whole
-# set, the central 95% of resampled gains, and the share $p$ of samples on which `other` is *not* better (one-sided: it
-# asks about one direction only). `bleu_of_counts(sums)` is given, for sums of shape (..., 10).
+# Test sets are samples: others give other scores. **Given** two systems' counts on the *same* $N$ sentences, arrays
+# (N, 10), columns $m_1..m_4, h_1..h_4, c, r$; a numpy Generator; a number of samples. **Find** how the BLEU gain varies
+# over test sets of $N$ sentences drawn with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` →
+# `(gain, low, high, p)`: the gain of `other` over `one` on the whole set, the central 95% of resampled gains, the share
+# $p$ of samples where `other` is *not* better (one-sided: one direction only). `bleu_of_counts(sums)`, sums (..., 10),
+# is given.
 #
-# *Predict:* if each system were resampled by itself, would the interval be narrower or wider? The last of the common
-# mistakes answers.
+# *Predict:* would resampling each system by itself make the interval narrower or wider? The last common mistake
+# answers.
 
 
 # %% answer="10.2"
@@ -335,14 +335,14 @@ for k in (12, 40, 77):
 # **Form:** a paragraph each.
 
 # %% [markdown] written="10.3"
-# (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), and *mean* to *dot*, +13.7 (12.6 to 14.8), one-sided p at most
-# 0.0015, with a spread of 0.5 at most; the same on the embedded corpus.
+# (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), *mean* to *dot*, +13.7 (12.6 to 14.8), one-sided p ≤ 0.0015,
+# spread ≤ 0.5; the embedded corpus agrees.
 #
-# (b) Not *multi-head* over *additive*: +3.4 (embedded) is within their spread, three of nine pairs disagree, and Multi30k
+# (b) Not *multi-head* over *additive*: +3.4 (embedded) is within their spread, three of nine pairs disagree, Multi30k
 # says -1.3 (-1.8 to -0.9). More seeds and longer, tuned training would tell.
 #
-# (c) With length *none* falls to 1.9 and *mean* to 4.5 (embedded): one state, or one average, must hold any number of
-# words. *Dot* falls while unfinished, 76.6 to 43.9, and holds on Multi30k.
+# (c) With length *none* falls to 1.9 and *mean* to 4.5 (embedded): one state or average must hold any length. *Dot*
+# falls while unfinished, 76.6 to 43.9, and holds on Multi30k.
 #
 # (d) With runs of this signature, test set, search and budget; perplexities of one vocabulary.
 
@@ -388,6 +388,10 @@ print(
 # 1. BLEU (1) is a function of ten sums; its signature says which words they count.
 # 2. A paired bootstrap says whether another *test set* would agree, several seeds whether another *training run* would.
 # 3. Perplexities can be compared per the same unit, after the same words, over the same vocabulary, or not at all.
+#
+# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
+# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
+# Transformer; Clopper and Pearson (1934), the bound on $p$.
 
 # %% [markdown]
 # ## Without notes
@@ -400,7 +404,3 @@ print(
 #
 # **Next:** the 100 points end here. [11](11_position.ipynb) and [12](12_fast_attention.ipynb) are for those who want more,
 # and `attn translate train --preset full` trains the best of these translators.
-#
-# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
-# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
-# Transformer; Clopper and Pearson (1934), the bound on $p$.

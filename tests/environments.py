@@ -147,7 +147,7 @@ def try_old_numpy(above, cell):
 
 def try_offline(above, cell):
     place = Environment(above, "offline", BARE)
-    cell = cell.replace("git+file://", "git+file:///nowhere")
+    cell = cell.replace("git+file://localhost", "git+file://localhost/nowhere")
     said = place.run("-c", cell, PIP_NO_INDEX="1")
     assert said == f"{SENTENCE}\n", said
     place.say("one sentence")
@@ -162,14 +162,14 @@ def main():
         above = Path(folder)
         project = copy_of_project(above / "project")
         wheel = try_wheel(above, project)
-        core = setup_cell(f"file://{project}", "00_start_here")
+        core = setup_cell(f"file://localhost{project}", "00_start_here")
         try_offline(above, core)
         older = ("numpy==2.0.2",)
         try_cell(above, "numpy 2.0.2, no torch", core, older, kept=["numpy"], lacks=["torch"])
         try_old_numpy(above, core)
         if with_torch:
             try_wheel_with_torch(above, wheel)
-            cell = setup_cell(f"file://{project}", "06_transformer_attention")
+            cell = setup_cell(f"file://localhost{project}", "06_transformer_attention")
             packages = ("numpy==2.1.3", "torch")
             try_cell(above, "torch is there", cell, packages, kept=["numpy", "torch"])
 

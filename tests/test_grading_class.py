@@ -171,10 +171,10 @@ def out_of_a_judge(found):
 
 
 def keeps_the_judge_busy(found):
-    cell(found, "q1-2-derive")["source"] = (
-        "at_least = derive((weight, ''), (weight + sp.exp(sp.exp(10**10 * s)), ''), (weight, ''))\n"
-        "at_most = at_least"
-    )
+    answer = cell(found, "q1-2-derive")
+    source = "".join(answer["source"])
+    slow = '(weight + sp.exp(sp.exp(10**10 * s)), "so")'
+    answer["source"] = source.replace('(weight, "definition"),', f'(weight, "definition"), {slow},')
 
 
 def script_in_words(found):

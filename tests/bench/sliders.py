@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from attn_course import figures
-from attn_course.figures.sliders import MovingFigure, Slider
+from attn_course.figures.sliders import MovingFigure, _sliders
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,8 +24,7 @@ def figures_of(notebook):
     found = []
 
     def catch(draw, **sliders):
-        settings = [Slider(name, *ends) for name, ends in sliders.items()]
-        found.append(MovingFigure(draw, settings))
+        found.append(MovingFigure(draw, _sliders(sliders)))
 
     figures.explore = catch
     figures.query_plane = lambda *args, **options: None
