@@ -47,7 +47,8 @@ def run(base: Path, notebooks: list[str]) -> dict:
     found = gradescope_json(book.sheet(STUDENT))
     if settings.tier == Nothing.name:
         found["output"] = f"{UNBOXED}\n{found['output']}"
-    save(base / "results" / "results.json", json.dumps(found, indent=1, ensure_ascii=False))
+    text = json.dumps(found, indent=1, ensure_ascii=False)
+    save(base / "results" / "results.json", text)
     return found
 
 

@@ -28,8 +28,12 @@ def borrowed(cells: Iterable[Cell], answers: Iterable[str]) -> dict[str, list[st
     """
     answers = list(answers)
     text = Text(cells, answers)
-    found = {name: {path for path in text.behind(name) if _lent(path, name)} for name in answers}
-    return {name: sorted(paths) for name, paths in found.items() if paths}
+    found = {}
+    for name in answers:
+        paths = [path for path in text.behind(name) if _lent(path, name)]
+        if paths:
+            found[name] = sorted(paths)
+    return found
 
 
 def _lent(path, name):
@@ -40,10 +44,9 @@ def _lent(path, name):
 class Text:
     """What the statements of a notebook import and define, and what each definition mentions."""
 
-    def __init__(self, cells: Iterable[Cell], answers: Iterable[str]):
+    def __init__(self, cells: Iterable[Cell], answers: Iterable[str]) -> None:
         self.answers = list(answers)
-        # name: the dotted path it stands for
-        self.imported: dict[str, str] = {}
+        self.imported: dict[str, str] = {}  # name: the dotted path it stands for
         # name: names of the notebook, and imported paths
         self.mentions: defaultdict[str, set[str]] = defaultdict(set)
         for cell in cells:
@@ -57,7 +60,9 @@ class Text:
         left = [name]
         while left:
             name = left.pop()
-            new = self.mentions.get(name, {self.imported.get(name, "")}) - seen
+            path = self.imported.get(name, "")
+            mentioned = self.mentions.get(name, {path})
+            new = mentioned - seen
             seen |= new
             left += new
         return seen
@@ -117,32 +122,48 @@ class Definition:
 def statements_of(source: str) -> tuple[Import | Definition, ...]:
     """Return the statements of a cell, read once; none if it is not Python."""
     found = parsed(source)
-    return tuple(map(_statement, found[1].body)) if found else ()
+    if not found:
+        return ()
+    _, tree = found
+    return tuple(map(_statement, tree.body))
 
 
 def _statement(node):
     if isinstance(node, ast.ImportFrom):
-        module = f"{node.module}."
-        return Import({alias.asname or alias.name: module + alias.name for alias in node.names})
+        return Import(dict(_imported_from(node)))
     if isinstance(node, ast.Import):
         return Import(dict(map(_imported, node.names)))
-    nodes = list(ast.walk(node))
-    mentions = {_mention(inner) for inner in nodes if isinstance(inner, ast.Name | ast.Attribute)}
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    value = _mention(getattr(node, "value", None))
+    mentions = set()
+    stored = set()
+    arguments = set()
+    inner = set()
+    for part in ast.walk(node):
+        mentions.add(_mention(part))
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            stored.add(part.id)
+        elif isinstance(part, ast.arg):
+            arguments.add(part.arg)
+        elif isinstance(part, DEFINITIONS):
+            inner.add(part.name)
     if isinstance(node, DEFINITIONS):
-        arguments = {inner.arg for inner in nodes if isinstance(inner, ast.arg)}
         defined = {node.name}
         local = stored | arguments
     else:
-        defined = stored | {inner.name for inner in nodes if isinstance(inner, DEFINITIONS)}
+        defined = stored | inner
         local = set()
     return Definition(
-        frozenset(defined),
-        frozenset(local),
-        frozenset(mention for mention in mentions if mention),
-        value,
+        defined=frozenset(defined),
+        local=frozenset(local),
+        mentions=frozenset(mentions - {None}),
+        value=_mention(getattr(node, "value", None)),
     )
+
+
+def _imported_from(node):
+    """Yield (name, path) of what `from a import b, c as d` gives."""
+    for alias in node.names:
+        name = alias.asname or alias.name
+        yield name, f"{node.module}.{alias.name}"
 
 
 def _imported(alias):

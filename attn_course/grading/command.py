@@ -62,7 +62,8 @@ def grade(argv: list[str]) -> int:
         roster=roster,
     )
     if marks:
-        report.save(options.out / "written.csv", written.dump(book.stamped_marks()))
+        text = written.dump(book.stamped_marks())
+        report.save(options.out / "written.csv", text)
     bad = sum(bool(results.get(file.key).problem) for file in files)
     good = len(files) - bad
     waiting = report.write(
@@ -102,9 +103,11 @@ def _counts(notebook):
 
 def _refuse(options, roster):
     """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
-    if options.out.resolve().is_relative_to(options.submissions.resolve()):
+    submissions = options.submissions.resolve()
+    if options.out.resolve().is_relative_to(submissions):
         raise Refused(f"{options.out} lies among the submissions; choose another --out.")
-    if options.export and not any(person.id or person.email for person in roster.people.values()):
+    people = roster.people.values()
+    if options.export and not any(person.id or person.email for person in people):
         raise Refused("--export needs a --roster with the column id or email, to know who is who.")
     is_not_needed = options.no_sandbox or options.dask
     missing = [] if is_not_needed else missing_mechanisms()
@@ -150,10 +153,13 @@ def _regraded(questions, files):
     if questions is None:
         return []
     try:
-        notebooks = {register.find(question_id).notebook for question_id in questions}
+        found = [register.find(question_id) for question_id in questions]
     except KeyError as error:
         raise Refused(f"--regrade: {error.args[0]}") from None
-    return [file for file in files if not questions or file.notebook in notebooks]
+    if not questions:
+        return list(files)
+    notebooks = {question.notebook for question in found}
+    return [file for file in files if file.notebook in notebooks]
 
 
 def _run(records, number, results):
@@ -179,13 +185,17 @@ def diff(argv: list[str]) -> int:
     from attn_course.grading import comparing
 
     name = name_of(options.submission, read_submission)
-    if not (ROOT / "solutions" / f"{name}.py").is_file():
+    solutions = ROOT / "solutions"
+    if not (solutions / f"{name}.py").is_file():
         raise Refused("the solutions are not on this machine.")
-    pairs = list(comparing.answer_pairs(options.submission, name, ROOT / "solutions"))
+    pairs = list(comparing.answer_pairs(options.submission, name, solutions))
     if options.html:
-        report.save(options.html, comparing.as_page("/".join(options.submission.parts[-2:]), pairs))
+        title = "/".join(options.submission.parts[-2:])
+        page = comparing.as_page(title, pairs)
+        report.save(options.html, page)
     else:
-        print(comparing.as_text(pairs, colour=sys.stdout.isatty()), end="")
+        text = comparing.as_text(pairs, colour=sys.stdout.isatty())
+        print(text, end="")
     return 0
 
 
@@ -201,7 +211,8 @@ def release(argv: list[str]) -> int:
     from attn_course.grading import releasing
 
     pack = releasing.pack_for_nbgrader if options.nbgrader else releasing.pack
-    print(f"{options.out}: {pack(ROOT, options.out)} files.")
+    num_files = pack(ROOT, options.out)
+    print(f"{options.out}: {num_files} files.")
     return 0
 
 

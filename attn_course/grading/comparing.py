@@ -44,18 +44,22 @@ def answer_pairs(path: Path, notebook: str, solutions: Path) -> Iterator[Pair]:
     known = references([notebook], solutions)
     for question in register.questions_of(notebook):
         for part in question.parts:
+            left = _text(theirs, question, part)
             right = _text(ours, question, part)
             if part.kind == "written":
                 right = known[question.id].answer
+            bare = MARKERS.sub("", right)
             yield Pair(
                 title=f"{question.id} {question.title} ({part.kind})",
-                theirs=_text(theirs, question, part),
-                ours=MARKERS.sub("", right).strip(),
+                theirs=left,
+                ours=bare.strip(),
             )
 
 
 def _text(cells, question, part):
-    return find_cells.text_of(find_cells.cells_of(cells, question, part), question)
+    """What the cells of a part say."""
+    found = find_cells.cells_of(cells, question, part)
+    return find_cells.text_of(found, question)
 
 
 def as_text(pairs: list[Pair], *, colour: bool) -> str:
@@ -65,10 +69,16 @@ def as_text(pairs: list[Pair], *, colour: bool) -> str:
 
     ours = _notebook([pair.ours for pair in pairs])
     theirs = _notebook([pair.theirs for pair in pairs])
-    config = PrettyPrintConfig(out=io.StringIO(), use_color=colour, use_git=False, use_diff=False)
+    printed = io.StringIO()
+    config = PrettyPrintConfig(
+        out=printed,
+        use_color=colour,
+        use_git=False,
+        use_diff=False,
+    )
     changes = diff_notebooks(ours, theirs)
     pretty_print_notebook_diff("solution", "submission", ours, changes, config)
-    text = config.out.getvalue()
+    text = printed.getvalue()
     for number, pair in enumerate(pairs):
         text = text.replace(f"/cells/{number}/source:", f"{pair.title}:")
     return text or SAME
@@ -77,15 +87,24 @@ def as_text(pairs: list[Pair], *, colour: bool) -> str:
 def _notebook(sources):
     from nbformat.v4 import new_code_cell, new_notebook
 
-    cells = [new_code_cell(source, id=f"answer-{k}") for k, source in enumerate(sources)]
+    cells = []
+    for number, source in enumerate(sources):
+        cell = new_code_cell(source, id=f"answer-{number}")
+        cells.append(cell)
     return new_notebook(cells=cells)
 
 
 def as_page(title: str, pairs: list[Pair]) -> str:
     """Return a page with each answer on the left and the solution's on the right, line by line."""
-    answers = [(pair.title, list(side_by_side(pair))) for pair in pairs]
+    answers = []
+    for pair in pairs:
+        lines = list(side_by_side(pair))
+        answers.append((pair.title, lines))
     return render(
-        "difference.html", f"{title} beside the solution", answers=answers, tiers=Counter()
+        "difference.html",
+        f"{title} beside the solution",
+        answers=answers,
+        tiers=Counter(),
     )
 
 

@@ -29,24 +29,33 @@ def judge_digest(notebook: str) -> str:
     if not notebook:
         return ""
     found: dict[Path, str] = {}
-    waiting = [ROOT / "attn_course" / "questions" / f"{notebook[3:]}.py"]
+    name = notebook[3:]
+    waiting = [ROOT / "attn_course" / "questions" / f"{name}.py"]
     while waiting:
         path = waiting.pop()
         if path not in found:
             found[path] = path.read_text("utf-8")
             waiting += _imported(path)
-    return digest(*(found[path] for path in sorted(found)))
+    texts = [found[path] for path in sorted(found)]
+    return digest(*texts)
 
 
 @cache
 def _imported(path):
     """The files of ours that a file names in its imports; our own code has them in plain lines."""
     text = path.read_text("utf-8")
-    names = [module for line in IMPORT.findall(text) for module in line.split(", ")]
+    names = []
+    for line in IMPORT.findall(text):
+        names += line.split(", ")
     for module, things in FROM_IMPORT.findall(text):
         names += [f"{module}.{thing}" for thing in NAME.findall(things)]
-    ours = [name for name in names if name.split(".")[0] in HOUSES]
-    return [place for name in ours if (place := _place(name))]
+    places = []
+    for name in names:
+        house, *_ = name.split(".")
+        place = _place(name) if house in HOUSES else None
+        if place:
+            places.append(place)
+    return places
 
 
 def _place(name):

@@ -31,7 +31,11 @@ def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     """Return the cells that say they answer this part, and those that define what it asks for."""
     if part.kind == "written":
         return _written(cells, question, part)
-    return [cell for cell in cells if _claims(cell, question, part) or _defines(cell, part.answers)]
+    found = []
+    for cell in cells:
+        if _claims(cell, question, part) or _defines(cell, part.answers):
+            found.append(cell)
+    return found
 
 
 def _claims(cell, question, part):
@@ -40,10 +44,13 @@ def _claims(cell, question, part):
     if cell.id == f"q{dashed}-{part.kind}":
         return True
     role = "written" if part.kind == "written" else "answer"
-    return cell.marks.get(role) in (question.id, f"{question.id} {part.kind}")
+    mark = cell.marks.get(role)
+    whole = f"{question.id} {part.kind}"
+    return mark in (question.id, whole)
 
 
 def _defines(cell, answers):
+    """Whether a cell defines one of these names, or begins to."""
     if cell.kind != "code" or is_check(cell):
         return False
     names = names_of(cell.source)
@@ -54,37 +61,55 @@ def _defines(cell, answers):
 def _written(cells, question, part):
     """Return the cells of a written answer: the one meant for it, else text put below that one."""
     empty = EMPTY.format(question.id)
-    found = [cell for cell in cells if empty in cell.source or _claims(cell, question, part)]
-    if found and not text_of(found, question):
+    found = []
+    for cell in cells:
+        if empty in cell.source or _claims(cell, question, part):
+            found.append(cell)
+    if not found:
+        paragraph = _section(cells, question, HEADING)
+        return paragraph or _section(cells, question, QUESTION)
+    if not text_of(found, question):
         last = cells.index(found[-1])
         below = cells[last + 1 :]
-        return [*found, *itertools.takewhile(_is_students, below)]
-    return found or _section(cells, question, HEADING) or _section(cells, question, QUESTION)
+        found += itertools.takewhile(_is_students, below)
+    return found
 
 
 def _section(cells, question, end):
     """Return the text below the heading of a question, up to the next heading of the kind `end`."""
-    heading = re.compile(rf"^#+ +{re.escape(question.id)}\b", re.M)
-    below = itertools.dropwhile(lambda cell: not heading.search(cell.source), cells)
-    next(below, None)  # the heading itself
-    section = itertools.takewhile(lambda cell: not end.match(cell.source), below)
-    texts = [cell for cell in section if cell.kind != "code"]
-    return [cell for cell in texts if not HEADING.match(cell.source)]
+    name = re.escape(question.id)
+    heading = re.compile(rf"^#+ +{name}\b", re.M)
+    texts = []
+    is_below = False
+    for cell in cells:
+        if not is_below:
+            is_below = bool(heading.search(cell.source))
+            continue
+        if end.match(cell.source):
+            break
+        if cell.kind != "code" and not HEADING.match(cell.source):
+            texts.append(cell)
+    return texts
 
 
 def _is_students(cell):
     """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
-    ours = HEADING.match(cell.source) or re.match(r"markdown-[0-9a-f]{8}", cell.id)
-    return cell.kind != "code" and not ours
+    if cell.kind == "code":
+        return False
+    is_ours = re.match(r"markdown-[0-9a-f]{8}", cell.id)
+    return not is_ours and not HEADING.match(cell.source)
 
 
 def text_of(cells: Cells, question: Question) -> str:
     """Return what a person reads as the answer; "" where the cell is as it was handed out."""
     empty = EMPTY.format(question.id)
-    begins = [cell.source[:LONGEST_ANSWER] for cell in cells]
-    texts = [begin.replace(empty, "").strip() for begin in begins]
-    whole = "\n\n".join(filter(None, texts))
-    return as_answer(whole)
+    texts = []
+    for cell in cells:
+        begin = cell.source[:LONGEST_ANSWER]
+        text = begin.replace(empty, "").strip()
+        if text:
+            texts.append(text)
+    return as_answer("\n\n".join(texts))
 
 
 def is_check(cell: Cell) -> bool:
@@ -101,17 +126,24 @@ def cells_to_run(
     it, or anywhere if the name is used in a function, which runs later. Figures and training are
     therefore left out unless an answer uses what they make.
     """
-    code = {cell.number: cell for cell in cells if _may_run(cell)}
-    needed = set(code)
-    if not everything:
-        names = {number: names_of(cell.source) for number, cell in code.items()}
-        answering = _answering(list(code.values()), questions)
-        needed = _with_what_they_use(answering, names)
-    return {number: cell.source for number, cell in code.items() if number in needed}
+    code = list(filter(_may_run, cells))
+    sources = {cell.number: cell.source for cell in code}
+    if everything:
+        return sources
+    names = {number: names_of(source) for number, source in sources.items()}
+    answering = _answering(code, questions)
+    needed = _with_what_they_use(answering, names)
+    chosen = {}
+    for number, source in sources.items():
+        if number in needed:
+            chosen[number] = source
+    return chosen
 
 
 def _may_run(cell):
-    return cell.kind == "code" and not is_check(cell) and "written" not in cell.marks
+    if cell.kind != "code" or is_check(cell):
+        return False
+    return "written" not in cell.marks
 
 
 def _answering(cells, questions):
@@ -120,7 +152,8 @@ def _answering(cells, questions):
     for question in questions:
         for part in question.parts:
             if part.judge:
-                found.update(cell.number for cell in cells_of(cells, question, part))
+                answer = cells_of(cells, question, part)
+                found.update(cell.number for cell in answer)
     return found
 
 
@@ -159,7 +192,10 @@ def _taken(numbers, end):
 
 
 def _givers(names):
-    """Return {name: the cells that take part in it}; a method called on a module makes nothing."""
+    """Return {name: the cells that take part in it}, in their order.
+
+    A method that is called on a module makes nothing.
+    """
     modules = set()
     for cell in names.values():
         modules |= cell.imported
@@ -210,11 +246,13 @@ class Names:
 
     def _read_all(self, source, tree):
         with warnings.catch_warnings(action="ignore"):
-            self._read(symtable.symtable(source, "cell", "exec"), self.used)
+            table = symtable.symtable(source, "cell", "exec")
+            self._read(table, self.used)
             for node in ast.walk(tree):
                 self._read_changes(node)
 
     def _read(self, table, used):
+        """Note the names of a scope and of those inside it; used: where those go that it uses."""
         is_top = table.get_type() == "module"
         for symbol in table.get_symbols():
             name = symbol.get_name()
@@ -226,10 +264,12 @@ class Names:
             if symbol.is_referenced() and (is_top or symbol.is_global()):
                 used.add(name)
         for inner in table.get_children():
-            runs_later = inner.get_type() == "function" and inner.get_name() not in COMPREHENSIONS
+            is_function = inner.get_type() == "function"
+            runs_later = is_function and inner.get_name() not in COMPREHENSIONS
             self._read(inner, self.used_later if runs_later else used)
 
     def _read_changes(self, node):
+        """Note what a statement changes without giving it a name."""
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
                 self.defined.add(ANYTHING)
@@ -243,4 +283,6 @@ def _root(node):
     """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
+    if isinstance(node, ast.Name):
+        return {node.id}
+    return set()

@@ -11,10 +11,13 @@ UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text as one line."""
     begin = text[: 4 * longest]
-    shown = "".join(letter if letter.isprintable() else " " for letter in begin)
-    return " ".join(shown.split())[:longest]
+    letters = [letter if letter.isprintable() else " " for letter in begin]
+    words = "".join(letters).split()
+    line = " ".join(words)
+    return line[:longest]
 
 
 def as_answer(text: str) -> str:
     """Return a text with its lines, as a person reads an answer."""
-    return UNSEEN.sub("\ufffd", text[:LONGEST_ANSWER])
+    begin = text[:LONGEST_ANSWER]
+    return UNSEEN.sub("\ufffd", begin)

@@ -31,8 +31,13 @@ class Settings:
 
     def bench(self, tier: str = "") -> Bench:
         """Return a bench at which files of these notebooks can be graded; tier: instead of its own."""
-        torch = any(map(register.needs_torch, self.notebooks))
-        return Bench(self.notebooks, self.limits, tier or self.tier, torch=torch)
+        needs_torch = any(map(register.needs_torch, self.notebooks))
+        return Bench(
+            self.notebooks,
+            self.limits,
+            tier or self.tier,
+            torch=needs_torch,
+        )
 
 
 def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
@@ -54,13 +59,14 @@ def unread(file: File, error: Unreadable) -> Record:
 def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
     """Return the record of a file on which a judge has reported; raise Lost if it cannot be read."""
     problem, remarks, verdicts = checked(reply)
+    parts = () if problem else part_records(verdicts, file.notebook)
     return Record.of(
         file,
         problem=problem,
         remarks=(*file.remarks, *remarks),
         tier=tier,
         cpu=round(cpu, 3),
-        parts=() if problem else part_records(verdicts, file.notebook),
+        parts=parts,
     )
 
 
@@ -87,25 +93,35 @@ def secret_of(seed: int | None, file: File) -> str | None:
     """Return what the inputs of one file are drawn from; it tells nothing of the seed."""
     if seed is None:
         return None
-    about = f"{file.student}/{file.notebook}".encode()
-    return hmac.new(f"{seed:x}".encode(), about, hashlib.sha256).hexdigest()
+    key = f"{seed:x}"
+    about = f"{file.student}/{file.notebook}"
+    code = hmac.new(key.encode(), about.encode(), hashlib.sha256)
+    return code.hexdigest()
 
 
 def checked(reply: dict) -> tuple[str, list[str], list]:
     """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise Lost."""
     match reply:
         case {"problem": str(problem), "remarks": list(remarks), "parts": list(verdicts)}:
-            texts = [one_line(text) for text in remarks if isinstance(text, str)]
+            texts = []
+            for text in remarks:
+                if isinstance(text, str):
+                    texts.append(one_line(text))
             return one_line(problem), texts[:MAX_REMARKS], verdicts
     raise Lost("what its judge said cannot be read: it is not a report.")
 
 
 def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
     """Return a record a part. Which parts there are and what each is worth is not the judge's to say."""
-    asked = [(q, part) for q in register.questions_of(notebook) for part in q.parts]
+    asked: list[tuple[register.Question, register.Part]] = []
+    for question in register.questions_of(notebook):
+        asked += [(question, part) for part in question.parts]
     if len(verdicts) != len(asked):
         raise Lost("what its judge said cannot be read: it is not one verdict a part.")
-    return tuple(_part(*pair, said) for pair, said in zip(asked, verdicts, strict=True))
+    records = []
+    for (question, part), said in zip(asked, verdicts, strict=True):
+        records.append(_part(question, part, said))
+    return tuple(records)
 
 
 def _part(question, part, said):

@@ -80,7 +80,8 @@ class Sheet:
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
-        return any(entry.status != State.ABSENT for entry in self.of_notebook(notebook))
+        entries = self.of_notebook(notebook)
+        return any(entry.status != State.ABSENT for entry in entries)
 
     def of_notebook(self, notebook: str) -> list[Entry]:
         """Return the entries of one notebook."""
@@ -97,12 +98,15 @@ class Sheet:
         """Return what the answers of a notebook earned, None where it was not handed in."""
         if not self.handed_in(notebook):
             return None
-        return sum(entry.points for entry in self.of_notebook(notebook))
+        entries = self.of_notebook(notebook)
+        return sum(entry.points for entry in entries)
 
     def of(self, notebook: str) -> float | None:
         """Return the points of a notebook after what lateness costs."""
         points = self.before_deduction(notebook)
-        return None if points is None else points - self.deductions.get(notebook, 0)
+        if points is None:
+            return None
+        return points - self.deductions.get(notebook, 0)
 
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
@@ -113,7 +117,9 @@ class Sheet:
             points = self.of(name)
             if points is not None:
                 known.append(points)
-        return sum(known) if known else None
+        if not known:
+            return None
+        return sum(known)
 
     def out_of(self, *, bonus: bool = False) -> float:
         """Return what the notebooks of the batch are worth, or its bonus notebooks."""
@@ -155,7 +161,9 @@ class Gradebook:
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
-        self.questions = [q for name in notebooks for q in register.questions_of(name)]
+        self.questions: list[register.Question] = []
+        for name in notebooks:
+            self.questions += register.questions_of(name)
         self.has_bonus = any(register.is_bonus(name) for name in notebooks)
         self.files: dict[str, list[File]] = {student: [] for student in students}
         for file in files:
@@ -163,18 +171,19 @@ class Gradebook:
 
     def name_of(self, student: str) -> str:
         """Return a student's name as the roster has it, else that of the folder."""
-        return self.roster.person(student).name or student
+        person = self.roster.person(student)
+        return person.name or student
 
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""
         records = self._records(student)
         by_notebook = {record.notebook: record for record in records}
-        entries = [
-            self._entry(student, question, part, by_notebook.get(question.notebook))
-            for question in self.questions
-            for part in question.parts
-        ]
-        sheet = Sheet(student, entries)
+        sheet = Sheet(student, [])
+        for question in self.questions:
+            record = by_notebook.get(question.notebook)
+            for part in question.parts:
+                entry = self._entry(student, question, part, record)
+                sheet.entries.append(entry)
         for record in records:
             sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
             if record.tier:
@@ -194,20 +203,30 @@ class Gradebook:
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
         entry = replace(entry, digest=self._digest(entry))
-        mark = self.marks.get((student, question.id, part.kind))
+        key = student, question.id, part.kind
+        mark = self.marks.get(key)
         if mark is None:
             return entry
         if mark.digest not in ("", entry.digest):
             return replace(entry, previous=mark)
-        return replace(entry, status=State.READ, points=mark.points, mark=mark)
+        return replace(
+            entry,
+            status=State.READ,
+            points=mark.points,
+            mark=mark,
+        )
 
     def _digest(self, entry):
+        """Name an answer together with what it is judged by."""
+        question = entry.question
         if entry.kind == "written":
-            reference = self.references.get(entry.question.id, Reference())
+            reference = self.references.get(question.id, Reference())
             return digest(entry.answer, reference.rubric)
-        return digest(entry.answer, judge_digest(entry.question.notebook))
+        judge = judge_digest(question.notebook)
+        return digest(entry.answer, judge)
 
     def _add_lateness(self, sheet):
+        """Note how late each notebook of a sheet is, and what that costs."""
         person = self.roster.person(sheet.student)
         for file in self.files[sheet.student]:
             name = file.notebook
@@ -222,7 +241,8 @@ class Gradebook:
         found = dict(self.marks)
         students = {student for student, _, _ in found if student in self.files}
         for student in students:
-            for entry in self.sheet(student).entries:
+            sheet = self.sheet(student)
+            for entry in sheet.entries:
                 key = student, entry.question.id, entry.kind
                 if entry.mark:
                     found[key] = replace(entry.mark, digest=entry.digest)
@@ -235,7 +255,7 @@ def _judged(question, part, record):
     if record is None:
         return entry
     for found in record.parts:
-        if (found.question, found.kind) == (question.id, part.kind):
+        if found.question == question.id and found.kind == part.kind:
             return replace(
                 entry,
                 status=found.status,

@@ -27,19 +27,22 @@ def python_source(source: str) -> str:
         warnings.simplefilter("ignore")
         compile(source, "<cell>", "exec", FLAGS, True)
         return source
-    first, _, rest = source.lstrip().partition("\n")
+    text = source.lstrip()
+    first, _, rest = text.partition("\n")
+    if first.startswith(TIMING_MAGICS):
+        return python_source(f"pass\n{rest}")
     if first.startswith("%%"):
-        return python_source(f"pass\n{rest}") if first.startswith(TIMING_MAGICS) else ""
+        return ""
     for pattern, word in LINE_MAGICS.items():
-        replace = functools.partial(_replaced, word)
-        source = pattern.sub(replace, source)
+        instead = functools.partial(_instead, word)
+        source = pattern.sub(instead, source)
     return source
 
 
-def _replaced(word: str, found: re.Match) -> str:
-    """What stands for a magic, in as many lines."""
-    lines = found[0].count("\n")
-    return f"{found[1]}{word}" + "\n" * lines
+def _instead(word: str, magic: re.Match) -> str:
+    """What stands for a magic: a word, on as many lines."""
+    num_breaks = magic[0].count("\n")
+    return magic[1] + word + "\n" * num_breaks
 
 
 @functools.lru_cache(maxsize=4096)
@@ -48,5 +51,6 @@ def parsed(source: str) -> tuple[str, ast.Module] | None:
     unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
     with contextlib.suppress(*unreadable), warnings.catch_warnings(action="ignore"):
         source = python_source(source)
-        return source, ast.parse(source)
+        tree = ast.parse(source)
+        return source, tree
     return None

@@ -50,7 +50,7 @@ def grade_options(argv: list[str], description: str | None) -> argparse.Namespac
 
 
 def _positive(kind: Callable[[str], float], most: int = 1 << 32) -> Callable[[str], float]:
-    def number(text):
+    def number(text: str) -> float:
         found = kind(text)
         if not 0 < found < most:
             raise argparse.ArgumentTypeError(f"{text} is not above 0 and below {most:g}")

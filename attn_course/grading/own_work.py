@@ -47,14 +47,22 @@ def check(argv: list[str]) -> int:
 def _one_notebook(path: Path) -> int:
     """Every verdict of one notebook, with all that is to be said about it."""
     name = name_of(path)
-    (record,) = judged([File(YOU, name, path, path.name)])
+    file = File(YOU, name, path, path.name)
+    (record,) = judged([file])
     if record.problem:
         raise Refused(f"{path}: {record.problem}")
     for part in record.parts:
         if part.status == State.WAITING:
             print(f"✎ {part.question} written: {part.message}")
         else:
-            print(Verdict(part.question, part.status, part.message, part.points, part.out_of))
+            verdict = Verdict(
+                part.question,
+                part.status,
+                part.message,
+                part.points,
+                part.out_of,
+            )
+            print(verdict)
     print("\n".join(record.remarks))
     return 0
 
@@ -73,7 +81,8 @@ def name_of(path: Path, read: Callable[[Path], Any] = read_bytes) -> str:
 
 def _overview(folder: Path) -> int:
     """How far all notebooks of a folder are, each line as soon as it is known, and what is next."""
-    files = [file for file in files_of(YOU, folder, register.NOTEBOOKS) if file.notebook]
+    found = files_of(YOU, folder, register.NOTEBOOKS)
+    files = [file for file in found if file.notebook]
     if not files:
         raise Refused(f"there is no notebook of the course in {_named(folder)}.")
 
@@ -85,7 +94,8 @@ def _overview(folder: Path) -> int:
     print()
     print(points_so_far(records))
     print(next_step(records, folder))
-    return 1 if any(record.problem for record in records) else 0
+    is_broken = any(record.problem for record in records)
+    return 1 if is_broken else 0
 
 
 def _named(folder: Path) -> str:
@@ -108,7 +118,8 @@ def judged(files: Sequence[File]) -> Iterator[Record]:
 
 def _judged_together(files: Sequence[File]) -> Iterator[Record]:
     notebooks = tuple(file.notebook for file in files)
-    settings = Settings(None, Limits(), notebooks, best_tier() or Nothing.name)
+    tier = best_tier() or Nothing.name
+    settings = Settings(None, Limits(), notebooks, tier)
     with settings.bench() as bench:
         for file in files:
             with progress(f"judging {file.name} ..."):
@@ -133,7 +144,8 @@ def progress(text: str) -> Iterator[None]:
         yield
     finally:
         if shown:
-            print(f"\r{' ' * len(text)}\r", end="", file=sys.stderr, flush=True)
+            blanks = " " * len(text)
+            print(f"\r{blanks}\r", end="", file=sys.stderr, flush=True)
 
 
 def _row(record: Record) -> str:
@@ -151,7 +163,10 @@ def _row(record: Record) -> str:
         if part.status == State.NOT_YET:
             lines.append(f"  ✘ {_label(part)} not yet: {part.message}")
     for status, words in LISTED.items():
-        labels = [_label(part) for part in record.parts if part.status == status]
+        labels = []
+        for part in record.parts:
+            if part.status == status:
+                labels.append(_label(part))
         if labels:
             lines.append(f"  {words}: {', '.join(labels)}")
     return "\n".join(lines)
@@ -178,6 +193,7 @@ class Total:
     out_of: float = 0
 
     def add(self, part: PartRecord) -> None:
+        """Count the points of a part, or what it may still earn."""
         self.points += part.points
         if part.status == State.WAITING:
             self.waiting += part.out_of

@@ -78,7 +78,11 @@ class QuestionRow:
     @property
     def shares(self) -> list[tuple[str, float]]:
         """(colour, percentage) of each piece of the bar."""
-        return [(LOOK[state], 100 * self._share(self.counts[state])) for state in SHADES]
+        pieces = []
+        for state in SHADES:
+            share = self._share(self.counts[state])
+            pieces.append((LOOK[state], 100 * share))
+        return pieces
 
     @property
     def done_share(self) -> float:
@@ -91,7 +95,8 @@ class QuestionRow:
     @property
     def place(self) -> tuple[int, ...]:
         """What it is sorted by."""
-        return tuple(map(int, self.question.id.split(".")))
+        numbers = self.question.id.split(".")
+        return tuple(map(int, numbers))
 
 
 class ClassPage:
@@ -101,11 +106,11 @@ class ClassPage:
         self.book = book
         self.rows: list[ClassRow] = []
         self.tiers: Counter[str] = Counter()
-        self.questions = [
-            QuestionRow(question, part, Counter())
-            for question in book.questions
-            for part in question.parts
-        ]
+        self.questions: list[QuestionRow] = []
+        for question in book.questions:
+            for part in question.parts:
+                row = QuestionRow(question, part, Counter())
+                self.questions.append(row)
 
     def add(self, sheet: Sheet, link: str) -> None:
         """Add a student, whose feedback is at `link`."""
@@ -190,6 +195,7 @@ class WrittenPage:
         names = sorted(self.entries) if anonymous else list(self.entries)
         hints = self._hints()
         most = self.question.part("written").points
+        cards = [Card(name, self.entries[name], hints.get(name, [])) for name in names]
         return render(
             "written.html",
             f"{self.question.id} {self.question.title}",
@@ -197,17 +203,16 @@ class WrittenPage:
             reference=self.reference,
             items=rubric_items(self.reference.rubric, most),
             most=most,
-            cards=[Card(name, self.entries[name], hints.get(name, [])) for name in names],
+            cards=cards,
             anonymous=anonymous,
             tiers=self.tiers,
         )
 
     def _hints(self):
         answers = {name: entry.answer for name, entry in self.entries.items()}
-        found = {
-            name: [f"the same words as {_listed(others)}"]
-            for name, others in same_answers(answers).items()
-        }
+        found = {}
+        for name, others in same_answers(answers).items():
+            found[name] = [f"the same words as {_listed(others)}"]
         reference = plain_words(self.reference.answer)
         for name, text in answers.items():
             if text and plain_words(text) == reference:
@@ -231,10 +236,12 @@ def rubric_items(rubric: str, most: float) -> list[Item]:
     found = [piece for piece in pieces if piece]
     amounts = [Fraction(FRACTIONS.get(piece[1], piece[1])) for piece in found]
     scale = Fraction(most) if sum(amounts) == 1 else Fraction(1)
-    return [
-        Item(points=str(scale * amount), label=_label(piece[2]))
-        for amount, piece in zip(amounts, found, strict=True)
-    ]
+    items = []
+    for amount, piece in zip(amounts, found, strict=True):
+        points = scale * amount
+        label = _label(piece[2])
+        items.append(Item(str(points), label))
+    return items
 
 
 def _label(text):
@@ -242,4 +249,7 @@ def _label(text):
     words = " ".join(text.split())
     first = re.split(r"\.\s", words)[0]
     plain = re.sub(r"[*$\\{}]", "", first)
-    return plain if len(plain) <= LONGEST_LABEL else f"{plain[:LONGEST_LABEL].rstrip()} …"
+    if len(plain) <= LONGEST_LABEL:
+        return plain
+    begin = plain[:LONGEST_LABEL].rstrip()
+    return f"{begin} …"

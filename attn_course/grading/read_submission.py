@@ -63,7 +63,7 @@ def read_submission(path: Path | str, max_bytes: int = MAX_BYTES) -> Submission:
 
 def parse_submission(data: bytes, name: str) -> Submission:
     """Return the Submission in the bytes of a file of this `name`; raise Unreadable."""
-    remarks = []
+    remarks: list[str] = []
     if data.startswith(codecs.BOM_UTF8):
         remarks.append("it starts with a byte-order mark.")
     text = _text(data)
@@ -74,16 +74,22 @@ def parse_submission(data: bytes, name: str) -> Submission:
         remarks += _kernel_remarks(notebook)
         raw = _raw_cells(notebook)
         cells = [_cell(number, cell) for number, cell in enumerate(raw, 1)]
-    code = [cell.source for cell in cells if cell.kind == "code"]
-    if sum(map(len, code)) > MAX_CODE:
+    num_letters = 0
+    for cell in cells:
+        if cell.kind == "code":
+            num_letters += len(cell.source)
+    if num_letters > MAX_CODE:
         raise Unreadable(f"it has over {MAX_CODE:,} letters of code.")
     remarks += _twin_remarks(cells)
     return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
 
 
 def _twin_remarks(cells):
-    ids = Counter(cell.id for cell in cells if cell.id)
-    return [f"the cell id {name!r} occurs {n} times." for name, n in ids.items() if n > 1]
+    """Yield a remark on each id that several cells have."""
+    ids = Counter(cell.id for cell in cells)
+    for name, count in ids.items():
+        if name and count > 1:
+            yield f"the cell id {name!r} occurs {count} times."
 
 
 def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
@@ -114,6 +120,7 @@ def _open_plainly(path, flags):
 
 
 def _reason(path, error):
+    """Why a file cannot be opened."""
     if os.path.islink(path):
         return "it is a link, not a file."
     said = getattr(error, "strerror", None) or error
@@ -124,7 +131,8 @@ def _text(data):
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise Unreadable("it is UTF-16 text; save it as UTF-8.")
     try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = data.decode("utf-8-sig")
+        return text.replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         byte = data[error.start]
         line = data.count(b"\n", 0, error.start) + 1
@@ -132,6 +140,7 @@ def _text(data):
 
 
 def _parse(text):
+    """Return the notebook in a JSON text, of which no more is known than its version."""
     try:
         notebook = json.loads(text)
     except RecursionError:
@@ -150,6 +159,7 @@ def _parse(text):
 
 
 def _raw_cells(notebook):
+    """Return the cells of a notebook as JSON has them; those of version 3 are on worksheets."""
     version = notebook["nbformat"]
     if version not in (3, 4):
         age = "newer" if version > 4 else "older"
@@ -171,14 +181,16 @@ def _raw_cells(notebook):
 
 
 def _is_list_of(value, kind):
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+    if not isinstance(value, list):
+        return False
+    return all(isinstance(item, kind) for item in value)
 
 
 def _cell(number, raw):
     raw = _dictionary(raw)
     name = _string(raw.get("cell_type"))
     kind = KINDS.get(name)
-    source = raw.get("source", raw.get("input"))
+    source = raw.get("source", raw.get("input"))  # a code cell of version 3 has the latter
     if _is_list_of(source, str):
         source = "".join(source)
     if kind is None or not isinstance(source, str):
@@ -196,7 +208,13 @@ def _make(number, kind, source, metadata, cell_id=None):
         mark = metadata.get(key)
         if isinstance(mark, str):
             marks[key] = _name(mark)
-    return Cell(number, kind, _sound(source), _name(name), marks)
+    return Cell(
+        number=number,
+        kind=kind,
+        source=_sound(source),
+        id=_name(name),
+        marks=marks,
+    )
 
 
 def _dictionary(value: Any) -> dict:
@@ -213,7 +231,8 @@ def _name(text):
 
 def _sound(text):
     """Return `text` without lone surrogates, which JSON can spell but no file can hold."""
-    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n")
+    data = text.encode("utf-8", "replace")
+    return data.decode().replace("\r\n", "\n")
 
 
 def _kernel_remarks(notebook):
@@ -222,7 +241,8 @@ def _kernel_remarks(notebook):
     language = _string(kernel.get("language"))
     if not language or language[:6].lower() == "python":
         return []
-    return [f"its kernel is for {_sound(language[:40])!r}; it was run as Python."]
+    shown = _sound(language[:40])
+    return [f"its kernel is for {shown!r}; it was run as Python."]
 
 
 def _script_cells(text):
@@ -240,7 +260,8 @@ def _script_cells(text):
 
 def _is_header(piece):
     """Whether it is nothing but remarks, as jupytext writes them on top."""
-    return all(line[:1] in ("#", "") for line in piece.splitlines())
+    lines = piece.splitlines()
+    return all(line[:1] in ("#", "") for line in lines)
 
 
 def _script_cell(number, piece):
@@ -253,8 +274,8 @@ def _script_cell(number, piece):
     kind = _script_kind(title)
     if kind != "code":
         source = re.sub(r"^# ?", "", source, flags=re.M)
-    options = dict(_options(title[:MAX_MARKER]))
-    return _make(number, kind, source, options)
+    options = _options(title[:MAX_MARKER])
+    return _make(number, kind, source, dict(options))
 
 
 def _script_kind(title):
@@ -267,7 +288,8 @@ def _script_kind(title):
 def _options(title: str) -> Iterator[tuple[str, Any]]:
     """Yield the `key=value` pairs of a marker that we use; values are JSON, as jupytext writes them."""
     decoder = json.JSONDecoder()
-    for match in itertools.islice(OPTION.finditer(title), MAX_OPTIONS):
+    matches = OPTION.finditer(title)
+    for match in itertools.islice(matches, MAX_OPTIONS):
         with contextlib.suppress(ValueError, RecursionError):
             value, _ = decoder.raw_decode(title, match.end())
             yield match[1], value

@@ -51,12 +51,19 @@ class Record:
     @classmethod
     def of(cls, file: File, **known: Any) -> "Record":
         """Return the record of a file, of which nothing else need be known yet."""
-        return cls(file.student, file.notebook, file.name, file.stamp, **known)
+        return cls(
+            student=file.student,
+            notebook=file.notebook,
+            file=file.name,
+            stamp=file.stamp,
+            **known,
+        )
 
     @classmethod
     def failed(cls, file: File, problem: str) -> "Record":
         """Return the record of a file that we could not grade; it will be tried again."""
-        return dataclasses.replace(cls.of(file), stamp="", problem=problem)
+        record = cls.of(file)
+        return dataclasses.replace(record, stamp="", problem=problem)
 
     def as_data(self) -> dict:
         """Return it as plain data, as a line of results.jsonl holds it."""
@@ -65,12 +72,18 @@ class Record:
     @classmethod
     def from_data(cls, data: dict) -> "Record":
         """Return what `as_data` was given; what a line holds beside it is left out."""
-        names = [field.name for field in dataclasses.fields(cls)]
-        known = {name: data[name] for name in names if name in data}
-        known["remarks"] = tuple(data.get("remarks", ()))
-        known["parts"] = tuple(_part_of(part) for part in data.get("parts", ()))
+        known = {}
+        for field in dataclasses.fields(cls):
+            if field.name in data:
+                known[field.name] = data[field.name]
+        remarks = data.get("remarks", ())
+        parts = data.get("parts", ())
+        known["remarks"] = tuple(remarks)
+        known["parts"] = tuple(map(_part_of, parts))
         return cls(**known)
 
 
 def _part_of(data):
-    return PartRecord(**{**data, "status": State(data["status"])})
+    status = State(data["status"])
+    known = {**data, "status": status}
+    return PartRecord(**known)

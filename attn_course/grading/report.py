@@ -34,18 +34,20 @@ def write(
     overview = ClassPage(book)
     rows = [tables.csv_header(book)]
     names = codes or {student: student for student in book.students}
-    written = [
-        WrittenPage(question, book.references[question.id], names)
-        for question in book.questions
-        if question.id in book.references
-    ]
+    written = []
+    for question in book.questions:
+        reference = book.references.get(question.id)
+        if reference is not None:
+            written.append(WrittenPage(question, reference, names))
     similar = SimilarCode()
     waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
-        _write_student(book, sheet, out / "students" / name)
-        rows.append(tables.csv_row(book, sheet))
-        overview.add(sheet, f"students/{quote(name)}.html")
+        row = tables.csv_row(book, sheet)
+        link = f"students/{quote(name)}.html"
+        _write_student(book, sheet, out / "students", name)
+        rows.append(row)
+        overview.add(sheet, link)
         waiting += sheet.num_waiting
         for entry in sheet.entries:
             if entry.kind == "code" and entry.answer:
@@ -55,11 +57,13 @@ def write(
     links = []
     for page in written:
         place = f"questions/{page.question.id}.html"
-        save(out / place, page.html(anonymous=codes is not None))
+        text = page.html(anonymous=codes is not None)
+        save(out / place, text)
         links.append((page.question, place, page.num_waiting))
     shown = {**counts, "written answers awaiting": waiting}
     alike = similar.pairs()[:MOST_PAIRS]
-    save(out / "index.html", overview.html(shown, links, alike))
+    front = overview.html(shown, links, alike)
+    save(out / "index.html", front)
     save(out / "gradebook.csv", csv_text(rows))
     for name in exports:
         sheets = (book.sheet(student) for student in book.students)
@@ -68,12 +72,12 @@ def write(
     return waiting
 
 
-def _write_student(book: Gradebook, sheet: Sheet, stem: Path) -> None:
+def _write_student(book: Gradebook, sheet: Sheet, folder: Path, name: str) -> None:
     results = tables.gradescope_json(sheet)
     text = json.dumps(results, indent=1, ensure_ascii=False)
     page = student_page(book, sheet)
-    save(stem.with_name(f"{stem.name}.json"), text)
-    save(stem.with_name(f"{stem.name}.html"), page)
+    save(folder / f"{name}.json", text)
+    save(folder / f"{name}.html", page)
 
 
 def save(path: Path, text: str) -> None:
@@ -87,13 +91,20 @@ def save(path: Path, text: str) -> None:
 def file_names(students: Iterable[str]) -> dict[str, str]:
     """Return {student: file name}, different even where capitals and small letters are the same."""
     twins = Counter(map(str.casefold, students))
-    return {student: file_name(student, twins[student.casefold()] > 1) for student in students}
+    names = {}
+    for student in students:
+        has_twin = twins[student.casefold()] > 1
+        names[student] = file_name(student, has_twin)
+    return names
 
 
 def file_name(student: str, has_twin: bool = False) -> str:
     """Return a student's name as a file name: itself, unless it is too long or has odd letters."""
-    plain = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student).strip(". ") or "_"
-    short = plain.encode()[:100].decode("utf-8", "ignore")
+    usual = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student)
+    plain = usual.strip(". ") or "_"
+    begin = plain.encode()[:100]
+    short = begin.decode("utf-8", "ignore")
     if short == student and not has_twin:
         return student
-    return f"{short}-{hashlib.sha256(student.encode()).hexdigest()[:8]}"
+    code = hashlib.sha256(student.encode()).hexdigest()
+    return f"{short}-{code[:8]}"

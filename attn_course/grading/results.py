@@ -51,6 +51,7 @@ class Results:
         return seed
 
     def _begin(self, seed):
+        """Write the first line, with a new seed unless there is one."""
         if seed is None:
             seed = secrets.randbits(128)
         self._append({"version": VERSION, "seed": f"{seed:x}"})
@@ -62,6 +63,7 @@ class Results:
         self.versions[key] = data["stamp"], data["judge"]
 
     def _append(self, data):
+        """Write a line, and see that it is on the disk; return where it begins."""
         offset = self.file.seek(0, os.SEEK_END)
         line = json.dumps({**data, "seal": _seal(data)})
         self.file.write(line.encode() + b"\n")
@@ -78,7 +80,8 @@ class Results:
 
     def has(self, file: File) -> bool:
         """Whether this very file was graded by this very judge."""
-        return self.versions.get(file.key) == (file.stamp, judge_digest(file.notebook))
+        judge = judge_digest(file.notebook)
+        return self.versions.get(file.key) == (file.stamp, judge)
 
     def forget(self, files: Iterable[File]) -> None:
         """Have these files graded again."""
@@ -88,7 +91,8 @@ class Results:
     def get(self, key: Key) -> Record:
         """Return the newest record of a file."""
         self.file.seek(self.where[key])
-        return Record.from_data(json.loads(self.file.readline()))
+        data = json.loads(self.file.readline())
+        return Record.from_data(data)
 
 
 def _seed_of(data: dict[str, Any], path: Path) -> int:
@@ -103,7 +107,8 @@ def _seed_of(data: dict[str, Any], path: Path) -> int:
 
 
 def _seal(data):
-    return zlib.crc32(json.dumps(data).encode())
+    text = json.dumps(data)
+    return zlib.crc32(text.encode())
 
 
 def _unsealed(line, path):

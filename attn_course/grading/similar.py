@@ -37,7 +37,8 @@ def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
 
 def plain_words(text: str) -> str:
     """Return a text without capitals, marks and layout."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    words = re.findall(r"\w+", text.casefold())
+    return " ".join(words)
 
 
 @dataclass(frozen=True)
@@ -62,26 +63,39 @@ class SimilarCode:
 
     def pairs(self) -> list[Likeness]:
         """Return those who are alike, the most alike first."""
-        found = [
-            likeness
-            for question, held in self.prints.items()
-            for likeness in _alike(question, held)
-        ]
-        return sorted(found, key=lambda likeness: -likeness.share)
+        found: list[Likeness] = []
+        for question, held in self.prints.items():
+            found += _alike(question, held)
+        return sorted(found, key=_unlikeness)
+
+
+def _unlikeness(likeness):
+    return -likeness.share
 
 
 def _alike(question: str, held: Mapping[str, frozenset[int]]) -> Iterator[Likeness]:
+    """Yield the pairs of students who share most of their rare prints.
+
+    held: the prints of each student's answer.
+    """
     rare: Counter[str] = Counter()
     shared: Counter[tuple[str, str]] = Counter()
     for students in _holders(held):
         if len(students) <= MOST_HOLDERS:
+            pairs = combinations(students, 2)
             rare.update(students)
-            shared.update(combinations(students, 2))
-    for (one, other), number in shared.items():
+            shared.update(pairs)
+    for pair, number in shared.items():
+        one, other = pair
         fewer = min(rare[one], rare[other])
         share = number / fewer
         if fewer >= FEWEST_PRINTS and share >= LEAST_SHARE:
-            yield Likeness(question, one, other, share)
+            yield Likeness(
+                question=question,
+                one=one,
+                other=other,
+                share=share,
+            )
 
 
 def _holders(held):
@@ -95,7 +109,8 @@ def _holders(held):
 
 def fingerprints(code: str) -> frozenset[int]:
     """Return the prints of a code: least hashes of windows of grams, as in winnowing."""
-    grams = _runs(_tokens(code), GRAM)
+    tokens = _tokens(code)
+    grams = _runs(tokens, GRAM)
     hashes = [_hash(gram) for gram in grams]
     windows = _runs(hashes, WINDOW)
     return frozenset(min(window) for window in windows)
@@ -109,14 +124,16 @@ def _runs(things, length):
 
 def _hash(gram):
     text = " ".join(gram)
-    return crc32(text.encode("utf-8", "replace"))
+    data = text.encode("utf-8", "replace")
+    return crc32(data)
 
 
 def _tokens(code):
     """The tokens of a code as far as it is Python; a name of one's own counts as any other."""
     found: list[str] = []
+    lines = io.StringIO(code)
     try:
-        for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        for token in tokenize.generate_tokens(lines.readline):
             if token.type not in UNREAD:
                 found.append(_plain(token, found))
     except (tokenize.TokenError, SyntaxError):
@@ -125,8 +142,10 @@ def _tokens(code):
 
 
 def _plain(token, before):
+    """What stands for a token; before: what stands for those before it."""
     is_attribute = before[-1:] == ["."]
-    if token.type == tokenize.NAME and not is_attribute and not keyword.iskeyword(token.string):
+    is_fixed = is_attribute or keyword.iskeyword(token.string)
+    if token.type == tokenize.NAME and not is_fixed:
         return "name"
     if token.type in (tokenize.INDENT, tokenize.DEDENT):
         return "indent"

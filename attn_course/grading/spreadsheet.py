@@ -18,7 +18,9 @@ def guarded(text: str) -> str:
 
 def unguarded(text: str) -> str:
     """Return what `guarded` was given."""
-    return text[1:] if text.startswith("'") and _looks_like_a_formula(text) else text
+    if text.startswith("'") and _looks_like_a_formula(text):
+        return text[1:]
+    return text
 
 
 def _looks_like_a_formula(text):
@@ -34,7 +36,8 @@ def number(value: float | None) -> str:
 def csv_text(rows: Iterable[Iterable[str]]) -> str:
     """Return rows as the text of a CSV file."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows(rows)
     return text.getvalue()
 
 

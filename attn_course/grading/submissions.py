@@ -3,10 +3,10 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from attn_course import register
 
@@ -35,7 +35,7 @@ class File:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """By what its record is found: student, notebook, name."""
+        """What tells it from every other file of the class."""
         return self.student, self.notebook, self.name
 
     @property
@@ -56,60 +56,82 @@ class File:
         return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
 
 
-def find(folder: Path, notebooks: Iterable[str]) -> tuple[list[str], list[File]]:
+def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], list[File]]:
     """Return (students, files): every student's folder in `folder`, and what to grade in them."""
     if not Path(folder).is_dir():
         raise Refused(f"there is no folder {str(folder)!r}.")
-    notebooks = list(notebooks)
-    students: dict[str, Path | None] = {}
+    students = []
     files: list[File] = []
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+    has_folder = False
+    for entry in sorted(os.scandir(folder), key=_name):
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         student = printable(entry.name)
         path = Path(entry.path)
         if entry.is_dir() or entry.is_symlink():
-            students[student] = path
+            has_folder = True
+            students.append(student)
             files += files_of(student, path, notebooks)
         elif path.suffix.lower() in (".ipynb", *ARCHIVES):
-            students[student] = None
-            files.append(File(student, "", path, student, "it lies outside any student's folder."))
-    if not any(students.values()):
+            students.append(student)
+            why = "it lies outside any student's folder."
+            files.append(File(student, "", path, student, why))
+    if not has_folder:
         raise Refused(f"{str(folder)!r} holds no folder; each student has one, named after them.")
-    return list(students), files
+    return students, files
 
 
-def printable(name: str | Path) -> str:
+def _name(entry):
+    return entry.name
+
+
+def printable(name: str | PurePath) -> str:
     """Return a file's name as text, whatever bytes it is made of; different names stay different."""
-    text = os.fsencode(name).replace(b"\\", rb"\\").decode("utf-8", "backslashreplace")
-    return UNSEEN.sub(lambda letter: letter[0].encode("unicode_escape").decode(), text)
+    raw = os.fsencode(name)
+    doubled = raw.replace(b"\\", rb"\\")
+    text = doubled.decode("utf-8", "backslashreplace")
+    return UNSEEN.sub(_escaped, text)
 
 
-def files_of(student: str, folder: Path, notebooks: Iterable[str]) -> list[File]:
+def _escaped(letter):
+    return letter[0].encode("unicode_escape").decode()
+
+
+def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[File]:
     """Return one File for each of `notebooks` that the folder holds, and one for each oddity."""
     if folder.is_symlink():
         return [File(student, "", folder, student, "it is a link, not a folder.")]
     problems: dict[Path, str] = {}
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _walk(folder, problems):
-        place = path.relative_to(folder)
-        name = notebook_of(place)
-        if path.suffix.lower() in ARCHIVES:
-            problems[path] = "it is an archive; unpack it first."
-        elif name:
+        name = notebook_of(path.relative_to(folder))
+        why = _oddity(path)
+        if name:
             found[name].append(path)
-        elif path.suffix.lower() == ".ipynb":
-            problems[path] = "its name is that of no notebook, such as 01_copying.ipynb."
-        elif ".ipynb" in path.name.lower():
-            problems[path] = "its name does not end in .ipynb."
+        elif why:
+            problems[path] = why
     files = []
     for path, why in problems.items():
-        place = student if path == folder else printable(path.relative_to(folder))
+        place = student
+        if path != folder:
+            place = printable(path.relative_to(folder))
         files.append(File(student, "", path, place, why))
     for name in notebooks:
         if found[name]:
             files.append(_best(student, folder, name, found[name]))
     return files
+
+
+def _oddity(path):
+    """Why a file that is named after no notebook is not graded; "" if nobody would think it was."""
+    ending = path.suffix.lower()
+    if ending in ARCHIVES:
+        return "it is an archive; unpack it first."
+    if ending == ".ipynb":
+        return "its name is that of no notebook, such as 01_copying.ipynb."
+    if ".ipynb" in path.name.lower():
+        return "its name does not end in .ipynb."
+    return ""
 
 
 def _walk(folder, problems):
@@ -118,14 +140,14 @@ def _walk(folder, problems):
     problems: {path: sentence}, to which those of folders that could not be read are added.
     """
 
-    def closed(error):
+    def closed(error: OSError) -> None:
         problems[Path(error.filename)] = f"it cannot be opened ({error.strerror})."
 
     left = MAX_FILES
     for above, folders, names in os.walk(folder, onerror=closed):
-        depth = len(Path(above).relative_to(folder).parts)
-        folders[:] = sorted(f for f in folders if f[0] != "." and f not in SKIPPED)
-        folders[:] = folders if depth < MAX_DEPTH else []
+        inner = Path(above).relative_to(folder)
+        depth = len(inner.parts)
+        folders[:] = _to_enter(folders) if depth < MAX_DEPTH else []
         for name in sorted(names)[:left]:
             if not name.startswith("."):
                 yield Path(above, name)
@@ -135,23 +157,35 @@ def _walk(folder, problems):
         left -= len(names)
 
 
-def notebook_of(path: Path) -> str:
+def _to_enter(folders):
+    return sorted(name for name in folders if name[0] != "." and name not in SKIPPED)
+
+
+def notebook_of(path: PurePath) -> str:
     """Return the notebook that a path names in its file or, as nbgrader does, in a folder."""
     if path.suffix.lower() not in (".ipynb", ".py"):
         return ""
-    places = [path.stem, *reversed(path.parent.parts)]
-    known = (name for place in places for name in register.NOTEBOOKS if name in place.lower())
-    return next(known, "")
+    folders = reversed(path.parent.parts)
+    for place in (path.stem, *folders):
+        for name in register.NOTEBOOKS:
+            if name in place.lower():
+                return name
+    return ""
 
 
 def _best(student, folder, name, paths):
     """Of several files for one notebook take the notebook before its script, the plain name first."""
 
-    def rank(path):
-        return path.suffix.lower() != ".ipynb", path.stem != name, str(path)
+    def rank(path: Path) -> tuple[bool, bool, str]:
+        is_script = path.suffix.lower() != ".ipynb"
+        is_renamed = path.stem != name
+        return is_script, is_renamed, str(path)
 
-    paths = sorted(paths, key=rank)
-    others = [path for path in paths[1:] if path.suffix.lower() == ".ipynb"]
-    remarks = tuple(f"{printable(path.name)} was handed in too, and not graded." for path in others)
-    place = printable(paths[0].relative_to(folder))
-    return File(student, name, paths[0], place, remarks=remarks)
+    best, *others = sorted(paths, key=rank)
+    remarks = []
+    for path in others:
+        if path.suffix.lower() == ".ipynb":
+            shown = printable(path.name)
+            remarks.append(f"{shown} was handed in too, and not graded.")
+    place = printable(best.relative_to(folder))
+    return File(student, name, best, place, remarks=tuple(remarks))

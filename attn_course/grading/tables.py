@@ -87,9 +87,10 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
         who = _who(book, sheet)
         first, _, last = book.name_of(sheet.student).rpartition(" ")
         row = [guarded(first), guarded(last), who.id, who.email, ""]
-        for points, possible in zip(_points(book, sheet), _possible(book), strict=True):
-            row.append(points)
-            row.append(possible)
+        points = _points(book, sheet)
+        possible = _possible(book)
+        for pair in zip(points, possible, strict=True):
+            row += pair
         rows.append(row)
     return rows
 
@@ -122,26 +123,30 @@ def _who(book: Gradebook, sheet: Sheet) -> Person:
 
 def gradescope_json(sheet: Sheet) -> dict:
     """Return a student's results in the schema of Gradescope's results.json; the score has no bonus."""
-    tests = [
-        {
-            "name": f"{entry.question.id} {entry.question.title} ({entry.kind})",
-            "number": entry.question.id,
-            "score": entry.points,
-            "max_score": entry.out_of,
-            "status": "passed" if entry.passed else "failed",
-            "output": " ".join(filter(None, [entry.message, entry.comment])),
-            "visibility": "visible",
-        }
-        for entry in sheet.entries
-    ]
+    notes = sheet.problems + sheet.remarks
     return {
         "score": sheet.total() or 0,
-        "output": "\n".join(sheet.problems + sheet.remarks),
+        "output": "\n".join(notes),
         "visibility": "visible",
-        "tests": tests,
+        "tests": [_test(entry) for entry in sheet.entries],
         "extra_data": {
             "bonus": sheet.total(bonus=True) or 0,
             "deducted": sheet.deduction,
             "sandboxes": sorted(sheet.tiers),
         },
+    }
+
+
+def _test(entry):
+    """A part of a question as one of Gradescope's tests."""
+    question = entry.question
+    said = filter(None, [entry.message, entry.comment])
+    return {
+        "name": f"{question.id} {question.title} ({entry.kind})",
+        "number": question.id,
+        "score": entry.points,
+        "max_score": entry.out_of,
+        "status": "passed" if entry.passed else "failed",
+        "output": " ".join(said),
+        "visibility": "visible",
     }

@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any, Self
 
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits, Zygote, start_together
@@ -34,7 +35,7 @@ class Bench:
         *,
         torch: bool = False,
         judge: str = JUDGE,
-    ):
+    ) -> None:
         both = [*EVERYWHERE]
         if torch:
             both.append("torch")
@@ -43,14 +44,14 @@ class Bench:
         self.students = Zygote(both, tier=tier, role=CHILD)
         self.judges = Zygote(both + questions, tier=tier, role=judge)
         self.painters = Zygote([*both, FIGURES], tier=tier, role=CHILD)
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         self.stopped = False
 
-    def __enter__(self) -> "Bench":
+    def __enter__(self) -> Self:
         self._start(self.students, self.judges)
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         for zygote in (self.students, self.judges, self.painters):
             zygote.close()
         for process in self.processes:
@@ -76,47 +77,55 @@ class Bench:
             self._start(self.painters)
         return self.painters
 
-    def judge(self, job: dict) -> tuple[dict, float]:
+    def judge(self, job: dict[str, Any]) -> tuple[dict[str, Any], float]:
         """Return the report of a new judge on this job, and the CPU seconds of the submission."""
         with Conversation(self, job) as talk:
-            return talk.report(), talk.cpu
+            report = talk.report()
+            return report, talk.cpu
 
 
 class Conversation:
     """One judge at work: it may have a few children started and ended, and then reports."""
 
-    def __init__(self, bench: Bench, job: dict):
+    def __init__(self, bench: Bench, job: dict[str, Any]) -> None:
         self.bench = bench
         self.job = job
         self.limits = bench.limits
-        self.deadline = time.monotonic() + self.limits.total + MARGIN
+        self.total = self.limits.total + MARGIN
+        self.deadline = time.monotonic() + self.total
         self.server: Zygote | None = None  # of the child that lives now
+        self.waiting: list[socket.socket] = []  # ends of lines, each for a child
         self.cpu = 0.0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
         self.line = channel.Line(ours.detach())
-        lines = [socket.socketpair() for _ in range(MAX_CHILDREN)]
-        self.waiting = [for_child for for_child, _ in lines]
-        for_judge = [theirs, *(end for _, end in lines)]
-        allowed = replace(self.limits, total=self.limits.total + MARGIN, disk=0)
+        for_judge = [theirs]
+        for _ in range(MAX_CHILDREN):
+            for_child, other = socket.socketpair()
+            self.waiting.append(for_child)
+            for_judge.append(other)
+        allowed = replace(self.limits, total=self.total, disk=0)
         self.bench.judges.fork(allowed, for_judge)
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         for end in self.waiting:
             end.close()
         if self.server:
-            self._end()
+            self._end(self.server)
         self.bench.judges.end()
 
-    def report(self) -> dict:
+    def report(self) -> dict[str, Any]:
         """Return what the judge reports in the end, whatever it may be."""
         try:
             self.line.send(self.job, self.deadline)
-            while (found := self._next())["do"] != "report":
+            found = self._next()
+            while found["do"] != "report":
                 answer = self._do(found)
-                self.line.send({**answer, "id": found["id"]}, self.deadline)
+                answer["id"] = found["id"]
+                self.line.send(answer, self.deadline)
+                found = self._next()
         except TimeoutError:
             raise Lost("grading it took too long and was stopped.") from None
         except (EOFError, ConnectionError):
@@ -137,15 +146,14 @@ class Conversation:
         what = found["do"]
         if what == "spawn" and self.waiting and not self.server:
             self.server = self.bench.server(found["figures"])
-            self.server.fork(self.limits, [self.waiting.pop(0)])
+            line = self.waiting.pop(0)
+            self.server.fork(self.limits, [line])
             return {}
         if what == "end" and self.server:
-            return self._end()
+            return self._end(self.server)
         raise channel.ChannelError(f"it asks to {what} a child where that is not possible")
 
-    def _end(self):
-        server = self.server
-        assert server, "there is no child to end"
+    def _end(self, server):
         self.server = None  # even if ending it fails
         code, cpu = server.end()
         self.cpu += cpu

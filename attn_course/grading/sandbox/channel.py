@@ -66,6 +66,7 @@ def _pack_all(items, buffers, depth):
 
 
 def _pack_array(value, buffers):
+    """Return the type and shape of an array or tensor, and add its bytes to the buffers."""
     tag = "array"
     torch = sys.modules.get("torch")  # never imported for the sake of NumPy answers
     if torch is not None and isinstance(value, torch.Tensor):
@@ -121,12 +122,14 @@ class _Reader:
         self.tensors = tensors
         self.num_items = 0
 
-    def unpack(self, node, depth):
+    def unpack(self, node: Any, depth: int) -> Any:
+        """Return the value of a part of the tree, which lies so deep in it."""
         self.num_items += 1
         if depth > MAX_DEPTH or self.num_items > MAX_ITEMS:
             raise ChannelError(f"it has over {MAX_ITEMS:,} items or {MAX_DEPTH} levels")
         if isinstance(node, str):
-            return node.encode("utf-8", "replace").decode()  # a lone surrogate breaks every report
+            sound = node.encode("utf-8", "replace")  # a lone surrogate breaks every report
+            return sound.decode()
         if not isinstance(node, (list, dict)):
             return node
         match node:
@@ -154,6 +157,7 @@ class _Reader:
         return dict(zip(keys, values, strict=True))
 
     def _array(self, tag, dtype, shape):
+        """Take an array of this type and shape from the front of the data."""
         is_known = dtype in DTYPES and len(shape) <= MAX_DEPTH
         if not is_known or not all(map(_is_dimension, shape)):
             raise ChannelError("the message has an array of unknown type or shape")
@@ -164,7 +168,8 @@ class _Reader:
             raise ChannelError("the message has an array larger than its bytes")
         own = self.data[:num_bytes]
         try:
-            array = np.frombuffer(own, dtype).reshape(shape).copy()
+            flat = np.frombuffer(own, dtype)
+            array = flat.reshape(shape).copy()
         except ValueError as error:  # NumPy's word on many long axes beside an empty one
             raise ChannelError("the message has an array of unusable shape") from error
         self.data = self.data[num_bytes:]
@@ -198,6 +203,7 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_BYTES) -> bytearray:
 
 
 def _exactly(read, size):
+    """Read so many bytes, in as many pieces as it takes."""
     data = bytearray()
     while len(data) < size:
         missing = size - len(data)
@@ -224,20 +230,23 @@ class Line:
     def send(self, value: Any, deadline: float) -> None:
         """Send one message; TimeoutError when it is late."""
 
-        def write(data):
+        def write(data: memoryview) -> int:
             return self._try(os.write, data, select.POLLOUT, deadline)
 
-        send(write, encode(value))
+        body = encode(value)
+        send(write, body)
 
     def receive(self, deadline: float, limit: int = MAX_BYTES) -> Any:
         """Return the next message; EOFError when the other end is gone, TimeoutError when late."""
 
-        def read(count):
+        def read(count: int) -> bytes:
             return self._try(os.read, count, select.POLLIN, deadline)
 
-        return decode(receive(read, limit))
+        body = receive(read, limit)
+        return decode(body)
 
     def _try(self, call, argument, event, deadline):
+        """Read or write as soon as that is possible without waiting."""
         while True:
             with contextlib.suppress(BlockingIOError):
                 return call(self.fd, argument)

@@ -15,7 +15,7 @@ import signal
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,11 @@ HIDDEN = (
 )
 
 
+Namespace = dict[str, Any]
+Caught = Sequence[warnings.WarningMessage]
+Outcome = tuple[Any, list[str]]  # what came back, and the warnings on the way
+
+
 class OutOfTime(BaseException):
     """Raised in the student's code when its time is over; no `except Exception` holds it up."""
 
@@ -57,24 +62,29 @@ class Missing(Exception):
 class Output(io.RawIOBase):
     """Keeps the first `room` bytes of what is printed and lets the rest go."""
 
-    def __init__(self, room):
-        self.room, self.kept = room, bytearray()
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.kept = bytearray()
 
-    def writable(self):
+    def writable(self) -> bool:
+        """It can be written to."""
         return True
 
-    def write(self, data):
-        self.kept += bytes(data[: self.room - len(self.kept)])
+    def write(self, data: Any) -> int:
+        """Keep what there is room for, and say that all of it was written."""
+        room = self.room - len(self.kept)
+        self.kept += bytes(data[:room])
         return len(data)
 
 
-def printed(output):
+def printed(output: io.TextIOWrapper) -> str:
     """Return what was printed since the last time."""
     with contextlib.suppress(ValueError):  # the student may have closed it
         output.flush()
-    text = output.buffer.kept.decode("utf-8", "replace")
-    output.buffer.room -= len(output.buffer.kept)
-    output.buffer.kept.clear()
+    raw: Any = output.buffer  # an Output
+    text = raw.kept.decode("utf-8", "replace")
+    raw.room -= len(raw.kept)
+    raw.kept.clear()
     return text
 
 
@@ -95,21 +105,22 @@ class Figures:
         return getattr(still_figures(), name)
 
 
-def still_figures() -> Any:
+def still_figures() -> types.ModuleType:
     """Import the room of the figures, where nothing moves here."""
-    room: Any = importlib.import_module("attn_course.figures")
-    room.explore = room.query_plane = Quiet()
+    room = importlib.import_module("attn_course.figures")
+    still = Quiet()
+    vars(room).update(explore=still, query_plane=still)
     return room
 
 
-def prepare(preload: Iterable[str]) -> None:
+def prepare(preload: Sequence[str]) -> None:
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
-    attn_course.check = attn_course.hint = Quiet()
-    checking.check = checking.hint = Quiet()
-    vars(attn_course)["plots"] = Figures()
-    derivation.look_at = lambda chain: None
+    quiet = Quiet()
+    vars(attn_course).update(check=quiet, hint=quiet, plots=Figures())
+    vars(checking).update(check=quiet, hint=quiet)
+    vars(derivation).update(look_at=lambda chain: None)
     if "matplotlib.pyplot" in preload:
-        attn_course.plots = still_figures()
+        vars(attn_course).update(plots=still_figures())
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
@@ -118,39 +129,53 @@ def prepare(preload: Iterable[str]) -> None:
         rehearse_chains(sys.modules["sympy"])
 
 
-def rehearse_chains(sympy: Any) -> None:
+def rehearse_chains(sympy: types.ModuleType) -> None:
     """Write down lines that nobody asks for: the first ones of a kind take SymPy ten times as long."""
     x, y = sympy.symbols("x y", real=True)
     a = sympy.Symbol("a", positive=True)
     k, n = sympy.symbols("k n", integer=True, positive=True)
-    total = sympy.Sum(a * sympy.IndexedBase("s")[k], (k, 1, n))
-    ratio = (sympy.exp(x) + 1) / (y - sympy.exp(-a) + 2)
-    where = {a: (total, total), x: (y - a, (n - 1) * sympy.exp(y))}
-    chain = derivation.derive((total / n, ""), ("<=", ratio, ""), (1, ""), where=where)
+    s = sympy.IndexedBase("s")
+    total = sympy.Sum(a * s[k], (k, 1, n))
+    above = sympy.exp(x) + 1
+    below = y - sympy.exp(-a) + 2
+    highest = (n - 1) * sympy.exp(y)
+    chain = derivation.derive(
+        (total / n, ""),
+        ("<=", above / below, ""),
+        (1, ""),
+        where={
+            a: (total, total),
+            x: (y - a, highest),
+        },
+    )
     derivation.as_data(chain)
-    root = sympy.log(a) / sympy.sqrt(a + sympy.exp(x))
-    sympy.diff(root, a)
+    root = sympy.sqrt(a + sympy.exp(x))
+    sympy.diff(sympy.log(a) / root, a)
 
 
-def serve(lines: Iterable[int], *, output: int) -> None:
+def serve(lines: Sequence[int], *, output: int) -> None:
     """Answer requests on the one line until it closes; keep `output` bytes of what is printed."""
     (fd,) = lines
-    read, write = functools.partial(os.read, fd), functools.partial(os.write, fd)
-    kept_output: Any = Output(output)
-    printer = io.TextIOWrapper(kept_output, "utf-8", "replace")
-    sys.stdout = sys.stderr = printer
+    read = functools.partial(os.read, fd)
+    write = functools.partial(os.write, fd)
+    raw: Any = Output(output)  # it has all of a file that is asked for, but no name
+    printing = io.TextIOWrapper(raw, "utf-8", "replace")
+    sys.stdout = printing
+    sys.stderr = printing
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
-    space = vars(main)
-    space["display"] = Quiet()
-    space["get_ipython"] = Quiet()
-    space["input"] = lambda *prompt: ""  # nobody is there to type
+    namespace = vars(main)
+    quiet = Quiet()
+    namespace["display"] = quiet
+    namespace["get_ipython"] = quiet
+    namespace["input"] = lambda *prompt: ""  # nobody is there to type
     signal.signal(signal.SIGALRM, _out_of_time)
     channel.send(write, channel.encode("ready"))
     while True:
-        request = channel.decode(channel.receive(read), tensors=True)
+        message = channel.receive(read)
+        request = channel.decode(message, tensors=True)
         try:
-            body = reply(request, space, printer)
+            body = reply(request, namespace, printing)
         except BaseException as error:
             body = channel.encode({"id": request["id"], "error": explain(error)})
         channel.send(write, body)
@@ -160,28 +185,46 @@ def _out_of_time(signum, frame):
     raise OutOfTime
 
 
-def reply(request: dict, namespace: dict, output: io.TextIOWrapper) -> bytes:
+def reply(
+    request: dict[str, Any],
+    namespace: Namespace,
+    output: io.TextIOWrapper,
+) -> bytes:
     """Do what `request` asks within its seconds, and return the encoded reply."""
     signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            value, warned = ACTIONS[request["do"]](namespace, caught, *request["with"])
-        found = {"id": request["id"], "value": value, "output": printed(output)}
-        return channel.encode({**found, **noted(warned)})
+            action = ACTIONS[request["do"]]
+            value, warned = action(namespace, caught, *request["with"])
+        found = {
+            "id": request["id"],
+            "value": value,
+            "output": printed(output),
+            **noted(warned),
+        }
+        return channel.encode(found)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def run_cell(namespace, caught, number, source, again=False):
+def run_cell(
+    namespace: Namespace,
+    caught: Caught,
+    number: int,
+    source: str,
+    again: bool = False,
+) -> Outcome:
     """Run a cell; one that failed and is run `again`, after the others, takes no name from them."""
     name = f"<cell {number}>"
     source = python_source(source)
-    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    lines = source.splitlines(keepends=True)
+    linecache.cache[name] = (len(source), None, lines, name)
     compile(source, name, "exec", FLAGS, True)  # if a line of it is not Python, none of it runs
     theirs = dict(namespace) if again else {}
     try:
-        run_statements(ast.parse(source).body, name, namespace)
+        tree = ast.parse(source)
+        run_statements(tree.body, name, namespace)
     finally:
         namespace.update(theirs)
         keep_answers(namespace)
@@ -190,14 +233,14 @@ def run_cell(namespace, caught, number, source, again=False):
     return None, []
 
 
-def run_statements(statements, name, namespace):
+def run_statements(statements: Iterable[ast.stmt], name: str, namespace: Namespace) -> None:
     """Run them one by one; raise the first error at once, or in the end where it defines nothing."""
-    flags, errors = FLAGS, []
+    flags = FLAGS
+    errors = []
     for statement in statements:
-        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-            features = (getattr(__future__, alias.name) for alias in statement.names)
-            flags = functools.reduce(int.__or__, (f.compiler_flag for f in features), flags)
-        code = compile(ast.Module([statement], []), name, "exec", flags, True)
+        flags |= _features(statement)
+        module = ast.Module([statement], [])
+        code = compile(module, name, "exec", flags, True)
         try:
             awaited = eval(code, namespace)
             if code.co_flags & inspect.CO_COROUTINE:
@@ -210,32 +253,43 @@ def run_statements(statements, name, namespace):
         raise errors[0]
 
 
-kept: dict[
-    str, Any
-] = {}  # what each name stands for, or last stood for, if that could be an answer
-made: dict[str, Any] = {}  # those of them that the notebook itself has made
+def _features(statement):
+    """Return the flags of what a statement imports from the future."""
+    flags = 0
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        for alias in statement.names:
+            feature = getattr(__future__, alias.name)
+            flags |= feature.compiler_flag
+    return flags
 
 
-def keep_answers(namespace):
+kept: Namespace = {}  # what each name stands for, or last stood for, if that could be an answer
+made: Namespace = {}  # those of them that the notebook itself has made
+
+
+def keep_answers(namespace: Namespace) -> None:
     """Remember a function, class or chain whose name a later cell gives to a mere value."""
-
-    def could_be(thing):
-        return callable(thing) or isinstance(thing, Derivation)
-
     for name, thing in namespace.items():
-        if could_be(thing) or not could_be(kept.get(name)):
+        if _could_be(thing) or not _could_be(kept.get(name)):
             kept[name] = thing
     made.clear()
-    made.update((n, t) for n, t in kept.items() if getattr(t, "__module__", "") == "__main__")
+    for name, thing in kept.items():
+        if getattr(thing, "__module__", "") == "__main__":
+            made[name] = thing
+
+
+def _could_be(thing):
+    return callable(thing) or isinstance(thing, Derivation)
 
 
 @contextlib.contextmanager
-def as_defined(namespace):
+def as_defined(namespace: Namespace) -> Iterator[None]:
     """Have names stand for the functions and classes of the notebook that they last stood for.
 
     One answer may call another whose name a cell below gave to a value.
     """
-    later = {name: namespace[name] for name in made.keys() & namespace.keys()}
+    changed = made.keys() & namespace.keys()
+    later = {name: namespace[name] for name in changed}
     namespace.update(made)
     try:
         yield
@@ -243,13 +297,15 @@ def as_defined(namespace):
         namespace.update(later)
 
 
-def call(namespace, caught, name, args, kwargs):
+def call(namespace: Namespace, caught: Caught, name: str, args: tuple, kwargs: dict) -> Outcome:
+    """Call an answer."""
     answer = find(kept, caught, name)
     with as_defined(namespace):
-        return answer(*args, **kwargs), answer.warned
+        returned = answer(*args, **kwargs)
+        return returned, answer.warned
 
 
-def each(namespace, caught, name, rows):
+def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[np.ndarray]) -> Outcome:
     """Call an answer on one encoded row after another, until one fails or enough has come together."""
     answer = find(kept, caught, name)
     replies = []
@@ -260,7 +316,8 @@ def each(namespace, caught, name, rows):
         try:
             with as_defined(namespace):
                 value = answer(*args)
-            body = channel.encode({"id": 0, "value": value, "output": "", **noted(answer.warned)})
+            said = noted(answer.warned)
+            body = channel.encode({"id": 0, "value": value, "output": "", **said})
         except OutOfTime:
             raise
         except BaseException as error:
@@ -273,31 +330,44 @@ def each(namespace, caught, name, rows):
     return replies, []
 
 
-def noted(warned):
+def noted(warned: Sequence[Any]) -> dict[str, list[str]]:
     """What a reply says of warnings."""
-    return {"warned": [str(text)[:300] for text in warned[:20]]}
+    texts = [str(text)[:300] for text in warned[:20]]
+    return {"warned": texts}
 
 
-def drive(namespace, caught, name, driver, args, kwargs):
+def drive(
+    namespace: Namespace,
+    caught: Caught,
+    name: str,
+    driver: str,
+    args: tuple,
+    kwargs: dict,
+) -> Outcome:
+    """Have a driver of the course run on an answer."""
     answer = find(kept, caught, name)
     with as_defined(namespace):
-        return answer.via(DRIVERS[driver], *args, **kwargs), answer.warned
+        returned = answer.via(DRIVERS[driver], *args, **kwargs)
+        return returned, answer.warned
 
 
-def value(namespace, caught, name):
-    return find(namespace, caught, name).value(), []
+def value(namespace: Namespace, caught: Caught, name: str) -> Outcome:
+    """Return an answer that is no function."""
+    answer = find(namespace, caught, name)
+    return answer.value(), []
 
 
-def find(namespace, caught, name):
+def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
+    """Return the answer of this name; Missing if there is none."""
     if name not in namespace:
         raise Missing
     return Answer(namespace[name], caught)
 
 
-DRIVERS = {"as_data": derivation.as_data} | {
+DRIVERS: dict[str, Callable[..., Any]] = {"as_data": derivation.as_data} | {
     name: thing for name, thing in vars(drivers).items() if inspect.isfunction(thing)
 }
-ACTIONS: dict[str, Callable[..., tuple[Any, list]]] = {
+ACTIONS: dict[str, Callable[..., Outcome]] = {
     "run": run_cell,
     "call": call,
     "each": each,
@@ -306,17 +376,23 @@ ACTIONS: dict[str, Callable[..., tuple[Any, list]]] = {
 }
 
 
-def explain(error):
+def explain(error: BaseException) -> list[str]:
     """Return what an exception means for the answer, and a sentence on it."""
     if isinstance(error, (NotAttempted, Missing, OutOfTime)):
         return [type(error).__name__, ""]
     if isinstance(error, channel.ChannelError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
-        if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
-            return [
-                "NotYet",
-                f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell).",
-            ]
-        return ["NotYet", str(error) if isinstance(error, NotYet) else describe(error)]
+        return ["NotYet", _sentence(error)]
     return ["NotYet", "your code stopped with an exception that cannot be shown."]
+
+
+def _sentence(error):
+    if isinstance(error, SyntaxError):
+        file = str(error.filename)
+        if file.startswith("<cell"):
+            kind = type(error).__name__
+            return f"{kind}: {error.msg} (line {error.lineno} of your cell)."
+    if isinstance(error, NotYet):
+        return str(error)
+    return describe(error)

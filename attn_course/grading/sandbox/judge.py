@@ -5,9 +5,10 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,21 +32,24 @@ from attn_course.judge_derivation import FOR_A_PERSON
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
-HIDDEN = ()  # of the course: a judge needs it all
+HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all
 HANDED_OUT = Path(__file__).resolve().parents[3] / "notebooks"
 MAX_JOB = MAX_BYTES + (1 << 16)
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
-def prepare(preload: Iterable[str]) -> None:
+def prepare(preload: Sequence[str]) -> None:
     """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
     _rehearse_chains()
-    modules = [sys.modules[name] for name in preload if hasattr(sys.modules[name], "QUESTIONS")]
-    for question in (question for module in modules for question in module.QUESTIONS):
+    questions: list[register.Question] = []
+    for name in preload:
+        module = sys.modules[name]
+        questions += getattr(module, "QUESTIONS", ())
+    for question in questions:
         for part in question.parts:
             if part.judge:
                 _rehearse(part)
-    for notebook in {module.QUESTIONS[0].notebook for module in modules if module.QUESTIONS}:
+    for notebook in {question.notebook for question in questions}:
         _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
 
 
@@ -64,25 +68,42 @@ def _rehearse_chains():
 
     x, y = symbols("x y", positive=True)
     k, n = symbols("k n", positive=True, integer=True)
-    total = Sum(x * exp(IndexedBase("s")[k]), (k, 1, n))
-    derive((total / y, ""), (total / y + x, ""))
-    derive((x + exp(y), ""), (">", x + y, ""), where={x: (0, n)})
+    s = IndexedBase("s")
+    term = x * exp(s[k])
+    total = Sum(term, (k, 1, n))
+    derive(
+        (total / y, ""),
+        (total / y + x, ""),
+    )
+    derive(
+        (x + exp(y), ""),
+        (">", x + y, ""),
+        where={x: (0, n)},
+    )
 
 
 def _rehearse(part):
     import sympy
 
     one = sympy.Integer(1)
-    wrong = derive((one, ""), (one, "")) if part.kind == "derive" else lambda *a, **k: one
+
+    def constant(*args: Any, **options: Any) -> Any:
+        return one
+
+    wrong = derive((one, ""), (one, "")) if part.kind == "derive" else constant
+    answers = [Answer(wrong) for _ in part.answers]
+    rng = random_numbers(None, "", "")
     with contextlib.suppress(Exception, NotAttempted):
-        part.judge(random_numbers(None, "", ""), *(Answer(wrong) for _ in part.answers))
+        part.judge(rng, *answers)
 
 
-def serve(lines: Iterable[int], *, output: int) -> None:
+def serve(lines: Sequence[int], *, output: int) -> None:
     """Judge one submission: the job comes down the first line, the others lead to its children."""
-    supervisor, *children = map(channel.Line, lines)
+    supervisor, *others = map(channel.Line, lines)
     job = supervisor.receive(_soon(), MAX_JOB)
-    supervisor.send({"do": "report", **_reply(job, Children(supervisor, children))}, _soon())
+    report = _reply(job, Children(supervisor, others))
+    report["do"] = "report"
+    supervisor.send(report, _soon())
 
 
 def _soon():
@@ -93,15 +114,16 @@ def _reply(job, children):
     try:
         return judge_submission(children, **job)
     except Unreadable as error:
-        return {"problem": str(error), "parts": [], "remarks": []}
+        problem = str(error)
     except MemoryError:
-        return {"problem": "it takes too much memory to read.", "parts": [], "remarks": []}
+        problem = "it takes too much memory to read."
+    return {"problem": problem, "parts": [], "remarks": []}
 
 
 class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
-    def __init__(self, supervisor: channel.Line, lines: list[channel.Line]):
+    def __init__(self, supervisor: channel.Line, lines: list[channel.Line]) -> None:
         self.supervisor = supervisor
         self.lines = lines
         self.figures = False  # whether they draw
@@ -109,12 +131,12 @@ class Children:
         self.lock = threading.Lock()
 
     def spawn(self, limits: Limits) -> channel.Line:
-        """Have the next child started; return the line to it."""
+        """Return our end of the line to a new child; the supervisor knows the limits."""
         self._ask("spawn", figures=self.figures)
         return self.lines.pop(0)
 
     def end(self) -> tuple[int, float]:
-        """Have the child ended; return its exit code and CPU seconds."""
+        """End the child; return its exit code and CPU seconds."""
         found = self._ask("end")
         return found["exit"], found["cpu"]
 
@@ -122,10 +144,12 @@ class Children:
         with self.lock:
             self.num_requests += 1
             number = self.num_requests
-            self.supervisor.send({"do": what, "id": number, **more}, _soon())
-            while (found := self.supervisor.receive(_soon()))["id"] != number:
-                pass  # the answer to one whose judge was stopped meanwhile
-        return found
+            request = {"do": what, "id": number, **more}
+            self.supervisor.send(request, _soon())
+            while True:
+                found = self.supervisor.receive(_soon())
+                if found["id"] == number:  # another is for one whose judge was stopped meanwhile
+                    return found
 
 
 def judge_submission(
@@ -135,9 +159,9 @@ def judge_submission(
     notebook: str,
     data: np.ndarray,
     secret: str | None,
-    limits: dict,
+    limits: dict[str, Any],
     everything: bool,
-) -> dict:
+) -> dict[str, Any]:
     """Return the reply on a file: (status, message, answer) of each part, in order, and remarks.
 
     data: the bytes of the file as an array; suffix: how its name ends. secret: the text from which
@@ -145,45 +169,64 @@ def judge_submission(
     """
     submission = parse_submission(data.tobytes(), suffix)
     questions = register.questions_of(notebook)
-    asked = [(question, part) for question in questions for part in question.parts]
+    asked: list[tuple[register.Question, register.Part]] = []
+    for question in questions:
+        asked += [(question, part) for part in question.parts]
     cells = find_cells.cells_to_run(submission.cells, questions, everything)
     children.figures = find_cells.draws(cells)
     with Session(children, cells, Limits(**limits)) as session:
         parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
-    lent = _lent(submission.cells, asked, parts)
-    stopped = (f"cell {number}: {text}" for number, text in sorted(session.errors.items()))
-    remarks = [*submission.remarks, *lent, *_undecided(asked, parts), *stopped]
+    remarks = [
+        *submission.remarks,
+        *_lent(submission.cells, asked, parts),
+        *_undecided(asked, parts),
+        *_stopped(session.errors),
+    ]
     return {"problem": "", "parts": parts, "remarks": remarks}
 
 
 def _judged(session, cells, question, part, secret):
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
+    if not part.judge and text:
+        return State.WAITING, "a person reads this.", text
     if not part.judge:
-        if text:
-            return State.WAITING, "a person reads this.", text
         return State.NOT_ATTEMPTED, "the answer is still empty.", ""
-    patient = replace(question, seconds=PATIENCE * question.seconds)
+    seconds = PATIENCE * question.seconds
+    patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
-    verdict = judge(patient, part, rng, session.answers(part.answers, patient.seconds))
-    return verdict.status, _message(verdict, found), text
+    answers = session.answers(part.answers, seconds)
+    verdict = judge(patient, part, rng, answers)
+    message = _message(verdict, found)
+    return verdict.status, message, text
 
 
 def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
     """Return the generator for one verdict: its own, so that no order of work changes it."""
     if secret is None:
-        return np.random.default_rng(zlib.crc32(question_id.encode()))
-    return np.random.default_rng(list(f"{secret}/{question_id}/{kind}".encode()))
+        name = question_id.encode()
+        return np.random.default_rng(zlib.crc32(name))
+    text = f"{secret}/{question_id}/{kind}"
+    seed = list(text.encode())
+    return np.random.default_rng(seed)
 
 
 def _message(verdict, found):
     """Return what to tell about a verdict, where an empty answer has a cause to be told."""
-    if verdict.status == NOT_ATTEMPTED and not found:
+    if verdict.status != NOT_ATTEMPTED:
+        return one_line(verdict.message)
+    if not found:
         return "its cell is gone, and nothing has the name that the question asks for."
-    other = [cell for cell in found if cell.kind != "code"]
-    if verdict.status == NOT_ATTEMPTED and other:
-        return f"its cell {other[0].number} is a {other[0].kind} cell, which does not run."
+    for cell in found:
+        if cell.kind != "code":
+            return f"its cell {cell.number} is a {cell.kind} cell, which does not run."
     return one_line(verdict.message)
+
+
+def _stopped(errors):
+    """Yield a remark on each cell that did not run."""
+    for number, text in sorted(errors.items()):
+        yield f"cell {number}: {text}"
 
 
 def _undecided(asked, verdicts):
@@ -195,11 +238,18 @@ def _undecided(asked, verdicts):
 
 def _lent(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
-    right = [pair for pair, said in zip(asked, verdicts, strict=True) if said[0] == CORRECT]
+    right = []
+    names: list[str] = []
+    for (question, part), (status, _, _) in zip(asked, verdicts, strict=True):
+        if status == CORRECT:
+            right.append((question, part))
+            names += part.answers
     if not right:
         return
-    lent = borrowed(cells, [name for _, part in right for name in part.answers])
+    lent = borrowed(cells, names)
     for question, part in right:
-        paths = [path for name in part.answers for path in lent.get(name, ())]
+        paths: list[str] = []
+        for name in part.answers:
+            paths += lent.get(name, ())
         if paths:
             yield f"{question.id}: the answer hands over {' and '.join(paths)}."

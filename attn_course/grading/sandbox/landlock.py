@@ -60,15 +60,25 @@ def restrict_files(rules: Mapping[str, Right]) -> None:
     handled = Right((1 << num_rights) - 1)
     ruleset = _ruleset(handled)
     for path, rights in rules.items():
-        allowed = rights & handled
-        if not Path(path).is_dir():
-            allowed &= ON_FILES
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rule = struct.pack("<Qi", allowed, place)
-        libc.syscall(libc.LANDLOCK_ADD_RULE, ruleset, RULE_BELOW_PATH, rule, 0)
-        os.close(place)
+        _allow(ruleset, path, rights & handled)
     libc.syscall(libc.LANDLOCK_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
+
+
+def _allow(ruleset, path, rights):
+    if not Path(path).is_dir():
+        rights &= ON_FILES
+    flags = os.O_PATH | os.O_CLOEXEC
+    place = os.open(path, flags)
+    rule = struct.pack("<Qi", rights, place)
+    libc.syscall(
+        libc.LANDLOCK_ADD_RULE,
+        ruleset,
+        RULE_BELOW_PATH,
+        rule,
+        0,
+    )
+    os.close(place)
 
 
 def _ruleset(handled):
@@ -77,5 +87,7 @@ def _ruleset(handled):
         fields.append(BIND_AND_CONNECT)
     if version() >= SCOPES_SINCE:
         fields.append(SOCKETS_AND_SIGNALS)
-    packed = struct.pack(f"<{len(fields)}Q", *fields)
-    return libc.syscall(libc.LANDLOCK_CREATE_RULESET, packed, len(packed), 0)
+    layout = f"<{len(fields)}Q"
+    packed = struct.pack(layout, *fields)
+    size = len(packed)
+    return libc.syscall(libc.LANDLOCK_CREATE_RULESET, packed, size, 0)

@@ -15,7 +15,14 @@ MAX_THREADS = 16
 PLENTY = 1 << 20  # users in a map that has room for one of ours alone
 
 
-def limit(*, base: int, memory: int, seconds: int, disk: int, threads: int = MAX_THREADS) -> None:
+def limit(
+    *,
+    base: int,
+    memory: int,
+    seconds: int,
+    disk: int,
+    threads: int = MAX_THREADS,
+) -> None:
     """Set the resource limits, which every Unix has; sizes in bytes.
 
     base: the address space in use already. threads: how many all processes of this user may have.
@@ -41,7 +48,8 @@ def limit(*, base: int, memory: int, seconds: int, disk: int, threads: int = MAX
 def address_space() -> int:
     """Return the bytes of address space in use, on which a memory limit is put."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
-        return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
+        sizes = pages.read().split()
+        return int(sizes[0]) * os.sysconf("SC_PAGESIZE")
     return 1 << 34
 
 
@@ -65,18 +73,21 @@ def _field(text, name):
 def spare_users() -> range:
     """Return the range of user ids that are mapped here and that hardly anybody has."""
     ranges = []
-    for line in Path("/proc/self/uid_map").read_text().splitlines():
+    users = Path("/proc/self/uid_map").read_text()
+    for line in users.splitlines():
         first, _, count = map(int, line.split())
         ranges.append(range(first, first + count))
     widest = max(ranges, key=len)
-    if len(widest) > PLENTY:
-        return widest[len(widest) // 4 : len(widest) // 2]
+    size = len(widest)
+    if size > PLENTY:
+        return widest[size // 4 : size // 2]
     return widest[1:]  # the first is that of root
 
 
 def become_nobody_else(users: Sequence[int]) -> None:
     """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody."""
-    uid = users[secrets.randbelow(len(users))]
+    place = secrets.randbelow(len(users))
+    uid = users[place]
     with contextlib.suppress(PermissionError):  # a container may have none to leave
         os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -85,4 +96,6 @@ def become_nobody_else(users: Sequence[int]) -> None:
 
 def drop_capabilities() -> None:
     """Give up every right of root, for good."""
-    libc.call("capset", struct.pack("<Ii", CAPABILITY_VERSION, 0), bytes(24))
+    header = struct.pack("<Ii", CAPABILITY_VERSION, 0)
+    none = bytes(24)
+    libc.call("capset", header, none)

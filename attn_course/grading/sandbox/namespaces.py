@@ -3,7 +3,7 @@
 import enum
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.grading.sandbox import libc
@@ -49,6 +49,7 @@ OPEN_TREE_CLONE = 0x1
 OPEN_TREE_CLOEXEC = 0x80000
 MOVE_MOUNT_FROM_EMPTY_PATH = 0x4
 UMOUNT_DETACH = 0x2
+SAFE = Mount.NOSUID | Mount.NODEV
 
 
 def enter() -> None:
@@ -56,43 +57,56 @@ def enter() -> None:
     uid = os.geteuid()
     gid = os.getegid()
     flags = New.MOUNT | New.PID | New.NET | New.IPC | New.UTS
-    libc.call("unshare", flags if uid == 0 else flags | New.USER)
     if uid != 0:
-        Path("/proc/self/setgroups").write_text("deny")
-        Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-        Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        flags |= New.USER
+    libc.call("unshare", flags)
+    if uid != 0:
+        _write("setgroups", "deny")
+        _write("uid_map", f"{uid} {uid} 1")
+        _write("gid_map", f"{gid} {gid} 1")
     if inner := os.fork():
         _, status = os.waitpid(inner, 0)
-        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+        code = os.waitstatus_to_exitcode(status)
+        os._exit(code & 0xFF)
 
 
-def build_root(paths: Iterable[str], hidden: Iterable[str], scratch: str) -> None:
+def _write(name, text):
+    Path("/proc/self", name).write_text(text)
+
+
+def build_root(paths: Sequence[str], hidden: Sequence[str], scratch: str) -> None:
     """Make a root that holds read-only views of `paths`, some devices and an empty folder `scratch`.
 
     hidden: folders and files below `paths` that are empty there.
     """
-    libc.call("mount", None, "/", None, Mount.REC | Mount.PRIVATE, None)
+    private = Mount.REC | Mount.PRIVATE
+    libc.call("mount", None, "/", None, private, None)
     trees = {path: _read_only_tree(path) for path in [*paths, *DEVICES]}
-    libc.call("mount", "tmpfs", ROOT, "tmpfs", Mount.NOSUID | Mount.NODEV, "mode=755,size=1m")
+    _mount_memory(ROOT, SAFE, "mode=755,size=1m")
     for path, tree in trees.items():
-        _put(tree, Path(ROOT + path), is_file=path in DEVICES)
+        target = Path(ROOT + path)
+        _put(tree, target, is_file=path in DEVICES)
     for path in hidden:
         _cover(ROOT + path)
     os.mkdir(ROOT + scratch)
     os.chdir(ROOT)
     libc.call("pivot_root", ".", ".")
     libc.call("umount2", ".", UMOUNT_DETACH)
-    _set_mount(AT_FDCWD, "/", 0, Attribute.RDONLY | Attribute.NOSUID | Attribute.NODEV)
+    attributes = Attribute.RDONLY | Attribute.NOSUID | Attribute.NODEV
+    _set_mount(AT_FDCWD, "/", 0, attributes)
     os.chdir("/")
 
 
 def _cover(path):
     """Lay nothing over a folder or file that must not be seen."""
     if os.path.isdir(path):
-        flags = Mount.RDONLY | Mount.NOSUID | Mount.NODEV
-        libc.call("mount", "tmpfs", path, "tmpfs", flags, "mode=755,size=4k")
+        _mount_memory(path, SAFE | Mount.RDONLY, "mode=755,size=4k")
     else:
         libc.call("mount", "/dev/null", path, None, Mount.BIND, None)
+
+
+def _mount_memory(path, flags, options):
+    libc.call("mount", "tmpfs", path, "tmpfs", flags, options)
 
 
 def _put(tree, target, is_file):
@@ -100,7 +114,14 @@ def _put(tree, target, is_file):
     folder.mkdir(parents=True, exist_ok=True)
     if is_file:
         target.touch()
-    libc.syscall(libc.MOVE_MOUNT, tree, b"", AT_FDCWD, str(target), MOVE_MOUNT_FROM_EMPTY_PATH)
+    libc.syscall(
+        libc.MOVE_MOUNT,
+        tree,
+        b"",
+        AT_FDCWD,
+        str(target),
+        MOVE_MOUNT_FROM_EMPTY_PATH,
+    )
     os.close(tree)
 
 
@@ -117,14 +138,15 @@ def _read_only_tree(path):
 
 def _set_mount(folder, path, flags, attributes):
     packed = struct.pack("<QQQQ", attributes, 0, 0, 0)
-    libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, len(packed))
+    size = len(packed)
+    libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, size)
 
 
 def mount_memory(path: str, size: int, num_files: int) -> None:
     """Mount a folder of `size` bytes of memory that this process alone sees."""
     libc.call("unshare", New.MOUNT)
     options = f"mode=1777,size={size},nr_inodes={num_files}"
-    libc.call("mount", "tmpfs", path, "tmpfs", Mount.NOSUID | Mount.NODEV, options)
+    _mount_memory(path, SAFE, options)
 
 
 def fork_alone() -> int:

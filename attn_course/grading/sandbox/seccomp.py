@@ -5,6 +5,7 @@ import errno
 import os
 import platform
 import struct
+from collections.abc import Sequence
 
 from attn_course.grading.sandbox import libc
 
@@ -24,14 +25,13 @@ ALLOW = 0x7FFF0000
 ERROR = 0x00050000
 DENY = ERROR | errno.EPERM
 ABSENT = ERROR | errno.ENOSYS
-ALLOWED = (RETURN, 0, 0, ALLOW)
-REFUSED = (RETURN, 0, 0, DENY)
 
 CLONE_THREAD = 0x00010000
 # Commands of fcntl that have the kernel send signals to another process.
 F_SETOWN = 8
 F_SETSIG = 10
 F_SETOWN_EX = 15
+OWNERS = (F_SETOWN, F_SETSIG, F_SETOWN_EX)
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
 # processes, tracing, shared memory, mounts, keys, rights and dates of files, other processes'
@@ -59,23 +59,34 @@ sysinfo:99:179 getrlimit:97:163 setrlimit:160:164 arch_prctl:158:-
 # The same for calls that are allowed with some arguments.
 CONDITIONAL = "clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25"
 # machine: (audit architecture, column of the tables)
-Line = tuple[int, int, int, int]  # of a filter: what to do, two ways to jump, a number
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
+
+Line = tuple[int, int, int, int]  # word, lines to skip if it holds, lines to skip if not, operand
+ALLOWED: Line = (RETURN, 0, 0, ALLOW)
+REFUSED: Line = (RETURN, 0, 0, DENY)
 
 
 def numbers_of(table: str) -> dict[str, int]:
     """Return {name: number} of a table, on this machine."""
     _, column = MACHINES[platform.machine()]
-    entries = [entry.split(":") for entry in table.split()]
-    return {entry[0]: int(entry[column]) for entry in entries if entry[column] != "-"}
+    numbers = {}
+    for entry in table.split():
+        fields = entry.split(":")
+        name = fields[0]
+        number = fields[column]
+        if number != "-":
+            numbers[name] = int(number)
+    return numbers
 
 
 def restrict_calls() -> None:
     """From here on only CALLS, and those of CONDITIONAL that touch no other process."""
-    install(_program(os.getpid()))
+    pid = os.getpid()
+    install(_program(pid))
 
 
 def _program(pid):
+    """Return the lines of the filter; those on allowed calls jump to the last line, which allows."""
     architecture, _ = MACHINES[platform.machine()]
     program = [
         (LOAD, 0, 0, ARCHITECTURE),
@@ -85,12 +96,13 @@ def _program(pid):
     ]
     conditional = numbers_of(CONDITIONAL)
     for name, lines in _conditions(pid).items():
-        here = conditional[name]
-        program.append((EQUAL, 0, len(lines), here))
+        number = conditional[name]
+        size = len(lines)
+        program.append((EQUAL, 0, size, number))
         program += lines
-    allowed = numbers_of(CALLS).values()
+    allowed = numbers_of(CALLS)
     left = len(allowed)
-    for number in allowed:
+    for number in allowed.values():
         program.append((EQUAL, left, 0, number))
         left -= 1
     program.append(REFUSED)
@@ -102,27 +114,35 @@ def _conditions(pid):
     """Return {call: lines of the filter that end in a verdict on it}."""
     first = (LOAD, 0, 0, FIRST_ARGUMENT)
     second = (LOAD, 0, 0, SECOND_ARGUMENT)
-    own = [first, (EQUAL, 0, 1, pid), ALLOWED, REFUSED]
-    itself = [first, (EQUAL, 0, 1, 0), ALLOWED, REFUSED]
-    thread = [first, (ANY_BIT, 0, 1, CLONE_THREAD), ALLOWED, REFUSED]
-    owners = [
-        (EQUAL, 3, 0, F_SETOWN),
-        (EQUAL, 2, 0, F_SETSIG),
-        (EQUAL, 1, 0, F_SETOWN_EX),
-    ]
+    is_thread = (ANY_BIT, 0, 1, CLONE_THREAD)
+    is_own = (EQUAL, 0, 1, pid)
+    is_itself = (EQUAL, 0, 1, 0)
+    owners = []
+    left = len(OWNERS)
+    for kind in OWNERS:
+        owners.append((EQUAL, left, 0, kind))
+        left -= 1
     return {
         "clone3": [(RETURN, 0, 0, ABSENT)],  # glibc then uses clone, whose flags a filter can see
-        "clone": thread,
-        "kill": own,
-        "tgkill": own,
-        "prlimit64": itself,
+        "clone": [first, is_thread, ALLOWED, REFUSED],
+        "kill": [first, is_own, ALLOWED, REFUSED],
+        "tgkill": [first, is_own, ALLOWED, REFUSED],
+        "prlimit64": [first, is_itself, ALLOWED, REFUSED],
         "fcntl": [second, *owners, ALLOWED, REFUSED],
     }
 
 
-def install(program: list[Line]) -> None:
+def install(program: Sequence[Line]) -> None:
     """Have this process and all that it starts judged by a filter, for good."""
-    lines = b"".join(struct.pack("<HBBI", *line) for line in program)
-    code = ctypes.create_string_buffer(lines)
-    header = struct.pack("@HP", len(program), ctypes.addressof(code))
-    libc.call("prctl", libc.PR_SET_SECCOMP, MODE_FILTER, header, 0, 0)
+    lines = [struct.pack("<HBBI", *line) for line in program]
+    code = ctypes.create_string_buffer(b"".join(lines))
+    place = ctypes.addressof(code)
+    header = struct.pack("@HP", len(program), place)
+    libc.call(
+        "prctl",
+        libc.PR_SET_SECCOMP,
+        MODE_FILTER,
+        header,
+        0,
+        0,
+    )

@@ -3,8 +3,8 @@
 import contextlib
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -29,7 +29,12 @@ class Stopped(NotYet):
     """The child is gone: it ended itself, or was ended for its time or for what it sent."""
 
 
-OUTCOMES = {"NotYet": NotYet, "NotAttempted": NotAttempted, "Missing": Missing, "OutOfTime": Late}
+OUTCOMES: dict[str, type[Exception]] = {
+    "NotYet": NotYet,
+    "NotAttempted": NotAttempted,
+    "Missing": Missing,
+    "OutOfTime": Late,
+}
 
 
 class Spawner(Protocol):
@@ -49,7 +54,9 @@ class Session:
     child, which has run the other cells again. `cells` is {number: source}, in order.
     """
 
-    def __init__(self, zygote: Spawner, cells: dict[int, str], limits: Limits | None = None):
+    def __init__(
+        self, zygote: Spawner, cells: Mapping[int, str], limits: Limits | None = None
+    ) -> None:
         self.zygote = zygote
         self.cells = dict(cells)
         self.limits = limits or Limits()
@@ -57,16 +64,16 @@ class Session:
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.output = ""
         self.cpu = 0.0
-        self.channel: Any = None  # a line to the child that lives now
-        self.busy: Any = None
+        self.channel: channel.Line | None = None
+        self.busy: channel.Line | None = None
         self.num_children = 0
         self.num_requests = 0
         self.deadline = time.monotonic() + self.limits.total
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc_info):
+    def __exit__(self, *exc_info: object) -> None:
         self._end(self.channel)
 
     def run(self) -> dict[int, str]:
@@ -74,13 +81,16 @@ class Session:
 
         Those are tried again after the last one, for what they use may be defined below them.
         """
-        while not self._lives() and self.num_children < MAX_CHILDREN and self._left() > 0:
+        while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
             self._spawn()
-            for again, numbers in enumerate((self.cells, self.errors)):
-                for number in list(numbers):
-                    if self._lives() and number not in self.fatal:
-                        self._run_cell(number, bool(again))
+            self._run_all(self.cells, again=False)
+            self._run_all(self.errors, again=True)
         return self.errors
+
+    def _run_all(self, numbers, again):
+        for number in list(numbers):
+            if self.channel is not None and number not in self.fatal:
+                self._run_cell(number, again)
 
     def answers(self, names: Iterable[str], seconds: float) -> list["Answer"]:
         """Return an Answer for each name; together they have `seconds` from now."""
@@ -91,22 +101,20 @@ class Session:
     def _run_cell(self, number, again):
         room = self._left() - self.limits.total / 4  # the last quarter is for the questions
         seconds = min(self.limits.cell, room)
-        late = f"the cells used up their share of {self.limits.total:g} seconds."
-        what = number, self.cells[number], again
+        late = None
+        if seconds == room:
+            late = f"the cells used up their share of {self.limits.total:g} seconds."
+        source = self.cells[number]
         self.errors.pop(number, None)
         try:
-            found = self.request(
-                "run", *what, seconds=seconds, late=late if seconds == room else None
-            )
+            found = self.request("run", number, source, again, seconds=seconds, late=late)
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, Stopped)):
                 self.fatal.add(number)
         else:
-            self.output = (self.output + found["output"])[: self.limits.output]
-
-    def _lives(self):
-        return self.channel is not None
+            output = self.output + found["output"]
+            self.output = output[: self.limits.output]
 
     def _left(self):
         return self.deadline - time.monotonic()
@@ -129,22 +137,28 @@ class Session:
         self.cpu += cpu
         return f"signal {-code}" if code < 0 else f"exit status {code}"
 
-    def request(self, do: str, *what: Any, seconds: float, late: str | None = None) -> dict:
+    def request(
+        self, do: str, *what: Any, seconds: float, late: str | None = None
+    ) -> dict[str, Any]:
         """Have the child `do` something; return its reply, or raise what became of it.
 
         late: what to say when it is not done in `seconds`.
         """
-        if self.channel is None and self._left() > 0:
+        line = self.channel
+        left = self._left()
+        if line is None and left > 0:
             raise Stopped(f"the notebook had stopped its process {self.num_children} times.")
         late = late or f"it did not finish within {seconds:g} seconds."
-        if seconds > self._left():
-            seconds, late = self._left(), f"the notebook used up its {self.limits.total:g} seconds."
+        if seconds > left:
+            seconds = left
+            late = f"the notebook used up its {self.limits.total:g} seconds."
         if seconds <= 0:
             raise Late(late)
         self.num_requests += 1
         message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
-        with self._guarding(self.channel, late):
-            found = self._exchange(message, time.monotonic() + seconds + GRACE)
+        with self._guarding(line, late):
+            deadline = time.monotonic() + seconds + GRACE
+            found = self._exchange(line, message, deadline)
         if "error" in found:
             raise _outcome(found, late)
         return found
@@ -167,30 +181,34 @@ class Session:
             self._end(line)  # a reply left half read would be taken for the next one
             raise
         finally:
-            self.busy = None if self.busy is line else self.busy
+            if self.busy is line:
+                self.busy = None
 
-    def _exchange(self, message, deadline):
-        line = self.channel
+    def _exchange(self, line, message, deadline):
         line.send(message, deadline)
         while True:
             found = _checked(line.receive(deadline))
             if found["id"] == message["id"]:
                 return _replies(found) if message["do"] == "each" else found
 
-    def why_missing(self, name: str) -> BaseException:
+    def why_missing(self, name: str) -> NotYet | NotAttempted:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
-        failed = [n for n in self.errors if _gives(self.cells[n], name)]
+        failed = [number for number in self.errors if _gives(self.cells[number], name)]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
-        return NotYet(f"the cell of {name} did not run: {self.errors[failed[-1]]}")
+        last = failed[-1]
+        return NotYet(f"the cell of {name} did not run: {self.errors[last]}")
 
 
 def _gives(source, name):
     """Whether a cell would define or import a name if it ran, as far as its text tells."""
     defines = rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]"
-    imports = [line for line in source.splitlines() if line.startswith(("from ", "import "))]
-    named = any(re.search(rf"\b{name}\b", line) for line in imports)
-    return named or bool(re.search(defines, source, re.M))
+    if re.search(defines, source, re.M):
+        return True
+    word = re.compile(rf"\b{name}\b")
+    lines = source.splitlines()
+    imports = [line for line in lines if line.startswith(("from ", "import "))]
+    return any(map(word.search, imports))
 
 
 def _outcome(found, late):
@@ -206,7 +224,11 @@ def _replies(found):
         case {"error": _}:
             return found
         case {"value": [_, *_] as bodies} if all(map(_is_bytes, bodies)):
-            return {**found, "value": [_checked(channel.decode(body.tobytes())) for body in bodies]}
+            replies = []
+            for body in bodies:
+                reply = channel.decode(body.tobytes())
+                replies.append(_checked(reply))
+            return {**found, "value": replies}
     raise channel.ChannelError("the reply is not a list of replies")
 
 
@@ -217,17 +239,18 @@ def _is_bytes(body):
 def _checked(found):
     """Return a reply that has the parts a reply has, with its texts cut to size."""
     match found:
-        case {"id": int(), "error": [str(kind), str(text)]} if kind in OUTCOMES:
-            return {"id": found["id"], "error": (kind, one_line(text))}
+        case {"id": int(number), "error": [str(kind), str(text)]} if kind in OUTCOMES:
+            return {"id": number, "error": (kind, one_line(text))}
         case {"id": int(), "value": _, "warned": list(warned), "output": str()}:
-            return {**found, "warned": [one_line(str(text)) for text in warned[:20]]}
+            texts = map(str, warned[:20])
+            return {**found, "warned": list(map(one_line, texts))}
     raise channel.ChannelError("the reply is not a reply")
 
 
 class Answer:
     """One answer of a submission, as a judge calls it: the far twin of `course.answers.Answer`."""
 
-    def __init__(self, session: Session, name: str, seconds: float):
+    def __init__(self, session: Session, name: str, seconds: float) -> None:
         self._session = session
         self._name = name
         self._late = f"it did not finish within {seconds:g} seconds."
@@ -235,7 +258,7 @@ class Answer:
         self._last: tuple | None = None
         self.warned: list[str] = []
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._ask("call", args, kwargs)
 
     def each(self, rows: Sequence[tuple]) -> list:
@@ -249,10 +272,12 @@ class Answer:
     def _some(self, rows):
         """What the answer gives to the first of these rows, as many as one message takes."""
         sent = []
+        size = 0
         for row in rows:
             body = channel.encode(row)
             sent.append(np.frombuffer(body, np.uint8))
-            if sum(map(len, sent)) > channel.ENOUGH:
+            size += len(body)
+            if size > channel.ENOUGH:
                 break
         replies = self._found("each", sent)["value"]
         values = []
@@ -276,7 +301,8 @@ class Answer:
         if self._last is None:
             return True
         asked, before = self._last
-        return repr(self._ask(*asked)) == repr(before)
+        now = self._ask(*asked)
+        return repr(now) == repr(before)
 
     def _ask(self, do, *what):
         found = self._found(do, *what)
@@ -289,7 +315,8 @@ class Answer:
 
     def _found(self, do, *what):
         left = self._deadline - time.monotonic()
+        session = self._session
         try:
-            return self._session.request(do, self._name, *what, seconds=left, late=self._late)
+            return session.request(do, self._name, *what, seconds=left, late=self._late)
         except Missing:
-            raise self._session.why_missing(self._name) from None
+            raise session.why_missing(self._name) from None

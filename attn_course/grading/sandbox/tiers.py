@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.grading.sandbox import landlock, libc, limits, namespaces, seccomp, visible
@@ -25,12 +25,13 @@ class Namespaces:
         """Before anything is imported: leave the namespaces of the grader."""
         namespaces.enter()
 
-    def shut(self, hidden: Iterable[str]) -> None:
+    def shut(self, hidden: Sequence[str]) -> None:
         """Once everything is imported: keep only what children may read."""
         if os.geteuid() == 0:
             self.users = limits.spare_users()
         paths = visible.readable_paths()
-        namespaces.build_root(paths, visible.hidden_paths(hidden), self.scratch)
+        empty = visible.hidden_paths(hidden)
+        namespaces.build_root(paths, empty, self.scratch)
         _live_in(self.scratch)
 
     def fork(self) -> int:
@@ -65,37 +66,45 @@ class Landlock:
 
     name = "landlock"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.users: Sequence[int] = ()
         self.rules: dict[str, landlock.Right] = {}
-        self.scratch = ""
         self.folder = ""
+        self.scratch = ""
         self.threads = limits.MAX_THREADS
 
     def enter(self) -> None:
+        """Refuse a version that leaves too much open."""
         if landlock.version() < landlock.OLDEST:
             raise OSError(f"Landlock is of version {landlock.version()}, below {landlock.OLDEST}")
 
-    def shut(self, hidden: Iterable[str]) -> None:
-        paths = visible.without(visible.readable_paths(), visible.hidden_paths(hidden))
+    def shut(self, hidden: Sequence[str]) -> None:
+        """Note what children may read, and make the folder in which they write."""
+        readable = visible.readable_paths()
+        paths = visible.without(readable, visible.hidden_paths(hidden))
+        devices = dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
         self.rules = dict.fromkeys(paths, landlock.READ)
-        self.rules |= dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
+        self.rules |= devices
         self.folder = tempfile.mkdtemp(prefix="attn-grade-")
         os.chmod(self.folder, 0o711)
         self.scratch = os.path.join(self.folder, "scratch")
-        if os.geteuid() == 0 and all(map(_open_to_all, [*paths, self.folder])):
+        needed = [*paths, self.folder]
+        if os.geteuid() == 0 and all(map(_open_to_all, needed)):
             with contextlib.suppress(OSError):  # a container may not let us
                 self.users = limits.spare_users()
         _live_in(self.scratch)
 
     def fork(self) -> int:
+        """Make the folder of a new child, and return its pid, 0 in the child."""
         os.mkdir(self.scratch)
         os.chmod(self.scratch, 0o777)
-        self.threads = limits.MAX_THREADS + limits.threads_of_user(os.getuid())
+        self.threads = _threads_allowed()
         return os.fork()
 
     def lock(self, *, disk: int, **more: int) -> None:
-        rules = self.rules | {self.scratch: landlock.EVERYTHING if disk else landlock.READ}
+        """Shut this child in for good; without any `disk` it can write nowhere."""
+        rights = landlock.EVERYTHING if disk else landlock.READ
+        rules = self.rules | {self.scratch: rights}
         os.chdir(self.scratch)
         if self.users:
             self.threads = limits.MAX_THREADS
@@ -105,7 +114,10 @@ class Landlock:
         _restrict(rules)
 
     def overfull(self, disk: int) -> bool:
-        found = [Path(above, name) for above, _, names in os.walk(self.scratch) for name in names]
+        """Whether a child has written too much."""
+        found: list[Path] = []
+        for above, _, names in os.walk(self.scratch):
+            found += [Path(above, name) for name in names]
         if len(found) > MAX_FILES:
             return True
         sizes = 0
@@ -115,9 +127,11 @@ class Landlock:
         return sizes > disk
 
     def clean(self) -> None:
+        """Remove what a child has left."""
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def leave(self) -> None:
+        """Remove what was made for all children."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -127,35 +141,51 @@ class Nothing:
     name = "none"
 
     def enter(self) -> None:
-        pass
+        """There is nothing to leave."""
 
-    def shut(self, hidden: Iterable[str]) -> None:
+    def shut(self, hidden: Sequence[str]) -> None:
+        """Make the folder in which children work; nothing is hidden."""
         self.folder = tempfile.mkdtemp(prefix="attn-grade-")
         self.scratch = os.path.join(self.folder, "scratch")
         self.threads = limits.MAX_THREADS
 
     def fork(self) -> int:
+        """Make the folder of a new child, and return its pid, 0 in the child."""
         os.mkdir(self.scratch)
-        self.threads = limits.MAX_THREADS + limits.threads_of_user(os.getuid())
+        self.threads = _threads_allowed()
         return os.fork()
 
     def lock(self, *, disk: int, **more: int) -> None:
+        """Set the limits of this child."""
         limits.limit(disk=disk or MAX_FILES, threads=self.threads, **more)
         os.chdir(self.scratch)
 
     def overfull(self, disk: int) -> bool:
+        """Whether a child has written too much; nobody looks."""
         return False
 
     def clean(self) -> None:
+        """Remove what a child has left."""
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def leave(self) -> None:
+        """Remove what was made for all children."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 Tier = Namespaces | Landlock | Nothing
-TIERS: dict[str, type[Tier]] = {tier.name: tier for tier in (Namespaces, Landlock, Nothing)}
+TIERS: dict[str, type[Tier]] = {
+    Namespaces.name: Namespaces,
+    Landlock.name: Landlock,
+    Nothing.name: Nothing,
+}
 LOCKED: tuple[type[Tier], ...] = (Namespaces, Landlock)
+
+
+def _threads_allowed():
+    """How many threads all processes of this user may have, with one more child."""
+    uid = os.getuid()
+    return limits.MAX_THREADS + limits.threads_of_user(uid)
 
 
 def _restrict(rules):
@@ -172,12 +202,17 @@ def _live_in(folder):
 
 def _open_to_all(path):
     """Whether any user may go into a folder, that is, into all those above it too."""
-    return all(above.stat().st_mode & 1 for above in [Path(path), *Path(path).parents])
+    place = Path(path)
+    folders = [place, *place.parents]
+    return all(folder.stat().st_mode & 1 for folder in folders)
 
 
 def best_tier() -> str:
     """Return the name of the best tier that works on this machine; "" if there is none."""
-    return next((tier.name for tier in LOCKED if works(tier)), "")
+    for tier in LOCKED:
+        if works(tier):
+            return tier.name
+    return ""
 
 
 def missing_mechanisms() -> list[str]:
@@ -196,7 +231,8 @@ def works(tier: type[Tier]) -> bool:
     if sys.platform != "linux":
         return False
     if pid := os.fork():
-        return os.waitpid(pid, 0)[1] == 0
+        _, ended = os.waitpid(pid, 0)
+        return ended == 0
     status = 1
     with contextlib.suppress(BaseException):
         status = _try(tier())
@@ -208,8 +244,10 @@ def _try(tier):
     tier.shut(())
     try:
         if pid := tier.fork():
-            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        tier.lock(base=limits.address_space(), memory=1 << 28, seconds=10, disk=1 << 20)
+            _, ended = os.waitpid(pid, 0)
+            return os.waitstatus_to_exitcode(ended)
+        base = limits.address_space()
+        tier.lock(base=base, memory=1 << 28, seconds=10, disk=1 << 20)
         Path("mine").write_text("x")
         os._exit(0 if _shut_in() else 1)
     finally:

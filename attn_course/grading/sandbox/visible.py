@@ -15,13 +15,15 @@ SYSTEM = ("/lib", "/lib64", "/usr/lib", "/usr/lib64")
 
 def readable_paths() -> list[str]:
     """Return the folders that hold Python, its packages and the course, none below another."""
+    packages = [path for path in sys.path if path.endswith(PACKAGES)]
+    library = Path(attn_utils.__file__).resolve()
     candidates = {
         *SYSTEM,
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
         sysconfig.get_config_var("LIBDIR") or "",
-        *(path for path in sys.path if path.endswith(PACKAGES)),
-        str(Path(attn_utils.__file__).resolve().parent),
+        *packages,
+        str(library.parent),
         str(COURSE),
     }
     paths = sorted(path for path in candidates if os.path.isdir(path))
@@ -29,6 +31,7 @@ def readable_paths() -> list[str]:
 
 
 def is_below(path: str, others: Iterable[str]) -> bool:
+    """Whether a path lies inside one of the others."""
     return any(path.startswith(f"{other}/") for other in others)
 
 

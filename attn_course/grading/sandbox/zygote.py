@@ -11,7 +11,8 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from attn_course.grading.sandbox import limits
@@ -22,22 +23,23 @@ MAX_LINES = 16
 WATCH_SECONDS = 0.2  # between looks at what a child writes
 
 
-def main(servers: list[tuple[int, dict]]) -> None:
+def main(servers: Sequence[Sequence[Any]]) -> None:
     """Import what all `servers` need, [(number of a socket, options), ...], then become each of them."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")  # when memory runs out, a child is ended, not the supervisor
-    lists = [options["preload"] for _, options in servers]
-    shared = [name for name in lists[0] if all(name in names for names in lists)]
+    first, *others = [options["preload"] for _, options in servers]
+    shared = [name for name in first if all(name in names for names in others)]
     with contextlib.suppress(Exception):  # each server meets it again, and says so
         import_all(shared)
-    children = [become(servers, place) for place in range(len(servers))]
+    places = range(len(servers))
+    children = [become(servers, place) for place in places]
     for number, _ in servers:
         os.close(number)
     for pid in children:
         os.waitpid(pid, 0)
 
 
-def become(servers: list[tuple[int, dict]], place: int) -> int:
+def become(servers: Sequence[Sequence[Any]], place: int) -> int:
     """Fork the server at this place, which holds no socket but its own; return its pid."""
     pid = os.fork()
     if pid:
@@ -52,7 +54,7 @@ def become(servers: list[tuple[int, dict]], place: int) -> int:
         os._exit(0)
 
 
-def import_all(names: Iterable[str]) -> None:
+def import_all(names: Sequence[str]) -> None:
     """Import on one thread: a pool of threads does not survive a fork."""
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # some leave a folder behind there
@@ -67,14 +69,14 @@ def import_all(names: Iterable[str]) -> None:
 
 def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -> None:
     """Import the rest, shut the doors, then fork a child for each request on the socket `control`."""
-    shut_in = TIERS[tier]()
+    walls = TIERS[tier]()
     try:
-        shut_in.enter()
+        walls.enter()
         import_all([role, *preload])
         module = sys.modules[role]
         module.prepare(preload)
         base = limits.address_space()
-        shut_in.shut(module.HIDDEN)
+        walls.shut(module.HIDDEN)
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
@@ -83,18 +85,19 @@ def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -
     tell(control, {"ready": True})
     try:
         os.chdir("/")
-        while serve_one(control, module, base, shut_in):
+        while serve_one(control, module, base, walls):
             pass
     finally:
-        shut_in.leave()
+        walls.leave()
 
 
-def tell(control: socket.socket, message: dict) -> None:
-    """Send a short message to the supervisor."""
-    control.sendall(json.dumps(message).encode())
+def tell(control: socket.socket, message: dict[str, Any]) -> None:
+    """Send the supervisor a message."""
+    text = json.dumps(message)
+    control.sendall(text.encode())
 
 
-def serve_one(control: socket.socket, module: Any, base: int, tier: Tier) -> bool:
+def serve_one(control: socket.socket, module: ModuleType, base: int, tier: Tier) -> bool:
     """Fork a child, end it when told to, and say how it ended; False when the supervisor is gone."""
     request, lines, _, _ = socket.recv_fds(control, 4096, MAX_LINES)
     if not request:
@@ -103,7 +106,7 @@ def serve_one(control: socket.socket, module: Any, base: int, tier: Tier) -> boo
     pid = spawn(lines, module, base, tier, **allowed)
     for line in lines:
         os.close(line)
-    while not select.select([control], [], [], WATCH_SECONDS)[0]:
+    while not _heard(control):
         if tier.overfull(allowed["disk"]):
             os.kill(pid, signal.SIGKILL)
             break
@@ -113,12 +116,25 @@ def serve_one(control: socket.socket, module: Any, base: int, tier: Tier) -> boo
     tier.clean()
     if told:
         code = os.waitstatus_to_exitcode(status)
-        tell(control, {"exit": code, "cpu": usage.ru_utime + usage.ru_stime})
+        cpu = usage.ru_utime + usage.ru_stime
+        tell(control, {"exit": code, "cpu": cpu})
     return bool(told)
 
 
+def _heard(control):
+    """Wait a little for the supervisor to say something; return whether it did."""
+    readable, _, _ = select.select([control], [], [], WATCH_SECONDS)
+    return bool(readable)
+
+
 def spawn(
-    lines: list[int], module: Any, base: int, tier: Tier, *, output: int, **allowed: int
+    lines: Sequence[int],
+    module: ModuleType,
+    base: int,
+    tier: Tier,
+    *,
+    output: int,
+    **allowed: int,
 ) -> int:
     """Fork a child that holds these `lines` and has no other way out; return its pid."""
     pid = tier.fork()
@@ -133,10 +149,14 @@ def spawn(
         os._exit(1)
 
 
-def keep_only(lines: list[int]) -> list[int]:
+def keep_only(lines: Sequence[int]) -> list[int]:
     """Number the `lines` from FIRST on and close every other file; return the numbers."""
-    above = [fcntl.fcntl(line, fcntl.F_DUPFD, FIRST + MAX_LINES) for line in lines]
-    numbers = [os.dup2(line, FIRST + place) for place, line in enumerate(above)]
+    free = FIRST + MAX_LINES
+    above = [fcntl.fcntl(line, fcntl.F_DUPFD, free) for line in lines]
+    numbers = []
+    for number, line in enumerate(above, FIRST):
+        os.dup2(line, number)
+        numbers.append(number)
     os.closerange(FIRST + len(numbers), 1 << 16)
     return numbers
 
