@@ -3,6 +3,7 @@
 Knows trees and their form; compares no values by numbers and knows no question.
 """
 
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ SUMS = frozenset({"Sum", "Bound", "Indexed"})
 ERRORS = frozenset({"erf", "erfc"})
 TURNS = frozenset({"sin", "cos", "tan"})
 LOGS = frozenset({"log"})
+VARYING = frozenset({"Symbol", "Bound", "Indexed"})
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ def at_most(what: str, most: int, *heads: str) -> Task:
 
 def in_places(what: str, most: int, name: str) -> Task:
     """The symbol stands in at most so many places."""
-    return Task(what, lambda line: sum(node == ("Symbol", name) for node in walk(line)) <= most)
+    symbol = ("Symbol", name)
+
+    def done(line: Tree) -> bool:
+        places = [node for node in walk(line) if node == symbol]
+        return len(places) <= most
+
+    return Task(what, done)
 
 
 def straight_line(what: str, name: str) -> Task:
@@ -87,21 +95,30 @@ def has_common_denominator(line: Tree) -> bool:
 def denominator(term: Tree) -> Tree:
     """What the term is divided by, as a product."""
     factors = term[1:] if term[0] == "Mul" else (term,)
-    below = [factor for factor in factors if factor[0] == "Pow" and _is_negative(factor[2])]
+    below = []
+    for factor in factors:
+        if _divides(factor):
+            below.append(factor)
     return times(*below)
 
 
-def _is_negative(exponent):
+def _divides(factor):
+    """Whether it is a power below the line."""
+    if factor[0] != "Pow":
+        return False
+    exponent = factor[2]
     return is_number(exponent) and exponent[1] < 0
 
 
 def close_to_integer(line: Tree) -> bool:
     """Whether a constant in it is nearly, but not quite, a whole number."""
-    return any(_is_close(node) for node in walk(line) if _is_constant(node))
+    return any(_is_constant(node) and _is_close(node) for node in walk(line))
 
 
 def _is_constant(node):
-    return not any(part[0] in ("Symbol", "Bound", "Indexed") for part in walk(node))
+    """Whether nothing in it can vary."""
+    heads = {part[0] for part in walk(node)}
+    return heads.isdisjoint(VARYING)
 
 
 def _is_close(node):
@@ -122,13 +139,18 @@ def unpadded(line: Tree, positive: frozenset[str]) -> Tree:
 
 
 def _stripped(node, assignment):
-    parts = [_stripped(part, assignment) if isinstance(part, tuple) else part for part in node[1:]]
-    if node[0] not in ("Add", "Mul"):
-        return (node[0], *parts)
-    kept = _without_idle(node[0], parts, assignment)
+    head = node[0]
+    parts = []
+    for part in node[1:]:
+        if isinstance(part, tuple):
+            part = _stripped(part, assignment)
+        parts.append(part)
+    if head not in ("Add", "Mul"):
+        return (head, *parts)
+    kept = _without_idle(head, parts, assignment)
     if len(kept) == 1:
         return kept[0]
-    return (node[0], *sorted(kept))
+    return (head, *sorted(kept))
 
 
 def _without_idle(head, parts, assignment):
@@ -161,11 +183,14 @@ def _idle_group(head, values):
 
 def _combinations(head, values, start):
     """(combined value, places) for every group of the values, the empty one first."""
-    found = [(0 if head == "Add" else 1, ())]
+    combine = operator.add if head == "Add" else operator.mul
+    neutral = 0 if head == "Add" else 1
+    found = [(neutral, ())]
     for place, value in enumerate(values, start):
         for combined, group in list(found):
-            total = combined + value if head == "Add" else combined * value
-            found.append((total % modular.PRIME, (*group, place)))
+            total = combine(combined, value) % modular.PRIME
+            larger = (*group, place)
+            found.append((total, larger))
     return found
 
 
@@ -178,7 +203,11 @@ def _opposite(head, value):
 
 def has_too_many_parts(line: Tree) -> bool:
     """Whether a sum or product in it is so long that nobody looks for padding in it."""
-    return any(len(node) - 1 > MOST_PARTS for node in walk(line) if node[0] in ("Add", "Mul"))
+    for node in walk(line):
+        head, *parts = node
+        if head in ("Add", "Mul") and len(parts) > MOST_PARTS:
+            return True
+    return False
 
 
 def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[str]) -> str | None:

@@ -5,7 +5,9 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from attn_course import trees
 from attn_course.numpy_symbols import let_numpy_take_symbols
@@ -53,11 +55,11 @@ class Derivation:
     readable: bool = True
 
     @property
-    def start(self):
+    def start(self) -> Any:
         return self.steps[0].expression
 
     @property
-    def end(self):
+    def end(self) -> Any:
         return self.steps[-1].expression
 
     def summary(self, show=str) -> str:
@@ -292,7 +294,7 @@ def _other_symbols(chain):
     return []
 
 
-def domain_of(symbols, where):
+def domain_of(symbols: Iterable[Any], where: Mapping[Any, tuple[Any, Any]]) -> Any:
     """The Domain in which SymPy's assumptions and `where` put the symbols."""
     from attn_course.domains import Domain
 

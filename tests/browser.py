@@ -81,8 +81,9 @@ class Browser:
         self.visit(path.as_uri())
 
     def visit(self, address):
+        self.run("window.isLeft = true")
         self.ask("Page.navigate", url=address)
-        while self.run("document.readyState") != "complete":
+        while self.run("window.isLeft || document.readyState !== 'complete'"):
             time.sleep(0.02)
 
     def run(self, line):

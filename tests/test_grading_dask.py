@@ -12,6 +12,7 @@ from classroom import classroom
 from attn_course import cli
 from attn_course.grading import command, grade_far
 from attn_course.grading.sandbox import tiers
+from attn_course.grading.submissions import File
 
 NAMES = ("01_copying", "02_average_of_two")
 needs_sandbox = pytest.mark.skipif(not tiers.best_tier(), reason="nothing can be shut in here")
@@ -95,6 +96,6 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
         def result(self):
             return found
 
-    file = command.File("ann", NAMES[0], students, "01_copying.ipynb")
+    file = File("ann", NAMES[0], students, "01_copying.ipynb")
     with pytest.raises(command.Refused, match=sentence):
         grade_far._record(file, Future())

@@ -36,7 +36,7 @@ def points_in_words(points: float, is_bonus: bool = False) -> str:
 def write_headings(text: str) -> str:
     """`text` with every heading of a question written out."""
 
-    def written(found):
+    def written(found: re.Match[str]) -> str:
         question = register.find(found["id"])
         return heading(question)
 

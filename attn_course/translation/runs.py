@@ -102,7 +102,7 @@ class Run(NamedTuple):
         memory = self.model.eval().encode(*self._padded(sentences))
 
         @torch.no_grad()
-        def step(last, state):
+        def step(last: Any, state: Any) -> tuple[torch.Tensor, Any]:
             tokens = torch.as_tensor(last, device=self.device)
             tokens = tokens.reshape(-1, 1)
             logits, _, state = advance(self.model, tokens, memory, state)
