@@ -21,6 +21,8 @@ Cells = Sequence[Cell]
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"\s*#+ ")
+ANY_HEADING = re.compile(r"^#+ +(.*)$", re.M)
+NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
 BEGINNING = re.compile(r"^(?:def|class) +(\w+)", re.M)
 DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
@@ -96,8 +98,18 @@ def _is_students(cell):
     """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
     if cell.kind == "code":
         return False
-    is_ours = re.match(r"markdown-[0-9a-f]{8}", cell.id)
+    is_ours = re.match(r"markdown-[0-9a-f]{8}", cell.id) or _is_named_by_a_heading(cell)
     return not is_ours and not HEADING.match(cell.source)
+
+
+def _is_named_by_a_heading(cell):
+    """Whether the id is made from a heading inside the cell, as `attn build` makes it."""
+    headings = ANY_HEADING.findall(cell.source)
+    names = []
+    for heading in headings:
+        words = NO_LETTER.sub("-", heading.lower())
+        names.append(words.strip("-")[:40])
+    return cell.id in names
 
 
 def text_of(cells: Cells, question: Question) -> str:
