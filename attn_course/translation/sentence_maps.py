@@ -1,7 +1,7 @@
 """Attention maps of a few sentences, recorded so that they can be drawn without torch. Trains nothing.
 
 python -m attn_course.translation.sentence_maps [RUN] records them again, with the model that comes with
-the course or with the run in RUN.
+the course or with the run in RUN. The sentences were chosen because that model translates them well.
 """
 
 import argparse
