@@ -22,7 +22,8 @@ if ! "$venv/bin/python" -c "$good" 2>/dev/null; then
     rm -rf "$venv"
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         fail "this Python has no venv module; install it (on Debian and Ubuntu: apt install python3-venv)."
-    "$python" -m venv "$venv" || fail "the folder $venv could not be created."
+    "$python" -m venv "$venv" >/dev/null 2>&1 ||
+        fail "the folder $venv could not be created (is this folder read-only, or the disk full?)."
 fi
 
 echo "Installing into $venv (a few minutes the first time) ..."

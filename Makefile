@@ -21,7 +21,12 @@ $(STAMP): pyproject.toml .requirements.lock .setup.sh
 lab: $(STAMP) ## open JupyterLab on the first notebook
 	@$(BIN)/attn lab
 
-test: lint unit drift nbval ## lint, unit tests, drift check, every notebook executed
+PYTEST := $(BIN)/python -m pytest -p tests.quick_start
+
+test: $(STAMP) ## lint, unit tests, drift check, every notebook executed
+	@$(MAKE) --no-print-directory --jobs 2 lint drift
+	@$(MAKE) --no-print-directory unit
+	@$(MAKE) --no-print-directory nbval
 
 lint: $(STAMP) ## ruff check, format check, types
 	@$(BIN)/ruff check --quiet .
@@ -29,13 +34,13 @@ lint: $(STAMP) ## ruff check, format check, types
 	@$(BIN)/mypy --no-error-summary
 
 unit: $(STAMP) ## unit and property tests
-	@$(BIN)/pytest -n 2 --dist worksteal tests
+	@$(PYTEST) -p no:nbval -n 2 --dist worksteal tests
 
 drift: $(STAMP) ## are all generated files what the sources make?
 	@$(BIN)/attn build --check
 
 nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' run to the end
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
+	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
 
 build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build

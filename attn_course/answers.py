@@ -24,6 +24,7 @@ from numpy.random import Generator
 from attn_course.verdict import NotAttempted, NotYet
 
 LONGEST_ITERABLE = 1_000_000
+LARGEST_ARRAY = 20_000_000  # numbers
 PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
 Row = TypeVar("Row")
 
@@ -50,11 +51,20 @@ class Caller(Protocol):
 
 
 class Answer:
-    """One answer, in this process. `caught` is the list `listening` fills with warnings."""
+    """One answer, in this process. `caught` is the list `listening` fills with warnings.
 
-    def __init__(self, thing: Any, caught: Sequence[warnings.WarningMessage] = ()) -> None:
+    copies: whether it is given copies of the arguments, so that it cannot change them.
+    """
+
+    def __init__(
+        self,
+        thing: Any,
+        caught: Sequence[warnings.WarningMessage] = (),
+        copies: bool = True,
+    ) -> None:
         self._thing = thing
         self._caught = caught
+        self._copies = copies
         self._last: tuple | None = None
         self.warned: list[str] = []
 
@@ -72,14 +82,16 @@ class Answer:
 
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run `driver(thing, ...)`, a function of the course, and return plain data."""
-        given, options = copy.deepcopy((args, kwargs))
+        given, options = args, kwargs
+        if self._copies:
+            given, options = copy.deepcopy((args, kwargs))
         before = len(self._caught)
         try:
             returned = driver(self._thing, *given, **options)
             result = plain(returned)
             self._last = driver, args, kwargs, result
             return result
-        except (NotYet, NotAttempted, Stopped):
+        except (NotYet, NotAttempted, OutOfTime):
             raise
         except NotImplementedError:
             raise NotAttempted from None
@@ -109,15 +121,48 @@ def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
     return [rows[k] for k in order]
 
 
-def asked(rng: Generator, answer: Caller, settings: Iterable[tuple]) -> list[tuple[tuple, Any]]:
+class Named:
+    """An answer that says at which arguments it stopped: at an overflow, most often.
+
+    call: the arguments -> how the call is written.
+    """
+
+    def __init__(self, answer: Caller, call: Callable[..., str]) -> None:
+        self._answer = answer
+        self._call = call
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self._answer(*args)
+        except NotYet as error:
+            message = str(error).replace("your code", f"{self._call(*args)}: your code", 1)
+            raise NotYet(message) from None
+
+    def each(self, rows: Sequence[tuple]) -> list:
+        """All at once; if it stops, one by one, to find where."""
+        try:
+            return self._answer.each(rows)
+        except NotYet:
+            return [self(*row) for row in rows]
+
+
+def asked(
+    rng: Generator, answer: Caller | Named, settings: Iterable[tuple]
+) -> list[tuple[tuple, Any]]:
     """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
     settings = list(settings)
     order = rng.permutation(len(settings))
     rows = [settings[k] for k in order]
-    each = getattr(answer, "each", None)  # a judge may have wrapped the answer in a function
-    answers = each(rows) if each else [answer(*row) for row in rows]
-    found = dict(zip(order, answers, strict=True))
-    return [(setting, found[k]) for k, setting in enumerate(settings)]
+    answers = _each(answer, rows)
+    in_place = [answers[k] for k in np.argsort(order)]
+    return list(zip(settings, in_place, strict=True))
+
+
+def _each(answer, rows):
+    """What the answer gives for each row, also where a judge has wrapped it in a function."""
+    if hasattr(answer, "each"):
+        return answer.each(rows)
+    return [answer(*row) for row in rows]
 
 
 def _call(thing, *args, **kwargs):
@@ -157,6 +202,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
     if hasattr(value, "__array__"):
+        _limit_size(value)
         return np.array(value)
     if getattr(value, "is_number", False):  # a SymPy number
         return float(value)
@@ -167,7 +213,14 @@ def plain(value: Any) -> Any:
     raise NotYet(f"a {_kind(value)} came back, where numbers are expected.")
 
 
-class Stopped(BaseException):
+def _limit_size(array):
+    """NotYet where a copy would fill the memory, as one of a view that repeats a number may."""
+    size = getattr(array, "size", 0)
+    if isinstance(size, int) and size > LARGEST_ARRAY:
+        raise NotYet(f"an array of {size:,} numbers came back, far more than were asked for.")
+
+
+class OutOfTime(BaseException):
     """Thrown into a student's code that has run out of time."""
 
 
@@ -221,10 +274,10 @@ def within(seconds: float, work: Callable[[], str]) -> str:
 
 
 def _stop(thread):
-    """Throw `Stopped` into the thread a few times; one that swallows them is left behind."""
+    """Throw `OutOfTime` into the thread a few times; one that swallows them is left behind."""
     throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
     for _ in range(5):
-        throw(ctypes.c_ulong(thread.ident), ctypes.py_object(Stopped))
+        throw(ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime))
         thread.join(0.1)
         if not thread.is_alive():
             return

@@ -1,4 +1,4 @@
-"""The `attn` command: names the tools of the course and hands over to the room that has them."""
+"""The `attn` command: names the tools and hands over to the room that has them. Does no work itself."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {  # name: (where it is, what it does)
-    "lab": ("attn_course.lab:main", "open JupyterLab on the first notebook"),
+    "lab": ("attn_course.start_lab:main", "open JupyterLab on the first notebook"),
     "check": ("attn_course.grading.own_work:check", "judge a notebook, or all of this folder"),
     "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
     "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),

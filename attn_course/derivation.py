@@ -5,13 +5,14 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
-from attn_course import trees
 from attn_course.numpy_symbols import let_numpy_take_symbols
-from attn_course.relations import (
+from attn_course.proofs import trees
+from attn_course.proofs.relations import (
     EQUAL,
     compose,
     is_limit,
@@ -20,12 +21,14 @@ from attn_course.relations import (
     read_relation,
     weakened,
 )
-from attn_course.trees import Unreadable
+from attn_course.proofs.trees import Unreadable
 from attn_course.verdict import NotAttempted, NotYet
 
 LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
 _ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
 _REASON = 300  # letters of a reason that travel
+Show = Callable[[Any], str]  # writes an expression
+_TENDS = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
 
 let_numpy_take_symbols()
 
@@ -62,34 +65,39 @@ class Derivation:
     def end(self) -> Any:
         return self.steps[-1].expression
 
-    def summary(self, show=str) -> str:
+    def summary(self, show: Show = str) -> str:
         """What was found, in a few sentences; `show` writes an expression."""
         finding = self._finding(show)
-        return " ".join([*self.notes, finding[0].upper() + finding[1:]])
+        capital = finding[0].upper()
+        sentences = [*self.notes, capital + finding[1:]]
+        return " ".join(sentences)
 
     def _finding(self, show):
         if self.fault:
             return self.fault
         if len(self.steps) < 2:
             return "the chain has no steps yet."
-        ways = [f"{count} {way}" for way, count in Counter(self.found).items()]
-        if not self.unproved:
-            return f"every step holds ({', '.join(ways)}). {self.together(show)}"
-        steps = " and ".join(f"step {k}" for k in self.unproved)
-        found = f"no step fails ({', '.join(ways)}), but points are no proof of {steps}"
+        counts = Counter(self.found)
+        ways = ", ".join(f"{count} {way}" for way, count in counts.items())
+        found = f"every step holds ({ways})"
+        if self.unproved:
+            steps = " and ".join(f"step {k}" for k in self.unproved)
+            found = f"no step fails ({ways}), but points are no proof of {steps}"
         return f"{found}. {self.together(show)}"
 
-    def together(self, show=str) -> str:
+    def together(self, show: Show = str) -> str:
         """What the chain says of its first and its last line, and for which values."""
         said = f"first line {self.proved} last line"
         if self.limits:
-            way = " and ".join(f"{name} -> {_shown_target(target)}" for name, target in self.limits)
-            tends = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
-            said = f"first line {tends[self.proved]} last line as {way}"
+            ways = [f"{name} -> {_shown_target(target)}" for name, target in self.limits]
+            said = f"first line {_TENDS[self.proved]} last line as {' and '.join(ways)}"
         ranges, values = _places(self, show)
-        said += f", for all {' and '.join(ranges)}" if ranges else ""
-        said += f", with {' and '.join(values)}" if values else ""
-        return f"Together: {said}" + "." * (not said.endswith("."))
+        if ranges:
+            said += f", for all {' and '.join(ranges)}"
+        if values:
+            said += f", with {' and '.join(values)}"
+        ending = "" if said.endswith(".") else "."
+        return f"Together: {said}{ending}"
 
     def __repr__(self):
         lines = []
@@ -97,12 +105,14 @@ class Derivation:
             mark = "✘" if k == self.at else " "
             relation = step.relation if k else ""
             lines.append(f"{mark} {relation:>2} {step.expression}   [{step.reason}]")
-        return "\n".join([*lines, self.summary()])
+        lines.append(self.summary())
+        return "\n".join(lines)
 
     def _repr_markdown_(self):
         if not self.steps:
             return self.summary()
-        body = " \\\\\n".join(self._latex_line(k) for k in range(len(self.steps)))
+        lines = map(self._latex_line, range(len(self.steps)))
+        body = " \\\\\n".join(lines)
         return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary(_inline)}"
 
     def _latex_line(self, k):
@@ -125,7 +135,7 @@ def _inline(expression):
     return f"${sp.latex(expression)}$"
 
 
-def derive(*steps, where: dict | None = None) -> Derivation:
+def derive(*steps: Any, where: dict | None = None) -> Derivation:
     """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
@@ -138,7 +148,7 @@ def derive(*steps, where: dict | None = None) -> Derivation:
         try:
             made.steps.append(_read(step))
         except Exception as error:
-            made.fault = f"step {k} cannot be read: {' '.join(str(error).split())}."
+            made.fault = f"step {k} cannot be read: {_one_line(error)}."
             made.readable = False
             return made
     try:
@@ -148,12 +158,20 @@ def derive(*steps, where: dict | None = None) -> Derivation:
     return made
 
 
+def _one_line(error):
+    words = str(error).split()
+    return " ".join(words)
+
+
 def _read(step):
     import sympy as sp
 
-    if not isinstance(step, tuple | list) or len(step) not in (2, 3):
+    size = len(step) if isinstance(step, tuple | list) else 0
+    if size not in (2, 3):
         raise Unreadable("write it as (expression, reason) or (relation, expression, reason)")
-    relation, expression, reason = step if len(step) == 3 else (EQUAL, *step)
+    if size == 2:
+        step = (EQUAL, *step)
+    relation, expression, reason = step
     if isinstance(expression, str):
         raise Unreadable("the expression stands in quotation marks; write it without them")
     try:
@@ -162,16 +180,16 @@ def _read(step):
         raise Unreadable(f"a {type(expression).__name__} is not an expression") from None
     if not isinstance(found, sp.Expr):
         raise Unreadable("it is not an expression of numbers and symbols")
-    trees.read(trees.write(found))
+    trees.tree_of(found)
     return Step(found, str(reason), read_relation(relation))
 
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
-    from attn_course import balls
-    from attn_course.compare_lines import HOLDS
+    from attn_course.proofs import balls
+    from attn_course.proofs.compare_lines import HOLDS
 
-    lines = [trees.read(trees.write(step.expression)) for step in chain.steps]
+    lines = [trees.tree_of(step.expression) for step in chain.steps]
     try:
         trees.limit_work(lines)
     except Unreadable as error:
@@ -181,14 +199,16 @@ def look_at(chain: Derivation) -> None:
     try:
         domain = domain_of(_first_of_each_name(chain), chain.where)
     except (Unreadable, TypeError, ValueError) as error:
-        chain.fault = f"`where` cannot be read: {' '.join(str(error).split())}."
+        chain.fault = f"`where` cannot be read: {_one_line(error)}."
         return
     work = balls.Work()
     for k, step in enumerate(chain.steps[1:], 1):
         outcome = _compare(chain, lines, k, domain, work)
+        limits = dict(chain.limits)
         if not outcome:
-            chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(lines, k, domain)
-        elif {name for name, _ in chain.limits} & trees.symbols(lines[k]):
+            sentence = outcome.sentence(f"step {k}")
+            chain.fault = sentence + _gone_without_value(chain, lines, k)
+        elif not trees.symbols(lines[k]).isdisjoint(limits):
             chain.fault = f"step {k} brings back a symbol that has gone to its limit."
         elif not _go_on(chain, step.relation):
             chain.fault = _turned(k, chain.proved, step.relation)
@@ -200,9 +220,18 @@ def look_at(chain: Derivation) -> None:
             chain.unproved.append(k)
 
 
-def _gone_without_value(lines, k, domain):
+def _gone_without_value(chain, lines, k):
     """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
-    gone = sorted(trees.symbols(lines[k - 1]) - trees.symbols(lines[k]) - set(domain.pins))
+    before = trees.symbols(lines[k - 1])
+    after = trees.symbols(lines[k])
+    said = {str(symbol) for symbol in chain.where}
+    for symbol, ends in chain.where.items():
+        if str(symbol) in after:
+            continue
+        for end in ends:  # its value has been put in, and what that holds may go with it
+            said |= {str(part) for part in getattr(end, "free_symbols", ())}
+
+    gone = sorted(before.difference(after, said))
     if not gone:
         return ""
     name = trees.shown_name(gone[0])
@@ -214,22 +243,23 @@ def _gone_without_value(lines, k, domain):
 
 def _merged(lines):
     """A note on lines that SymPy made the same."""
-    same = [k for k in range(1, len(lines)) if lines[k] == lines[k - 1]]
-    if not same:
-        return []
-    return [f"SymPy shows step {same[0]} like the line above it: the two count as one line."]
+    for k, (above, line) in enumerate(pairwise(lines), 1):
+        if line == above:
+            return [f"SymPy shows step {k} like the line above it: the two count as one line."]
+    return []
 
 
 def _compare(chain, lines, k, domain, work):
-    from attn_course.compare_lines import compare
-    from attn_course.limits import compare_limit
+    from attn_course.proofs.compare_limits import compare_limit
+    from attn_course.proofs.compare_lines import compare
 
+    before, after = lines[k - 1 : k + 1]
     relation = chain.steps[k].relation
     if not is_limit(relation):
-        return compare(lines[k - 1], relation, lines[k], domain, work)
+        return compare(before, relation, after, domain, work)
     name, target = limit_of(relation)
     exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
-    return compare_limit(lines[k - 1], name, target, lines[k], domain, exact, work)
+    return compare_limit(before, name, target, after, domain, exact, work)
 
 
 def _go_on(chain, relation):
@@ -251,17 +281,17 @@ def _limit_by_sympy(expression, name, target):
     """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
-    from attn_course.answers import Stopped, within
+    from attn_course.answers import OutOfTime, within
 
-    symbol = next((s for s in expression.free_symbols if s.name == name), None)
+    symbol = next((s for s in expression.free_symbols if str(s) == name), None)
     if symbol is None:
         return None
     infinite = {float("inf"): sp.oo, float("-inf"): -sp.oo}
     end = infinite[target] if isinstance(target, float) else sp.Rational(target)
     try:
         found = within(LIMIT_SECONDS, lambda: sp.limit(expression, symbol, end))
-        return trees.read(trees.write(found))
-    except (Exception, Stopped):
+        return trees.tree_of(found)
+    except (Exception, OutOfTime):
         return None
 
 
@@ -273,20 +303,20 @@ def _symbols_by_line(chain):
 
 def _first_of_each_name(chain):
     """The symbols of the chain; another one of the same name is read as the first."""
-    first = {}
+    first: dict[str, Any] = {}
     for symbols in _symbols_by_line(chain):
         for symbol in symbols:
-            first.setdefault(symbol.name, symbol)
+            first.setdefault(str(symbol), symbol)
     return list(first.values())
 
 
 def _other_symbols(chain):
     """A note on the first symbol that shares its name with one above and is another."""
-    first = {symbol.name: symbol for symbol in _first_of_each_name(chain)}
+    first = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
     for k, symbols in enumerate(_symbols_by_line(chain)):
         for symbol in symbols:
-            if symbol != first[symbol.name]:
-                name = trees.shown_name(symbol.name)
+            if symbol != first[str(symbol)]:
+                name = trees.shown_name(str(symbol))
                 return [
                     f"In step {k} this is another {name}, declared with other assumptions; it is read as "
                     f"the {name} of the lines above."
@@ -296,19 +326,22 @@ def _other_symbols(chain):
 
 def domain_of(symbols: Iterable[Any], where: Mapping[Any, tuple[Any, Any]]) -> Any:
     """The Domain in which SymPy's assumptions and `where` put the symbols."""
-    from attn_course.domains import Domain
+    from attn_course.proofs.domains import Domain
 
     ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
     pins = {}
     for symbol, (low, high) in where.items():
-        for other in sorted(_free_symbols(low) | _free_symbols(high), key=str):
-            ranges.setdefault(other.name, _assumed(other))
-        ends = (_end(low), _end(high))
-        if ends[0] == ends[1] and ends[0] is not None:
-            pins[symbol.name] = ends[0]
+        name = str(symbol)
+        used = _free_symbols(low) | _free_symbols(high)
+        for other in sorted(used, key=str):
+            ranges.setdefault(str(other), _assumed(other))
+        first = _end(low)
+        last = _end(high)
+        if first == last and first is not None:
+            pins[name] = first
         else:
-            assumed = ranges.get(symbol.name) or _assumed(symbol)
-            ranges[symbol.name] = _narrowed(assumed, *ends)
+            assumed = ranges.get(name) or _assumed(symbol)
+            ranges[name] = _narrowed(assumed, first, last)
     return Domain(ranges, pins)
 
 
@@ -320,15 +353,19 @@ def _end(end):
     """One end of a range as a tree; None where there is no end."""
     import sympy as sp
 
+    if isinstance(end, str) and "/" in end:
+        return trees.read([f"Rational {end}"])
     if isinstance(end, str):
-        return trees.decimal(end) if "/" not in end else trees.read([f"Rational {end}"])
+        return trees.decimal(end)
     found = sp.sympify(end, strict=True)
-    return None if found in (sp.oo, -sp.oo) else trees.read(trees.write(found))
+    if found in (sp.oo, -sp.oo):
+        return None
+    return trees.tree_of(found)
 
 
 def _assumed(symbol):
     """Where a symbol lies when nothing is declared: its assumptions decide."""
-    from attn_course.domains import Range
+    from attn_course.proofs.domains import Range
 
     if symbol.is_integer and symbol.is_positive:
         return Range(trees.rational(2), whole=True, positive=True)
@@ -338,7 +375,7 @@ def _assumed(symbol):
 
 
 def _narrowed(assumed, low, high):
-    from attn_course.domains import Range
+    from attn_course.proofs.domains import Range
 
     low = assumed.low if low is None else low
     high = assumed.high if high is None else high
@@ -351,23 +388,34 @@ def _shown_target(target):
 
 def _places(chain, show):
     """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
-    gone = {name for name, _ in chain.limits}
-    symbols = [symbol for symbol in _first_of_each_name(chain) if symbol.name not in gone]
-    used = set().union(*(trees.symbols(trees.read(trees.write(s.expression))) for s in chain.steps))
-    declared = {symbol.name: ends for symbol, ends in chain.where.items()}
-    alike = {}
+    declared = {str(symbol): ends for symbol, ends in chain.where.items()}
+    alike: dict[str, list[str]] = {}
     between = []
     values = []
-    for symbol in sorted((s for s in symbols if s.name in used), key=str):
-        if symbol.name not in declared:
-            alike.setdefault(_kind(symbol), []).append(show(symbol))
+    for symbol in _symbols_left(chain):
+        name = show(symbol)
+        if str(symbol) not in declared:
+            kind = _kind(symbol)
+            alike.setdefault(kind, []).append(name)
             continue
-        low, high = declared[symbol.name]
+        low, high = declared[str(symbol)]
         if str(low) == str(high):
-            values.append(f"{show(symbol)} = {show(low)}")
+            values.append(f"{name} = {show(low)}")
         else:
-            between.append(f"{show(low)} <= {show(symbol)} <= {show(high)}")
-    return [", ".join(names) + kind for kind, names in alike.items()] + between, values
+            between.append(f"{show(low)} <= {name} <= {show(high)}")
+    ranges = [", ".join(names) + kind for kind, names in alike.items()]
+    return ranges + between, values
+
+
+def _symbols_left(chain):
+    """The symbols in its lines, sorted, without those that have gone to a limit."""
+    names = set()
+    for step in chain.steps:
+        names |= trees.symbols(trees.tree_of(step.expression))
+    for name, _ in chain.limits:
+        names.discard(name)
+    left = [symbol for symbol in _first_of_each_name(chain) if str(symbol) in names]
+    return sorted(left, key=str)
 
 
 def _kind(symbol):
@@ -378,7 +426,7 @@ def _kind(symbol):
     return " >= 0" if symbol.is_nonnegative else ""
 
 
-def as_data(chain) -> list:
+def as_data(chain: Any) -> list:
     """The lines of a Derivation as `[[relation, reason, tokens], ...]`: lists of strings."""
     if chain is None or chain is ...:
         raise NotAttempted

@@ -14,6 +14,9 @@ import numpy as np
 
 from attn_utils.kernels import softmax
 
+Arrays = Sequence[np.ndarray]
+Found = dict[str, Any]  # by name, as a driver hands it over
+Description = dict[str, Any]  # of a layer: what it is made of
 Function = Callable[..., Any]  # what a student wrote: a function, or a class to be made
 
 
@@ -116,12 +119,14 @@ def count_numbers(thing: Any, depth: int = 8) -> int:
     return sum(count_numbers(part, depth - 1) for part in parts)
 
 
-def run_tensors(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
     """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them."""
     import torch
 
     given(function)
     result = function(*map(torch.tensor, arrays), *others)
+    if isinstance(result, np.ndarray) and result.dtype.kind in "fiu":
+        result = torch.tensor(result)  # where no gradients are asked for, NumPy will do
     return _outputs_of(result)
 
 
@@ -176,8 +181,10 @@ class Watch:
         name = getattr(operation, "__name__", "")
         self.used.add(name)
         if name == "scaled_dot_product_attention":
-            queries = args[0][..., 0]
-            self.made += queries.numel() * args[1].shape[-2]
+            queries, keys = args[:2]
+            num_queries = queries[..., 0].numel()
+            num_keys = keys.shape[-2]
+            self.made += num_queries * num_keys
         results = result if isinstance(result, tuple | list) else [result]
         for made in results:
             if isinstance(made, torch.Tensor):
@@ -207,7 +214,7 @@ def _address(tensor):
     return tensor.untyped_storage().data_ptr()
 
 
-def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     """As `run_tensors`; besides, "largest", "most_held" and "used", as a `Watch` has them."""
     import torch
 
@@ -225,7 +232,7 @@ def run_watched(function: Function, arrays: Sequence[np.ndarray], *others: Any) 
 def step_caches(
     cache_class: Function,
     base: float | None,
-    sequences: Sequence[Sequence[np.ndarray]],
+    sequences: Sequence[Arrays],
     cuts: Sequence[int],
 ) -> list[list]:
     """Two new caches, stepped by turns: each is fed one of two sequences, cut into pieces.
@@ -255,9 +262,7 @@ def step_caches(
     return found
 
 
-def work_of_next_step(
-    cache_class: Function, sequence: Sequence[np.ndarray], num_tokens: int
-) -> int:
+def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) -> int:
     """How many numbers torch makes while a new cache, fed `num_tokens` at once, takes one token more.
 
     sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
@@ -283,9 +288,7 @@ def leave(x: Any, positions: Any) -> Any:
     return x
 
 
-def run_with_features(
-    function: Function, arrays: Sequence[np.ndarray], kind: str, shift: float
-) -> dict[str, Any]:
+def run_with_features(function: Function, arrays: Arrays, kind: str, shift: float) -> Found:
     """function(q, k, v, phi), phi being one of the positive maps below, without gradients."""
     phi = functools.partial(positive_features, kind, shift)
     return run_tensors(function, arrays, phi)
@@ -302,13 +305,13 @@ def positive_features(kind: str, shift: float, x: Any) -> Any:
     return x.relu() + shift
 
 
-def call_with_layer(function: Function, told: dict[str, Any], x: np.ndarray) -> Any:
+def call_with_layer(function: Function, told: Description, x: np.ndarray) -> Any:
     """function(layer, x), with the layer that `told` describes."""
     given(function)
     return function(make_layer(told), x)
 
 
-def make_layer(told: dict[str, Any]) -> Function:
+def make_layer(told: Description) -> Function:
     """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
 
     "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
@@ -341,7 +344,8 @@ def _attended(x, projections, mask):
     q, k, v = (x @ projection for projection in projections)
     scores = q @ k.T / d**0.5
     if mask is not None:
-        scores = np.where(mask[:T, :T], scores, -np.inf)
+        look = mask[:T, :T]
+        scores = np.where(look, scores, -np.inf)
     weights = softmax(scores)
     return weights @ v
 
@@ -386,7 +390,7 @@ def _interleaved(one, other, first, second):
     return whole
 
 
-def run_function(function: Function, arrays: Sequence[np.ndarray], *others: Any) -> dict[str, Any]:
+def run_function(function: Function, arrays: Arrays, *others: Any) -> Found:
     """function(*tensors, *others): its outputs, and the gradients of the first of them.
 
     arrays: NumPy arrays; those of floats become tensors that collect gradients.
@@ -414,7 +418,7 @@ def run_layer(
     train: bool = False,
     repeats: int = 1,
     **options: Any,
-) -> dict[str, Any]:
+) -> Found:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
@@ -467,11 +471,12 @@ def _fused(layer):
     """The nn.MultiheadAttention that does the work of this layer, if there is exactly one."""
     import torch
 
-    found = [m for m in layer.modules() if isinstance(m, torch.nn.MultiheadAttention)]
+    kind = torch.nn.MultiheadAttention
+    found = [module for module in layer.modules() if isinstance(module, kind)]
     return found[0] if len(found) == 1 else None
 
 
-def parameters_by_name(layer: Any) -> dict[str, Any]:
+def parameters_by_name(layer: Any) -> Found:
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
     own = dict(layer.named_parameters())
     fused = _fused(layer)
@@ -517,21 +522,28 @@ def _unstacked(gradients):
 
 def run_slot(
     slot_class: Function, width: int, queries: np.ndarray, memory: np.ndarray, mask: np.ndarray
-) -> dict[str, Any]:
-    """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name."""
+) -> Found:
+    """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name.
+
+    Parameters that it draws are the same at every run.
+    """
+    import torch
+
     given(slot_class)
-    slot = slot_class(width).eval()
     inputs = [
         np.asarray(queries, np.float32),
         np.asarray(memory, np.float32),
         mask,
     ]
-    result = run_function(slot, inputs)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        slot = slot_class(width).eval()
+        result = run_function(slot, inputs)
     names = [name for name, _ in slot.named_parameters()]
     return result | {"parameters": names}
 
 
-def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]) -> dict[str, Any]:
+def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]) -> Found:
     """Run the slot on tensors without numbers, which are on another device than new tensors are.
 
     shapes: of queries, memory and mask. Returns {"wanted": where the inputs were,
@@ -554,8 +566,8 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
 
 
 def run_search(
-    greedy_search: Function, num_sentences: int, max_length: int, logits: Sequence[np.ndarray]
-) -> dict[str, Any]:
+    greedy_search: Function, num_sentences: int, max_length: int, logits: Arrays
+) -> Found:
     """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
 
     The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,

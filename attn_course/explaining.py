@@ -21,6 +21,8 @@ import numpy as np
 
 from attn_course.verdict import NotYet
 
+Fact = str | Callable[..., str]  # a clause, or what makes it of a trial's inputs
+Mistakes = Callable[..., Mapping[str, Any]]
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12
 
@@ -120,7 +122,7 @@ class Trial:
 
     found: Any
     right: Any
-    fact: str | Callable[..., str]
+    fact: Fact
     inputs: tuple
 
     def told(self) -> str:
@@ -140,7 +142,7 @@ class Trials:
 
     def __init__(
         self,
-        mistakes: Callable[..., Mapping[str, Any]] | None = None,
+        mistakes: Mistakes | None = None,
         *,
         relative: float = RELATIVE,
         absolute: float = ABSOLUTE,
@@ -152,7 +154,7 @@ class Trials:
     def __len__(self) -> int:
         return len(self._trials)
 
-    def add(self, found: Any, right: Any, fact: str | Callable[..., str], *inputs: Any) -> None:
+    def add(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Keep one trial, and judge it later.
 
         right: what `found` should be; True where the judge has tested a property and `found` says
@@ -166,7 +168,7 @@ class Trials:
             if not self._holds(trial):
                 raise NotYet(f"{self._explanation()}{trial.told()}.")
 
-    def judge(self, found: Any, right: Any, fact: str | Callable[..., str], *inputs: Any) -> None:
+    def judge(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Keep one trial and settle at once: for answers of which each tells a lot."""
         self.add(found, right, fact, *inputs)
         self.settle()

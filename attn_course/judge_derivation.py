@@ -6,14 +6,16 @@ A chain arrives as lists of strings, from a process that is not trusted. Nothing
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from attn_course import balls, modular, trees
-from attn_course.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
-from attn_course.compare_lines import FAILS, HOLDS, compare, difference_at
+from attn_course.answers import Caller
 from attn_course.derivation import as_data, domain_of
-from attn_course.domains import Domain
-from attn_course.relations import EQUAL, compose, is_limit, read_relation
-from attn_course.trees import Tree, Unreadable, shown_name
+from attn_course.proofs import balls, modular, trees
+from attn_course.proofs.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
+from attn_course.proofs.compare_lines import FAILS, HOLDS, compare, difference_at
+from attn_course.proofs.domains import Domain
+from attn_course.proofs.relations import EQUAL, compose, is_limit, read_relation
+from attn_course.proofs.trees import Tree, Unreadable, shown_name
 from attn_course.verdict import NotAttempted, NotYet
 
 LINES = 60  # of one chain
@@ -28,6 +30,7 @@ class Claim:
     to_do: the things to do, one a line. symbols: all that a line may use.
     where: as in `derive`; a symbol with two equal ends stands for that value until it goes.
     heads: what a line may be made of. only: the symbols that may be left in the end.
+    in_one: whether the first line may be followed by the last.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Claim:
     relation: str = EQUAL
     heads: frozenset[str] = PLAIN
     only: tuple = ()
+    in_one: bool = False
 
     @functools.cached_property
     def domain(self) -> Domain:
@@ -46,26 +50,29 @@ class Claim:
 
     @functools.cached_property
     def first_line(self) -> Tree:
-        return trees.read(trees.write(self.start))
+        return trees.tree_of(self.start)
 
     @functools.cached_property
     def wanted(self) -> Tree:
-        return trees.read(trees.write(self.goal))
+        return trees.tree_of(self.goal)
 
     @property
     def names(self) -> set[str]:
         return {str(symbol) for symbol in self.symbols}
 
 
+Claims = tuple[Claim, ...]
+
+
 @dataclass(frozen=True)
-class Line:
+class ChainLine:
     """One line of a chain as the judge has it."""
 
     relation: str
     tree: Tree
 
 
-def from_data(data, name: str = "the chain") -> list[Line]:
+def from_data(data: Any, name: str = "the chain") -> list[ChainLine]:
     """The lines in `data`, read without trust."""
     if not isinstance(data, list) or len(data) > LINES:
         raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
@@ -80,19 +87,19 @@ def from_data(data, name: str = "the chain") -> list[Line]:
 def _line(k, item, name):
     try:
         relation, _, tokens = item
-        return Line(read_relation(relation), trees.read(tokens))
+        return ChainLine(read_relation(relation), trees.read(tokens))
     except Unreadable as error:
         raise NotYet(f"step {k} of {name} cannot be read: {error}.") from None
     except (TypeError, ValueError):
         raise NotYet(f"step {k} of {name} is not a line made with derive(...).") from None
 
 
-def judge_derivation(answer, claim: Claim) -> None:
+def judge_derivation(answer: Caller, claim: Claim) -> None:
     """Raise NotYet unless the chain proves the claim, line by line.
 
     What is wrong for certain is said before what nobody can decide.
     """
-    chain = from_data(_lines_of(answer), claim.name)
+    chain = chain_of(answer, claim.name)
     if len(chain) < 2:
         raise NotAttempted
     modular.draw_prime()  # after the chain is there, so that no line can be made for it
@@ -100,25 +107,27 @@ def judge_derivation(answer, claim: Claim) -> None:
         raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
     proved, doubts = _judge_lines(chain, claim)
     doubts += _judge_end(chain[-1].tree, proved, claim)
-    fault = fault_in_form([line.tree for line in chain], claim.to_do, claim.domain.positive)
+    trees_of_lines = [line.tree for line in chain]
+    fault = fault_in_form(trees_of_lines, claim.to_do, claim.domain.positive, claim.in_one)
     if doubts:
         raise NotYet(f"every step of {claim.name} may hold, but {fault}." if fault else doubts[0])
     if fault:
         raise NotYet(f"every step of {claim.name} holds, but {fault}.")
 
 
-def judge_derivations(answers: Sequence, claims: Sequence[Claim]) -> None:
+def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> None:
     """Raise NotYet unless each chain proves its claim."""
     for answer, claim in zip(answers, claims, strict=True):
         judge_derivation(answer, claim)
 
 
-def _lines_of(answer):
-    """What the process of the answer sends; a refusal from there never asks for a person."""
+def chain_of(answer: Caller, name: str) -> list[ChainLine]:
+    """The lines that the process of the answer sends; a refusal from there never asks for a person."""
     try:
-        return answer.via(as_data)
+        data = answer.via(as_data)
     except NotYet as error:
         raise NotYet(str(error).replace(FOR_A_PERSON, "")) from None
+    return from_data(data, name)
 
 
 def _judge_lines(chain, claim):

@@ -21,11 +21,12 @@ from attn_course.tensors import (
     loaded,
     tensor_trials,
 )
+from attn_course.values import largest_gap
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 from attn_utils.masks import causal_mask
 
-AXES = ("B", "T", "D", "H", "max_length")
+AXES = ("batch", "T", "D", "H", "max_length")
 
 
 def judge_layer(
@@ -101,29 +102,34 @@ def finish(
     return linear(leaves, merge(weights @ values), "out")
 
 
-def masked_weights(scores: Any, look: Any) -> dict[str, Any]:
+def masked_weights(scores: Any, look: Any) -> dict:
     """{slip: weights (..., T, S)} under the mask `look`; the slip "" is none."""
-    hidden = scores.where(look, -np.inf)
     return {
-        "": softmax(hidden),
-        "queries": softmax(hidden, -2),
+        "": _looking(scores, look),
+        "queries": _looking(scores, look, -2),
         "after": softmax(scores) * look,
-        "polarity": softmax(scores.where(~look, -np.inf)),
+        "polarity": _looking(scores, ~look),
         "zero": softmax(scores.where(look, 0)),
         "none": softmax(scores),
     }
 
 
-def causal_weights(scores: Any) -> dict[str, Any]:
+def causal_weights(scores: Any) -> dict:
     """The same under the causal mask, and what else may go wrong with that; scores (B, H, T, T)."""
     T = scores.shape[-1]
     look = causal_mask(T, like=scores)
 
     return masked_weights(scores, look) | {
-        "heads": softmax(scores.where(look, -np.inf), 1),
-        "future": softmax(scores.where(look.mT, -np.inf)),
-        "strict": softmax(scores.where(look.tril(-1), -np.inf)),
+        "heads": _looking(scores, look, 1),
+        "future": _looking(scores, look.mT),
+        "strict": _looking(scores, look.tril(-1)),
     }
+
+
+def _looking(scores, look, axis=-1):
+    """The softmax over an axis of scores, where only True may be looked at."""
+    hidden = scores.where(look, -np.inf)
+    return softmax(hidden, axis)
 
 
 MASK_SLIPS = {
@@ -270,7 +276,7 @@ def _judge_eval(output, calm, option):
     if output.shape != calm.shape:
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
 
-    far = np.abs(output - calm).max()
+    far = largest_gap(output, calm)
     if not far <= TOLERANCE:
         raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
 

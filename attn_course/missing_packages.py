@@ -24,7 +24,8 @@ def install_missing(extra: str = "") -> None:
     if not missing:
         return
 
-    kept = [f"{package.name}=={version(package.name)}" for package in wanted if is_here(package)]
+    here = [package.name for package in wanted if package not in missing]
+    kept = [f"{name}=={version(name)}" for name in here]
     names = " ".join(package.name for package in missing)
     ranges = [f"{package.name}{package.specifier}" for package in missing]
     if not _install([*ranges, *kept]):

@@ -23,4 +23,6 @@ def _answer(self, ufunc, method, *inputs, **options):
         np.array(item, dtype=object) if isinstance(item, sympy.Expr) else item for item in inputs
     ]
     found = getattr(ufunc, method)(*boxed, **options)
-    return found.item() if isinstance(found, np.ndarray) and not found.ndim else found
+    if isinstance(found, np.ndarray) and found.ndim == 0:
+        return found.item()
+    return found

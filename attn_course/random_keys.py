@@ -43,7 +43,8 @@ def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
     """
     size = np.abs(query).max()
     if size == 0:
-        return np.full(keys.shape[:-1], 1 / keys.shape[-2])
+        *_, n, _ = keys.shape
+        return np.full(keys.shape[:-1], 1 / n)
     unit = query / size
     scores = keys @ unit
     gaps = scores - scores.max(-1, keepdims=True)
@@ -81,15 +82,13 @@ def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
     return np.abs(weights - target).sum(-1)
 
 
-def factor_needed(
-    error_at: Callable[[float], float], limit: float, largest: float = 1e6
-) -> float | None:
-    """The smallest factor >= 1 with error_at(factor) <= limit, or None if even `largest` fails.
+def factor_needed(error_at: Callable[[float], float], limit: float) -> float | None:
+    """The smallest factor >= 1 with error_at(factor) <= limit, or None if even a million fails.
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
     """
     low = 1.0
-    high = largest
+    high = 1e6
     if not error_at(high) <= limit:
         return None
     for _ in range(40):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 
 # The notebooks in order. The questions of NN_name live in questions/name.py; it is worth their sum.
@@ -48,7 +48,7 @@ class Question:
     hints: tuple[str, ...] = ()
     seconds: float = 5.0  # how long a check may take before it is stopped
 
-    @property
+    @cached_property
     def notebook(self) -> str:
         """The name of its notebook, as "01_copying"."""
         number = self.id.partition(".")[0]

@@ -1,21 +1,19 @@
 """Compare what a student's tensors hold with what they should hold. Knows no question."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from attn_course.drivers import as_leaf, gradients_of
-from attn_course.explaining import Trials, same
+from attn_course.explaining import Mistakes, Trials, same
+from attn_course.values import largest_gap
 from attn_course.verdict import NotYet
 
 TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
 DETACHED = (
     "the numbers are right, but no gradient flows back: something on the way leaves the graph"
 )
-
-
-Mistakes = Callable[..., Mapping[str, Any]]
 
 
 def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
@@ -63,8 +61,7 @@ def distance(found: np.ndarray, right: np.ndarray, setting: str) -> str:
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
 
-    distances = np.abs(found - right)
-    far = distances.max(initial=0)
+    far = largest_gap(found, right)
     return f"it is off by up to {far:.2g} ({setting})"
 
 
@@ -95,8 +92,7 @@ def _gradient_is_off(found, wanted, name, setting):
     if np.isnan(found).any():
         return f"{what} contains nan ({setting})."
 
-    distances = np.abs(found - wanted)
-    far = distances.max()
+    far = largest_gap(found, wanted)
     return f"{what} is off by {far:.2g} ({setting})."
 
 
@@ -129,8 +125,8 @@ def _first_misfit(own, parameters):
     missing = [name for name in parameters if name not in own]
     if missing:
         others = [name for name in own if name not in parameters]
-        there = ", ".join(others) or "nothing else"
-        return f"there is no parameter `{missing[0]}` (there is {there})"
+        there = f" (there is {', '.join(others)})" if others else ""
+        return f"there is no parameter `{missing[0]}`{there}"
 
     for name, values in parameters.items():
         shape = tuple(own[name])

@@ -75,6 +75,20 @@ def number(value: Any, name: str = "the answer") -> float:
     return float(found.reshape(()))
 
 
+def largest_gap(one: np.ndarray, other: np.ndarray) -> float:
+    """By how much two arrays of one shape differ where they differ most; nan if either holds one."""
+    gaps = np.abs(one - other)
+    return gaps.max(initial=0)
+
+
+def two(value: Any, sentence: str) -> tuple[Any, Any]:
+    """`value` as two things; the sentence tells what they should be."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise NotYet(sentence)
+    first, second = value
+    return first, second
+
+
 def truth(value: Any, name: str = "the answer") -> bool:
     """`value` as True or False; 0 and 1 count."""
     expected = "where True or False is expected"

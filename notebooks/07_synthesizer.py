@@ -13,13 +13,11 @@
 # - **predict** at which loss training must stop, before it runs.
 
 # %%
-import itertools
-from functools import partial
-
 import torch
 from torch import nn
 
 from attn_course import check, hint, plots
+from attn_course.experiments import dependence, two_tasks
 from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
@@ -40,8 +38,8 @@ torch.set_default_dtype(torch.float64)
 # %% [markdown]
 # ## The definition
 #
-# In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared with every other. A *synthesizer* makes
-# them from one token at a time, by a small network with a hidden layer:
+# In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared with
+# every other. A *synthesizer* makes them from one token at a time, by a small network with a hidden layer:
 #
 # $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
 #
@@ -53,9 +51,8 @@ torch.manual_seed(7)
 synthesizer = layers.SynthesizerAttention(8, 2, 6)  # D, heads, longest sequence
 x = torch.randn(1, 6, 8)
 past = torch.ones(6, 6, dtype=torch.bool).tril()
-for head, ax in enumerate(plots.panels(2, height=3.0)):
-    weights = synthesizer.weights(x)[0, head].detach()
-    plots.attention_map(weights, mask=past, title=f"head {head}", ax=ax)
+axis = {"xlabel": "position looked at", "ylabel": "who looks"}
+plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 
 # %% [markdown]
 # It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
@@ -103,19 +100,15 @@ check("7.1", SynthesizerAttention)
 
 # %%
 # my prediction: ...
-def influence(layer, x):
-    """Size (T, T) of the influence of token s on row t of the weights."""
-    jacobian = torch.autograd.functional.jacobian(layer.weights, x)  # (1, H, T, T, 1, T, D)
-    return jacobian[0, :, :, :, 0].square().sum(dim=(0, 2, 4)).sqrt()
-
-
-found = {"keys and queries": influence(layers.CausalSelfAttention(8, 2), x)}
-found["synthesizer"] = influence(synthesizer, x)
+found = {
+    "keys and queries": dependence.reach_of_weights(layers.CausalSelfAttention(8, 2), x[0]),
+    "synthesizer": dependence.reach_of_weights(synthesizer, x[0]),
+}
 names = {"rows": [f"row {t}" for t in range(6)], "columns": [f"$x_{s}$" for s in range(6)]}
 top = max(float(sizes.max()) for sizes in found.values())  # one scale for both
 for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict=True):
     plots.matrix(sizes, **names, top=top, colour_bar=False, title=title, ax=ax)
-print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():.1f}")
+print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():g}")
 
 # %% [markdown]
 # With keys and queries, row $t$ listens to every token up to $t$. In the synthesizer the picture is a diagonal, and the
@@ -163,8 +156,7 @@ T, symbols = 6, 4
 finder = layers.SynthesizerAttention(2 * symbols, 1, T)  # tokens: one-hot (symbol, marked or not)
 for parameter in finder.parameters():
     parameter.data.zero_()
-keep = torch.eye(symbols)  # a marked symbol passes, any other vanishes
-finder.value.weight.data[:symbols, symbols:] = keep
+finder.value.weight.data[:symbols, symbols:] = torch.eye(symbols)  # only a marked symbol passes
 finder.out.weight.data = T * torch.eye(2 * symbols)
 
 # %%
@@ -182,72 +174,21 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 #
 # **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query
 # token; report whether either is 1. **Recall:** three key-value pairs in random order, then a token naming a key;
-# report its value. **Explain** why the synthesizer fails at them and keys and queries do not.
+# report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First the measurement: all sequences in every step; L-BFGS, which walks to the bottom and stays; three starts.
+# First the measurement: three trainings each, by L-BFGS on all sequences, which walks to the bottom and stays.
 # *Predict* the smallest *worst* error of a synthesizer at OR, with one head and four.
-
 
 # %%
 # my predictions, one head and four: ...
-def one_hot(sequences, D=12):
-    """Lists of symbols, one list a sequence -> (batch, T, D)."""
-    return torch.eye(D)[torch.tensor(sequences)]
-
-
-bits = list(itertools.product((0, 1), repeat=2))
-or_task = one_hot([[a, b, 2] for a, b in bits]), torch.tensor([float(a or b) for a, b in bits])
-stored, wanted = [], []
-for order in itertools.permutations(range(3)):
-    for values in itertools.product((0, 1), repeat=3):
-        for asked in range(3):  # symbols 0-5 are (key, value) pairs, 6-8 name a key
-            stored.append([2 * key + values[key] for key in order] + [6 + asked])
-            wanted.append(float(values[asked]))
-recall_task = one_hot(stored), torch.tensor(wanted)  # (144, 4, 12), (144,)
-
-
-# %%
-def train(layer, task, steps=150):
-    """Best mean squared error so far at each evaluation, and the worst error at the end."""
-    inputs, targets = task
-    read, errors = nn.Linear(12, 1), []
-    learnt = [*layer.parameters(), *read.parameters()]
-    options = {"line_search_fn": "strong_wolfe", "tolerance_change": 1e-12}
-    optimiser = torch.optim.LBFGS(learnt, max_iter=steps, **options)
-
-    def loss():
-        optimiser.zero_grad()
-        errors.append(read(layer(inputs)[:, -1])[:, 0] - targets)
-        errors[-1].square().mean().backward()
-        return errors[-1].square().mean().item()
-
-    optimiser.step(loss)
-    errors = torch.stack(errors).detach()  # (evaluations, batch)
-    best = errors.square().mean(-1).cummin(0)
-    return best.values.tolist(), errors[best.indices[-1]].abs().max().item()
-
-
-# %%
-def train_all(task, length, title, bounds, num_heads):
-    """Train synthesizers and one head with keys and queries from three seeds; print all, draw seed 0's."""
-    contest = {f"synthesizer, heads: {H}": partial(synthesized, 12, H, length) for H in num_heads}
-    contest["keys and queries, heads: 1"] = partial(compared, 12, 1)
-    curves = {}
-    for name, make in contest.items():
-        ends = []
-        for seed in (2, 1, 0):
-            torch.manual_seed(seed)
-            curve, worst = train(make(), task)
-            ends.append(f"{curve[-1]:.4f}")
-        curves[name] = [max(loss, 1e-6) for loss in curve + curve[-1:] * (200 - len(curve))]
-        print(f"{name:26} mean squared error {' '.join(ends)}, worst error {worst:.2f}")
-    curves |= {f"-{label}": [bound] * 200 for label, bound in bounds.items()}
-    axis = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y"}
-    plots.curves(range(200), curves, **axis, nested=True, title=title)
-
-
-synthesized, compared = layers.SynthesizerAttention, layers.CausalSelfAttention
-train_all(or_task, 3, "OR of two tokens", {"1/16": 1 / 16}, num_heads=(1, 2, 4))
+or_task = two_tasks.or_of_two()
+print(or_task.inputs.argmax(-1).tolist(), "want", or_task.targets.tolist())
+steps = 150  # of L-BFGS
+found = two_tasks.contest(or_task, num_heads=(1, 2, 4), steps=steps)
+print(two_tasks.report(found))
+axis = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y", "nested": True}
+curves = two_tasks.curves(found, {"1/16": 1 / 16})
+plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %% [markdown]
 # One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
@@ -256,10 +197,15 @@ train_all(or_task, 3, "OR of two tokens", {"1/16": 1 / 16}, num_heads=(1, 2, 4))
 
 # %%
 # my predictions, two heads and three: ...
-bounds = {"2/12": 2 / 12, "1/12": 1 / 12}
-train_all(recall_task, 4, "recall of three keys", bounds, num_heads=(1, 2, 3))
+recall_task = two_tasks.recall_of_three()
+found = two_tasks.contest(recall_task, num_heads=(1, 2, 3), steps=steps)
+print(two_tasks.report(found))
+curves = two_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
+plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
+# Each head of the synthesizer takes one step down: 2/12, 1/12, and with three heads as low as one head that compares.
+#
 # **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
 # a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any number of heads.
 # (c) Say how one head with keys and queries comes as close as you like. A sentence on recall is welcome.
@@ -288,20 +234,23 @@ check("7.2", two_inputs)
 
 # %%
 # my prediction, left and right: ...
-orders, rows = ([0, 1, 2], [1, 0, 2], [2, 1, 0]), {}
-asked = one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
 torch.manual_seed(0)
-for kind, layer in ("keys and queries", compared(12, 1)), ("synthesizer", synthesized(12, 1, 4)):
-    train(layer, recall_task)
-    rows[kind] = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, positions)
+contestants = {
+    "keys and queries": layers.CausalSelfAttention(12, 1),
+    "synthesizer": layers.SynthesizerAttention(12, 1, 4),
+}
+orders = [0, 1, 2], [1, 0, 2], [2, 1, 0]
+asked = two_tasks.one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
 labels = [" ".join(f"k{key}" for key in order) for order in orders], ["first", "second", "third"]
 axis = {"xlabel": "position of the pair", "ylabel": "order of the keys", "colour_bar": False}
-for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=2.8), strict=True):
+for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), strict=True):
+    two_tasks.fit(layer, recall_task, steps=steps)
+    weights = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, positions)
     plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
 # %% [markdown]
-# Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row: the layer has to
-# decide where to look before it has seen what is there.
+# Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row (its last quarter is
+# on the asking token itself): the layer has to decide where to look before it has seen what is there.
 #
 # ## Common mistakes
 #
@@ -311,7 +260,8 @@ for (kind, weights), ax in zip(rows.items(), plots.panels(2, height=2.8), strict
 
 # %%
 torch.manual_seed(0)
-print(f"1. mean squared error at OR, 4 heads: {train(synthesized(12, 4, 3), or_task)[0][-1]:.4f}")
+four_heads = two_tasks.fit(layers.SynthesizerAttention(12, 4, 3), or_task, steps=steps)
+print(f"1. mean squared error at OR, 4 heads: {four_heads.losses[-1]:.4f}")
 same = torch.randn(1, 1, 8).expand(1, 6, 8)  # one token, six times
 row = synthesizer.weights(same)[0, 0].detach()
 for t in (5, 4):

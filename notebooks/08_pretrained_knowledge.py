@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from attn_course import check, hint, knowledge, plots
-from attn_course.knowledge import CITIES, GROUPS, MASK, PAD, findings
+from attn_course.knowledge import CITIES, GROUPS, MASK, PAD, findings, tables
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 
@@ -56,13 +56,13 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 #
 # *code · 4 points · 15 min*
 #
-# **Given** a document, a numpy Generator `rng`, a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first
-# $n$ characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋, or all if fewer. *Span:* take out a run of drawn
-# length, on average a quarter of what was kept, never nothing, anywhere it fits. *Join:* prefix, MASK, suffix, MASK,
-# span, then PAD to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
+# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first
+# $n$ characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋; a shorter document stays whole. *Span:* take out a run of
+# random length, on average a quarter of what was kept, never nothing, anywhere it fits. *Join:* prefix, MASK, suffix,
+# MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
-# This is *span corruption* with one span, not several. The model reads all but the last character, $x$, and predicts
-# all but the first, $y$. *Predict:* what does your formula do to three characters? The judge tries.
+# (This is *span corruption* with one span. From each character the model will predict the next.)
+# *Predict:* how long a span does your formula take from three characters?
 
 
 # %% answer="8.1"
@@ -77,10 +77,13 @@ def corrupt_span(document, rng, block_size):
 check("8.1", corrupt_span)
 
 # %% [markdown]
-# Letters are slow to learn from: a model has to spell before it can know. In the default preset each *word* is
-# therefore written as one character of its own, and the same function works on words. Four draws from one biography, by
-# your function if it passes and by the course's own if not. Where the city is the span, the model must produce it from
-# the name: nobody asked a question, and yet it is the same task.
+# From three characters the span is one or more: `3 // 4` is nothing, which the judge refuses.
+#
+# Letters are slow to learn from: a model has to spell before it can know. In the default preset each *word* is therefore
+# written as one character of its own, and the same function works on words. Four draws from one biography, by your
+# function if it passes and by the course's own if not; ▒ is MASK and · is PAD. Where the city is the span, the model must
+# produce it from the name: nobody asked a question, and yet it is the same task.
+
 
 # %%
 options = {"corrupt": corrupt_span} if check("8.1", corrupt_span) else {}
@@ -94,19 +97,20 @@ for _ in range(4):
 #
 # *code · 4 points · 18 min*
 #
-# **Given** a question and its answer; later, what a model said and the truth. **Compute** (a) $x$: question, MASK,
-# answer, MASK, PAD to `block_size` − 1 characters; $y$: at each place the next character of $x$ if it belongs to the
-# answer or is its closing MASK, else PAD, meaning *no loss here* (the first MASK is up to you); (b) the share of right
-# answers with a 95% interval within $[0, 1]$, honest at both ends. **Form:**
-# `finetuning_pair(question, answer, block_size)` → `(x, y)` and `score(answers, truths)` → `(share, low, high)`.
+# **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$: question,
+# MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that belongs to the answer or
+# is the MASK that closes it, else PAD, *no loss here*. (The first MASK may count or not.)
 #
-# *Predict* the interval for 20 right of 20. *Three ways to answer* has one for 50 of 50.
+# **Given** what a model said and the truth. **Compute** the share of right answers with a 95% interval within $[0, 1]$
+# that holds near 0 and 1 too. **Form:** the functions below.
+#
+# *Predict* the interval for 20 right of 20; the table of *Three ways to answer* ends with it.
 
 
 # %% answer="8.2"
 # my prediction, the interval for 20 of 20: ...
 def finetuning_pair(question, answer, block_size):
-    """What is read and what is predicted: two strings of block_size - 1 characters."""
+    """What is read and what is predicted, (x, y): two strings of block_size - 1 characters."""
     raise NotImplementedError("your answer here")
 
 
@@ -140,31 +144,23 @@ tuned = lab.finetune(pretrained)
 plots.curves(np.arange(len(losses)), {"this run": losses}, xlabel="step", ylabel="pretraining loss")
 
 # %% tags=["nbval-ignore-output"]
-for group in GROUPS:
-    truths = [person.city for person in world.group(group)]
-    said = {"majority": [findings.majority(world)] * len(truths)}
-    for name, model in {"no pretraining": no_pretraining, "pretrained": tuned}.items():
-        said[name] = [recall.answer for recall in findings.recalls(lab, model, group)]
-    for name, answers in said.items():
-        share, low, high = own_score(answers, truths)
-        print(f"{group:10} {name:15} {share:5.0%}   ({low:.0%} to {high:.0%})")
+models = {"no pretraining": no_pretraining, "pretrained": tuned}
+print(tables.of_models(lab, models, own_score))
+print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 20, ["yes"] * 20)))
 
 # %% [markdown]
 # ## The same, three times, recorded
 #
 # One run proves little. The file below holds three seeds, each with a world of its own, the settings they ran with and
 # every answer; anyone can make it again with the command it names. A second file puts the synthesizer of 07 in place of
-# the attention and changes nothing else. Intervals are over the 150 people of a group.
+# the attention and changes nothing else. Intervals are over the 3 · 50 people of a group.
 
 # %%
 recorded = findings.recorded("knowledge")
 runs = recorded["runs"]
 print(recorded["command"])
 print(recorded["machine"], "| CPU seconds:", [run["cpu_seconds"] for run in runs])
-for run in runs:
-    for name in ("no pretraining", "pretrained"):
-        shares = [f"{group} {findings.score_of(run[name][group])[0]:4.0%}" for group in GROUPS]
-        print(f"seed {run['seed']}, {name:15}", *shares, sep="   ")
+print(tables.of_seeds(runs))
 
 # %%
 other = findings.recorded("knowledge_synthesizer")["runs"]
@@ -182,11 +178,11 @@ for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts `held` people from 9% to 97% and does nothing for strangers. All rows but the two on the right have the
-# majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line, would be right
-# even less often. The model without pretraining is not too small: it has every `told` person right. Between the two kinds
-# of attention three seeds show no difference; a name stands at one of a few places in these texts, and weights that
-# depend on the place may be enough to find it.
+# Pretraining lifts `held` people from 9% to 97%, and strangers by no more than chance may. All rows but the two on the
+# right have the majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line,
+# would be right even less often. The model without pretraining is not too small: it has every `told` person right.
+# Between the two kinds of attention three seeds show no difference; a name stands at one of a few places in these texts,
+# and weights that depend on the place may be enough to find it.
 
 # %% [markdown]
 # ### 8.3 Where the knowledge comes from
@@ -204,8 +200,8 @@ for label, row in rows.items():
 # ## Recall or invention?
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
-# four about `strangers`, with the probability the model gave to each. *Predict:* which are which? In
-# `eight` the recalls come first; look only when you have decided.
+# four wrong ones about `strangers`, with the probability the model gave to each. *Predict:* which are which? Then
+# compare with `eight`, where the four recalls come first.
 #
 # The figure after them takes all answers. A model is *calibrated* if of all answers it gives with probability 0.8, eight
 # in ten are right. Left: the probabilities of right recalls and of inventions. Right: the share that is right at each
@@ -225,13 +221,10 @@ samples = {"right recalls": [r.confidence for r in held if r.right]}
 samples["inventions"] = [r.confidence for r in strangers if not r.right]
 left, right = plots.panels(2, width=9)
 plots.histogram(samples, xlabel="probability of the answer", bins=20, limits=(0, 1), ax=left)
-edges, series = np.linspace(0, 1, 6), {}
-for name, found in {"held": held, "strangers": strangers}.items():
-    level = np.digitize([r.confidence for r in found], edges[1:-1])
-    hits = np.array([r.right for r in found])
-    series[name] = [hits[level == k].mean() if (level == k).sum() > 4 else np.nan for k in range(5)]
-series["-calibrated"] = edges[:-1] + 0.1
-plots.curves(series["-calibrated"], series, xlabel="probability", ylabel="share right", ax=right)
+levels, shares_held = tables.calibration(held)
+_, shares_strangers = tables.calibration(strangers)
+series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
+plots.curves(levels, series, xlabel="probability", ylabel="share right", ax=right)
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 
@@ -257,11 +250,12 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # ## First failure: a name it never saw
 #
 # The model answers for strangers as well. The figure compares the cities it names with how common they are. Its bars do
-# not add up to one: some answers are no city at all; the second cell lists them. The table counts how often it names
+# not add up to one: some answers are no city at all, and are listed at the end. The table counts how often it names
 # the birth place of somebody in its text with the same first or family name; "by chance" deals the same answers out to
 # the strangers at random, a thousand times. The last column asks about `held` people with first and family name
 # *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the model
 # notice?
+
 
 # %%
 # my prediction: ...
@@ -270,31 +264,23 @@ both = {"people told": shares, "answers for strangers": [named[city] / 150 for c
 ax = plots.panels(1, width=9)[0]
 plots.bars(both, CITIES, ylabel="share", xlabel="city", top=0.22, ax=ax)
 for run in runs:
-    known, swapped = knowledge.World(seed=run["seed"]), findings.score_of(run["swapped"])[0]
-    answers = [r.answer for r in run["pretrained"]["strangers"]]
-    chance = np.mean([findings.share_of_namesakes(known, answers, seed=k) for k in range(1000)])
-    namesakes = findings.share_of_namesakes(known, answers)
-    print(f"seed {run['seed']}: a namesake's city {namesakes:.0%}, by chance {chance:.0%}", end="")
+    share, chance = tables.namesakes(run)
+    swapped, _, _ = findings.score_of(run["swapped"])
+    print(f"seed {run['seed']}: a namesake's city {share:.0%}, by chance {chance:.0%}", end="")
     print(f"; swapped, the city of the other {swapped:.0%}")
-
-# %%
-for run in runs:
-    people = knowledge.World(seed=run["seed"]).group("strangers")
-    for person, recall in zip(people, run["pretrained"]["strangers"], strict=True):
-        if recall.answer not in CITIES:
-            print(f"seed {run['seed']}, {person.name:14} {recall.answer!r}")
+print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Both kinds come from the pretraining text. There a MASK may be followed by nothing but the second MASK (a gap at the end),
-# and the span that comes after may be a piece of biography. Twenty gentle steps of fine-tuning taught the model that a
-# city follows a question; for these names the older habit still wins.
+# Seven answers are empty, one is a piece of biography. Both kinds come from the pretraining text, where a MASK may be
+# followed by the second MASK at once (a gap at the end), or by such a piece. Twenty gentle steps of fine-tuning taught
+# the model that a city follows a question; for these names the older habit still wins.
 #
 # ### 8.5 A name it never saw
 #
 # *written · 2 points · 8 min*
 #
-# **Given** the figure and the table. **Say** what the model does for a stranger, with the numbers that say so, and one
-# reason why that is a concern if the system is used on real people. **Form:** four or five sentences.
+# **Given** the figure and the table. **Explain** what the model does for a stranger, with the numbers that show it, and
+# give one reason why that is a concern if the system is used on real people. **Form:** four or five sentences.
 
 # %% [markdown] written="8.5"
 # *Your answer to 8.5: replace this line.*
@@ -323,9 +309,10 @@ for way in findings.WAYS:
 # %% [markdown]
 # At step 0 nothing is right: the facts are stored, and nobody has said what a question is. A few steps open the door for
 # `told` and `held` alike. After that all three ways keep every person they are trained on (left, where the lines lie on
-# one another), so nothing seems wrong. Right, the gentle way loses a few of the others, the harsh one three in ten, most of
-# them by step 40. Rehearsal stops it at the same harsh rate: each batch then contains a reason to keep what was stored. The other remedy is to go slowly and stop early. To watch it live:
-# `findings.forgetting(lab, pretrained, "harsh")`.
+# one another), so nothing seems wrong. Right, the gentle way loses a few of the others, the harsh one about three in ten,
+# most of them by step 40. Rehearsal stops it at the same harsh rate: each batch then contains a reason to keep what was
+# stored. The other remedy is to go slowly and stop early. To watch it live: `findings.forgetting(lab, pretrained, "harsh")`.
+
 
 # %% [markdown]
 # ## The full preset
@@ -335,8 +322,8 @@ for way in findings.WAYS:
 #
 # `python -m attn_course.knowledge full --folder runs --write full.json`
 #
-# How far it was taken here: the steps below, on one core, with a quarter of the batch and a world of 80 people; not to its
-# end, and not on a GPU. The model is the preset's own, and the command can be resumed.
+# It was taken as far as the steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
+# its end, and not on a GPU. The model is the preset's own, and the command can be resumed.
 
 # %%
 full = findings.recorded("knowledge_full")
@@ -352,8 +339,8 @@ label = {"xlabel": "step", "ylabel": "pretraining loss", "title": "letters inste
 plots.curves(steps, {"mean of each hundredth": run["loss"]}, **label)
 
 # %% [markdown]
-# Letters tell the same story: three quarters of the `held` people are right, a seventh without pretraining, and strangers
-# stay near the majority's share. With 20 people in a group the intervals are wide.
+# Letters tell the same story: three quarters of the `held` people are right, a seventh without pretraining, and for
+# strangers pretraining does little. With 20 people in a group the intervals are wide.
 #
 # ## Common mistakes
 #

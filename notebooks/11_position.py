@@ -20,7 +20,8 @@ import sympy as sp
 import torch
 
 import attn_utils
-from attn_course import check, derive, hint, plots, say_back
+from attn_course import check, derive, hint, plots
+from attn_course.experiments import clock_hands, say_back
 
 rng = np.random.default_rng(11)
 
@@ -53,8 +54,8 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
     print(f"{name}:", *context.round(2).tolist())
 
 # %% [markdown]
-# Every token gets what it got before; the four outputs stand in reverse. Nothing after this layer can tell a sentence
-# from its mirror image.
+# Every token gets what it got before; the four outputs stand in reverse. More layers of this kind cannot tell a sentence
+# from its mirror image either.
 #
 # ### 11.1 Does it see the order?
 #
@@ -78,9 +79,8 @@ def is_equivariant(layer, x):
 check("11.1", is_equivariant)
 
 # %%
-places, tokens = np.arange(6), rng.normal(size=(6, 4))
-tokens[5] = 0  # an empty token: padding
-ring = np.isin(np.abs(places[:, None] - places), (0, 1, 5))
+tokens = np.r_[rng.normal(size=(5, 4)), np.zeros((1, 4))]  # the last is empty: padding
+ring = np.isin(np.subtract.outer(range(6), range(6)) % 6, (0, 1, 5))  # itself and its neighbours
 layers = {
     "no mask": lambda z: attn_utils.attend(z, z, z)[0],
     "causal": lambda z: attn_utils.attend(z, z, z, causal=True)[0],
@@ -89,20 +89,28 @@ layers = {
 }
 
 
+def apart(layer, order):
+    return layer(tokens[order]) - layer(tokens)[order]
+
+
 def draw(permutation):
     order = np.random.default_rng(permutation).permutation(6)
-    apart = [layer(tokens[order]) - layer(tokens)[order] for layer in layers.values()]
-    gaps = np.abs(apart).max(-1).round(12)
-    title = f"largest difference of Z(PX) and PZ, order {' '.join(map(str, order))}"
+    gaps = [np.abs(apart(layer, order)).max(-1).round(12) for layer in layers.values()]
+    title = f"largest difference of Z(PX) and PZ, order {order}"
     plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
 
 
 plots.explore(draw, permutation=(0, 20, 3))
+orders = [list(order) for order in permutations(range(6))]
+kept = {
+    name: sum(np.allclose(apart(layer, p), 0) for p in orders) for name, layer in layers.items()
+}
+print("orders of 720 that merely move the outputs:", kept)
 
 # %% [markdown]
-# The mask that is computed from the tokens moves along with them and does no harm. The triangle and the ring stay where
-# they are while the tokens move, and the outputs change. The ring survives a few orders, turns of the circle and mirror
-# images, which is why one lucky permutation proves nothing.
+# The padding mask is computed from the tokens, moves along with them and does no harm. The triangle and the ring stay
+# where they are while the tokens move, and the outputs change. The ring survives a few orders, turns of the circle and
+# mirror images, which is why one lucky permutation proves nothing.
 #
 # **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PZ$: follow
 # $P$ through equation (1) to the end. Then say what a causal mask changes.
@@ -141,7 +149,7 @@ embeddings, weights = rng.normal(size=(6, 4)), rng.normal(size=(2, 3, 4, 4)) / 2
 
 
 def last(tokens, depth):
-    """The last output (d,) of causal layers with residuals."""
+    # the last output (d,) of causal layers with residuals
     z = embeddings[list(tokens)]
     for query, key, value in weights[:depth]:
         z = z + attn_utils.attend(z @ query, z @ key, z @ value, causal=True)[0]
@@ -149,10 +157,10 @@ def last(tokens, depth):
 
 
 axes = plots.panels(2)
-label = {"xlabel": "output, coordinate 0", "ylabel": "output, coordinate 1"}
 for depth, ax in zip((1, 2), axes, strict=True):
     ends = [last((*order, 4), depth)[:2] for order in permutations(range(4))]
-    plots.scatter(ends, **label, size=40, title=f"depth {depth}: 24 orders of the past", ax=ax)
+    title = f"depth {depth}: 24 orders, up to {np.ptp(ends, 0).max():.2f} apart"
+    plots.scatter(ends, xlabel="coordinate 0", ylabel="coordinate 1", size=40, title=title, ax=ax)
 plots.same_scale(axes)
 for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     gaps = [np.abs(last(one, depth) - last(two, depth)).max() for depth in (1, 2)]
@@ -188,43 +196,31 @@ check("11.3", sinusoid)
 
 
 # %%
-def distance(steps, d, base=10_000.0):
-    """The distance of e(p) from e(p + steps), the same for every p."""
-    rates = base ** (-2 * np.arange(d // 2) / d)
-    return 2 * np.sqrt((np.sin(np.outer(steps, rates) / 2) ** 2).sum(-1))
-
-
 def draw(pair, position):
-    turn = 10_000.0 ** (-2 * pair / 8) * np.arange(100)
-    clock = np.c_[np.sin(turn), np.cos(turn)]
+    clock = clock_hands.hand(range(100), pair, d=8)  # sine and cosine, (100, 2)
     left, right = plots.panels(2, height=3.8)
     plots.scatter(clock, xlabel="", ylabel="", colour=5, size=14, ax=left)
-    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair} of 4", "limit": 1.5}
-    plots.arrows({"at 0": 0.6 * clock[0], f"at {position}": clock[position]}, **label, ax=left)
-    series = {f"d = {d}": distance(np.arange(100), d) for d in (2, 8, 64)}
+    plots.scatter(clock[:1], xlabel="", ylabel="", colour=1, size=90, ax=left)  # at 0
+    label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair}; the dot is at 0"}
+    plots.arrows({f"at {position}": clock[position]}, limit=1.5, **label, ax=left)
+    series = {f"d = {d}": clock_hands.distance(range(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
-    plots.curves(np.arange(100), series, marks={f"at {position}": position}, **label, ax=right)
-    right.set_ylim(-0.3, 11)  # room for the legend
+    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).set_ylim(-0.3, 11)
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
+for d in (2, 4, 8, 64):
+    print("d = {}: nearest to 0 is {}, {:.5f} away".format(d, *clock_hands.closest(d, 10_000)))
+print("ever closer returns of pair 0, in steps:", *clock_hands.closer_and_closer(10_000))
+print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 
 # %% [markdown]
 # Pair 0 at position 44 stands almost where it stood at 0, and at $d = 2$ that is all there is. Slower hands tell the
-# two apart: with $d = 64$ no position comes as close to 0 as its neighbours do. Below, the closest of ten thousand.
+# two apart: with $d = 64$ no position comes as close to 0 as its neighbours do. The printed lines name the closest of
+# ten thousand positions.
 #
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
 # one pair of coordinates? Prove it or give them, for base 10,000, and say what the hands' coming round does lead to.
-
-# %%
-steps = np.arange(1, 10_001)
-for d in (2, 4, 8, 64):
-    far = distance(steps, d)
-    print(f"d = {d:2d}: {steps[far.argmin()]:5d} steps on, at distance {far.min():.5f}")
-once = distance(steps, 2)
-returns = [step for step in steps if once[step - 1] == once[:step].min()][3:]
-print("ever closer returns of pair 0:", *(f"{step} ({once[step - 1]:.5f})" for step in returns))
-print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 
 # %% [markdown] written="11.3"
 # *Your answer to 11.3: replace this line.*
@@ -273,20 +269,17 @@ asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM
 print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Where there are stripes, a score depends on the distance alone; the titles say by how much the scores one step apart
-# still vary. The inner product has such stripes, and so has every $W$ of blocks $xI + yJ$ with $J$ a quarter turn: these are
-# the matrices that commute with $M$, and the printed line says how few they are. So sinusoids make it *possible* to attend
-# by distance; learning has to find it.
-
-# %% [markdown]
+# Stripes mean that scores depend on the distance alone. The inner product has them, and so has every $W$ of blocks
+# $xI + yJ$ with $J$ a quarter turn: these commute with $M$, and they are few (printed above). Attending by
+# distance is *possible*; learning must find it.
+#
 # ### 11.5 Rotate instead of add
 #
 # *derive + code · 2 bonus points · 12 min*
 #
-# **Given** one pair of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Prove** that
-# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`; its last line is free of $m$ and $n$. One
-# thing a line: the addition theorems, until no product of two turns is left; $\delta$ put in for $m - n$. Either order; lines
-# between are welcome. `where` says that $m$ is $n + \delta$.
+# **Given** one pair of a query at $m$ and one of a key at $n$, turned by position times $\theta$. **Prove** that
+# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`, its last line free of $m$ and $n$. Do one
+# thing a line, in either order: addition theorems until no product of two turns is left; $\delta$ for $m - n$.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -300,7 +293,7 @@ product = query[0] * key[0] + query[1] * key[1]
 score = derive(
     (product, "both turned"),
     # your steps here
-    where={m: (n + delta, n + delta)},  # what m is
+    where={m: (n + delta, n + delta)},  # what m is; or say what n is
 )
 score
 
@@ -334,8 +327,8 @@ def draw(m, n):
     turned = {name: (np.cos(angle), np.sin(angle)) for name, angle in turns.items()}
     title = f"one pair: score {np.cos(0.3 * (m - n) - 0.8):.2f}"
     plots.arrows(turned, limit=1.3, title=title, ax=left)
-    far, ones = np.arange(-10, 31), np.ones((41, 16))
-    ways = {"q = k": attn_utils.rotate(ones, far), "-k = R(9) q": attn_utils.rotate(ones, far - 9)}
+    far, ones = np.arange(-10, 31), np.ones((41, 16))  # below, a leading minus means dashed
+    ways = {"q = k": attn_utils.rotate(ones, far), "-another key": attn_utils.rotate(ones, far - 9)}
     series = {name: way.sum(-1) for name, way in ways.items()}
     label = {"xlabel": "distance m - n", "ylabel": "score", "title": "16 features"}
     plots.curves(far, series, marks={"m - n": m - n}, **label, ax=right)
@@ -344,17 +337,16 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together: the pair turns as one, its score stays, for *every* query and key. It need not fall with
-# distance: a key turned by nine steps is seen best nine back. Values stay.
+# Move both sliders together: the pair turns as one and its score stays, for *every* query and key. It need not fall with
+# distance: the dashed key is seen best nine back. Values are never compared, so they stay.
 #
 # ### 11.6 Look r tokens back, and beyond the length
 #
 # *code + written · 2 bonus points · 12 min*
 #
-# **Given** $r$ and a function `rotate(x, p)` that turns x (d,) by position p, in an unknown layout. **Find** one
-# query and one key, the same everywhere, with which each token puts 99% of its causal attention on the one $r$ back, if
-# there is any, in sequences of 24; scores divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`;
-# a paragraph below.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p in an unknown layout. **Find** one query and one key,
+# the same everywhere, with which each of 24 tokens puts 99% of its causal attention on the one $r$ back, if any.
+# Scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; a paragraph below.
 
 
 # %% answer="11.6"
@@ -371,7 +363,7 @@ check("11.6", look_back)
 #
 # By hand it works. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
 # with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
-# learned table, by added sinusoids, by rotation (RoPE). Trained on length 16, tested on length 128.
+# learned table, by added sinusoids, by rotation (RoPE). It is trained on sequences of 16 and tested on 128.
 #
 # *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts $N_w$ of the $m$
 # earlier letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
@@ -388,10 +380,10 @@ left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
 plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
 left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
-kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(100)]
+kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
 right.set_ylim(-20, 30)  # room for the legend
-plots.curves(range(100), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 
 # %%
 found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2
@@ -400,10 +392,9 @@ print(say_back.table(found))
 print(say_back.remarks(found))
 
 # %% [markdown]
-# Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways. RoPE's score
-# three back is the same everywhere, but distances it never saw score nearly as much; how bad that is depends on the
-# seed. The sinusoid's own peak sinks where positions are new. Random offsets in training mend that; far out the table
-# and the sinusoid then fail like RoPE. Halving the positions of a trained RoPE model makes it say the token *six* back.
+# Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways, which you are
+# asked to tell apart; how badly RoPE fails depends on the seed. At *random offsets* sequences start anywhere in training,
+# not at 0 alone. Halving the positions of a trained RoPE model makes it say the token *six* back.
 #
 # **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
 # had each never seen? Use the numbers above.
@@ -417,17 +408,16 @@ print(say_back.remarks(found))
 # The cell refutes each:
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
-# 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; only for weights trained
-#    the other way it is one.
-# 3. "Rotation makes scores decay with distance." One turned by nine peaks at nine.
+# 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; it is one only for weights
+#    trained the other way.
+# 3. "Rotation makes scores decay with distance." With a key turned by nine they peak there.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
 # 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ it takes fewer. (Exponents $2i/(d-2)$ do reach
 #    it; 11.3 accepts them with a remark.)
 # 6. "Without positions nothing can count." A head that looks at all alike reads $1/t$ off a start token.
 
 # %%
-context, _ = attn_utils.attend(tokens, tokens, tokens)
-moved, _ = attn_utils.attend(tokens[::-1], tokens[::-1], tokens[::-1])
+context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
 gaps = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
 print("1. reversed: mean differs by {:.2f}, place 0 by {:.2f}".format(*gaps))
 pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
@@ -450,7 +440,7 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
 #
-# **Without notes:** Which orders does a masked layer commute with? Why is *ab* *aabb* to one causal layer? Why do two
+# **Without notes:** Which orders does a masked layer commute with? Why are *ab* and *aabb* one to a causal layer? Why do two
 # positions never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
 #
 # **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.

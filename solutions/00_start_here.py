@@ -7,7 +7,7 @@
 #
 # After this notebook you can
 #
-# - **read** an attention map, and the verdict on an answer of yours and get a hint for it,
+# - **read** an attention map and a verdict on your answer, and ask for a hint,
 # - **write** a derivation that the computer checks line by line,
 # - **hand in** your work, and know what a person will read.
 
@@ -41,7 +41,8 @@ axes = {"xlabel": "German, read", "ylabel": "English, written", "numbers": False
 plots.attention_map(found.weights, found.english, found.german, title="who looks where", **axes)
 
 # %% [markdown]
-# Nobody told the model which words belong together: training found it. You will build this. By
+# Words with a counterpart, such as *hat*, have one dark cell; the look of the first word and of the full stop is spread
+# over several. Nobody told the model which words belong together: training found it. You will build this. By
 # [05](05_keys_queries_values.ipynb) you can say how such a row comes about, and in [09](09_translation.ipynb) your own
 # attention translates.
 #
@@ -50,9 +51,10 @@ plots.attention_map(found.weights, found.english, found.german, title="who looks
 # larger weight; the output, the **context**, is the average of the **values** under those weights.
 
 # %% [markdown]
-# Now with numbers you can check by hand. Here are four keys in the plane, each with one number as its value, 1 to 4. Every place of the plane is a query; it is
-# coloured by the keys that such a query attends to. *Predict* where a query must stand for key 3 to get almost all of the
-# weight, and where for all four to get the same. Then drag the query there (where the page can run it).
+# Now with numbers you can check by hand. Here are four keys in the plane, key 0 to key 3, whose values are the numbers 1 to
+# 4. Every place of the plane is a query; it is coloured by the keys that such a query attends to. *Predict* where a query
+# must stand for key 3 to get almost all of the weight, and where for all four to get the same. Then drag the query there
+# (where the page can run it).
 
 # %%
 # my prediction: ...

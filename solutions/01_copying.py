@@ -62,11 +62,12 @@ plots.bars(groups, title="the same direction, three lengths")
 
 # %% [markdown]
 # The direction never changes, and yet the output moves from a blend of everything almost to the first value. The
-# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go. Who predicted
-# 1.0000 for a query of sixteen keys was nearly right: what is missing is the share of key 1.
+# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go. If you
+# predicted 1.0000 for the longest query, you were nearly right: what is missing is the share of key 1.
 #
 # Length and direction together are a place in the plane, and every place can be coloured by the key that wins there.
-# The fifth key is new: it lies *between* the others. *Predict* how much land it owns, then drag the query, and that key.
+# Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* how much land key 4 owns;
+# then drag the query, and that key.
 
 # %%
 # my prediction, the land of key 4: ...
@@ -191,17 +192,17 @@ label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that c
 plots.curves(gaps, series, **label)
 
 # %% [markdown]
-# All the curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same extra
+# All curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same extra
 # lead. A gap of 5 copies against one rival and fails against a thousand. With some rivals further below, the weight is
 # between the curves for their number and for one.
 #
 # ### 1.3
 #
 # **Given** the scores of all keys and an index $j$. **Decide** whether attention returns (almost) $v_j$.
-# **Form:** `copies(scores, j)`, returning `True` or `False`. No case is near the border line: any sensible threshold passes.
+# **Form:** `copies(scores, j)`, returning `True` or `False`. No case is near the border: any sensible threshold passes.
 #
-# *Predict:* do the scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? And $(9, 0)$, with a
-# thousand rivals at 0?
+# *Predict:* do scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? Does a 9 against one
+# rival at 0? Against a thousand?
 
 
 # %% answer="1.3"
@@ -219,15 +220,15 @@ check("1.3", copies)
 
 # %%
 settings = {
-    "0.02 against 0.0001, 2": [0.02] + [0.0001] * 2,
-    "1000 against 990, 2": [1000.0] + [990.0] * 2,
-    "9 against 0, 1": [9.0, 0.0],
-    "9 against 0, 1,000": [9.0] + [0.0] * 1000,
-    "9 against 0, 50,000": [9.0] + [0.0] * 50_000,
+    "0.02 against 2 rivals at 0.0001": [0.02] + [0.0001] * 2,
+    "1000 against 2 rivals at 990": [1000.0] + [990.0] * 2,
+    "9 against 1 rival at 0": [9.0, 0.0],
+    "9 against 1,000 rivals at 0": [9.0] + [0.0] * 1000,
+    "9 against 50,000 rivals at 0": [9.0] + [0.0] * 50_000,
 }
 found = [softmax(np.array(scores))[0] for scores in settings.values()]
 for number, name in enumerate(settings, 1):
-    print(f"{number}: {name} rivals")
+    print(f"{number}: {name}")
 plots.bars(found, range(1, 6), xlabel="setting", ylabel="weight of the first value")
 
 # %% [markdown]
@@ -267,7 +268,8 @@ def draw(angle, length):
     pair = np.array([[0.0, 1.0], turned])
     shadow = turned * [0.0, 1.0]  # what of key 1 lies along the query
     left, right = plots.panels(2)
-    named = {"query / 2": 4 * pair[0], "key 0": pair[0], "key 1": turned, "its shadow": shadow}
+    left.plot(*np.c_[turned, shadow], "--", color="0.5", linewidth=1)  # from key 1 to its shadow
+    named = {"query / 2": 4 * pair[0], "its shadow": shadow, "key 0": pair[0], "key 1": turned}
     plots.arrows(named, limit=4.6, colours={"key 0": 0, "key 1": 1, "its shadow": 3}, ax=left)
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 

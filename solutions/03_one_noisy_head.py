@@ -86,11 +86,10 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 #
 # **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Find** a
 # query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
-# place on the means, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers; and
-# in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
+# place if every key is at its mean, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$
+# numbers; and in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
 #
-# So that no length is favoured, the check divides the noise by the length of *your* query: each score trembles by a
-# thousandth.
+# The check fits the noise to *your* query: whatever its length, each score trembles by about 0.001 (standard deviation).
 
 
 # %% answer="3.1"
@@ -109,7 +108,9 @@ check("3.1", robust_query)
 # $\log n$ the two share the weight. A score is linear in its key: noise adds an independent
 # $\mathcal N(0, \nu\lVert q\rVert^2) = \mathcal N(0, 2\nu t^2)$ to each. The tie is kept if the noise of the *gap*,
 # variance $4\nu t^2$, is far below 1, and then the margin $t$ is safe as well. So $\nu$ must be small compared with
-# $1/t^2$, and since $t$ exceeds $\log n$, also with $1/\log^2 n$; the dimension does not matter.
+# $1/t^2$, and since $t$ exceeds $\log n$, also with $1/\log^2 n$; the dimension does not matter. For *any* query the gap
+# has variance $2\nu\lVert q\rVert^2$: first $\nu \to 0$, then $t \to \infty$ gives an average; $t \to \infty$ at a
+# fixed $\nu$ gives a coin toss.
 
 # %% [markdown] rubric="3.1"
 # **Rubric (1 point).** ⅓ with $k_i \approx \mu_i$ it is the tie of 02: equal scores on $a$, $b$, a margin over the rest ·
@@ -148,15 +149,6 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # One noise, three fates: the short query keeps its tie, the middle one smears it over everything, the long one tosses a
 # coin. So "small" has no meaning without the query. Compared with what must $\nu$ be small? That is for 3.1 to say.
 
-# %% [markdown] only="solution"
-# For *any* query the gap $s_a - s_b$ has variance
-#
-# $$\operatorname{Var}(s_a - s_b) = 2\,\nu\,\lVert q \rVert^2, \tag{2}$$
-#
-# in any dimension: $0.02$, $2$ and $200$ for these lengths, and 5000 draws come within 6.6% of that in 99.9% of runs.
-# "Vanishingly small" means small compared with $1/\lVert q\rVert^2$. The order of limits matters: first $\nu \to 0$,
-# then $t \to \infty$ gives an average; $t \to \infty$ at a fixed $\nu$ gives a coin toss.
-
 # %% [markdown]
 # ### 3.2
 #
@@ -176,7 +168,7 @@ n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
 definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}  # each lies between these two ends
-own = sp.exp(t * ell)  # you may use this one
+own = sp.exp(t * ell)  # what a adds to the sum; short for your lines
 
 weight_of_a = derive(
     (definition, "definition"),
@@ -291,12 +283,12 @@ check("3.4", behaviour, robust_query)
 # %%
 # my prediction, the t at which one hill becomes two: ...
 if check("3.4", behaviour, robust_query):
-    values = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.5], [1.5, 0.0]])
+    values = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.2, 1.2]])
     query = np.ravel(robust_query(np.eye(4), 0, 1))
     for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
         keys = np.eye(4) + 0.01 / np.linalg.norm(query) * rng.normal(size=(500, 4, 4))
         keys[:, 0, 0] *= stretch
-        outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1)) * [1, -1]
+        outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1))
         axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
         named = ["v_a", "v_b", "another", "another"]
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
@@ -381,10 +373,10 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary over draws of the keys? **Find** the variance of the gap of the two scores, and the share of the draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have
-# together. **Form:** `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, numbers; the second meets a
-# simulation, to 0.01. Then **in words**, below the figure: what is its mean over the draws, what is a single draw like, why do
-# they differ?
+# How does the output vary over draws of the keys? **Find** the variance of the gap of the two scores, and the share of the
+# draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have together. **Form:**
+# `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, numbers; the second meets a simulation, to 0.01.
+# **In words**, below the figure: what is the output on average over the draws, what in a single draw, why do they differ?
 #
 # *Predict*, for eight keys with $\beta = \frac14$, $c = 80$, $d = 16$, the mean of the weight of $a$ over 40,000 draws, and in
 # how many it is within a tenth of one half.
@@ -414,15 +406,16 @@ check("3.5", noisy_gap_variance, share_decided)
 scale = 80 / np.sqrt(16)
 factors = 1 + 0.5 * rng.normal(size=(40_000, 2))
 weights = softmax(np.c_[scale * factors, np.zeros((40_000, 6))])
-print(f"mean weights {weights[:, 0].mean():.2f} and {weights[:, 1].mean():.2f}")
-print(f"within 0.1 of one half {np.mean(np.abs(weights[:, 0] - 0.5) < 0.1):.3f}")
-print(f"one of the two above 0.9 {np.mean(weights[:, :2].max(-1) > 0.9):.3f}")
+near_half, decided = np.abs(weights[:, 0] - 0.5) < 0.1, weights[:, :2].max(-1) > 0.9
+print(f"mean weights of a and b: {weights[:, 0].mean():.2f} and {weights[:, 1].mean():.2f}")
+print(f"the weight of a is within 0.1 of one half in {near_half.mean():.3f} of the draws")
+print(f"a or b has more than 0.9 in {decided.mean():.3f} of the draws")
 if check("3.5", noisy_gap_variance, share_decided):
     variance = np.asarray(noisy_gap_variance(0.25, 80, 16)).item()
     ratio = (scale * (factors[:, 0] - factors[:, 1])).var() / variance
-    print(f"variance of the gap {variance:.0f}, with one random key {scale**2 / 4:.0f}")
-    print(f"measured / exact variance of the gap {ratio:.3f}, 1 ± 0.023 in 99.9% of runs")
-    print(f"your share of decided draws {np.asarray(share_decided(0.25, 80, 16, 0.9)).item():.3f}")
+    print(f"variance of the gap: {variance:.0f}; with one random key: {scale**2 / 4:.0f}")
+    print(f"measured variance over yours: {ratio:.3f}, within 1 ± 0.023 in 99.9% of runs")
+    print(f"your share for 0.9: {np.asarray(share_decided(0.25, 80, 16, 0.9)).item():.3f}")
 plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0, 1))
 
 # %% [markdown] written="3.5"
@@ -440,78 +433,44 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 # Not needed: numbers. Common wrong reasons: "the noise averages out" (over draws, not within one); one key is random only.
 
 # %% [markdown]
-# The mean of a softmax is not the softmax of a mean, and neither tells what a typical draw is: the second printed line
-# says how rare a draw near one half is.
-#
-# ## Going further
-#
-# Optional. **A memory that makes up its mind.** In a Hopfield network that stores two orthonormal patterns, the values are
-# the keys, and $\gamma$ times the output is the next query. From a mixture, share $w$ of one pattern and $1 - w$ of the
-# other, one round leads to $w = 1/(1 + e^{-\gamma(2w - 1)})$. *Predict* for $\gamma = 1$ and $\gamma = 5$: does a start at
-# 0.51 fall back to the average, or run to one pattern?
-
-# %%
-# my prediction: ...
-strengths = np.linspace(1, 5, 161)
-shares = np.full(161, 0.51)
-for _ in range(3000):
-    shares = 1 / (1 + np.exp(-strengths * (2 * shares - 1)))
-grid = np.linspace(0.5, 0.999, 2000)
-odds = np.log(grid / (1 - grid))
-log_density = -(odds**2) / (2 * strengths[:, None]) - np.log(grid * (1 - grid))  # (161, 2000)
-peaks = grid[log_density.argmax(-1)]
-series = {"average fed back, started at 0.51": shares, "-peak of the density": peaks}
-plots.curves(strengths, series, xlabel="strength γ", ylabel="where it ends", title="the same fork")
-
-# %% [markdown]
-# Up to $\gamma = 2$ the average is stable, beyond it a hundredth of a lead decides. The dashed line is the peak of a density
-# whose log-odds are normal with mean 0 and variance $\gamma$: it solves the same equation, and at the same place its one
-# peak becomes two. In 3.3 the log-odds have variance $t^2/2$, so for $n = 2$ this is $t = 2$, where you saw it.
+# A mean says little about a typical draw: the second printed line tells how rare one near one half is.
 #
 # ## Common mistakes
 #
-# Each claim is often written down; each is run here, and the number refutes it. The last is about *QK-norm*, a common
-# remedy: keys are normalised before they are compared, which turns every length into a sign.
-
+# Each is often written down; its number refutes it.
+#
+# 1. "In 3.4 $k_b$ is random too." Then $a$ would win more often.
+# 2. "The longer key wins." One of length $-1.5$ loses to one of length 1.
+# 3. "The output follows the length of $k_a$." It saturates.
+# 4. "The other keys do not count." At a low tie they do.
+# 5. "$\lambda_a$ must be much larger than $\lambda_b$." 5% are enough.
+# 6. "A query made of drawn keys scores $c$ on average." It scores $c\lambda^2$.
+# 7. "Normalised keys (*QK-norm*) are safe." A length becomes a sign.
 
 # %%
-saturated = drawn_weight([1.0, 2.0, 4.0, 8.0], 10.0, 2).round(5)
-both = drawn_weight(1 + lengths - rng.permutation(lengths), 5.0, 2) > 0.9
 alone = drawn_weight(lengths, 5.0, 2) > 0.9
-few, turned = drawn_weight(lengths, 1.0, 6), drawn_weight([-1.5], 10.0, 2)[0]
-small, signs = drawn_weight([1.05], 250.0, 2)[0], drawn_weight(np.sign(lengths), 12.0, 2)
-print("'In 3.4 k_b is random too.' Then a has more than 0.9 of the weight")
-print(f"    in {both.mean():.2f} of the draws; in truth it is {alone.mean():.2f}")
-print("'The longer key wins.' A key of length -1.5 is longer than one of length 1")
-print(f"    and gets the weight {turned:.0e}")
-print("'The output follows the length of k_a.' Lengths 1, 2, 4, 8 give the weights")
-print(f"    {saturated}")
-print("'The other keys do not count.' With six keys and a tie at height 1")
-print(f"    the mean weight of a is {few.mean():.2f}, not 0.50")
-print("'λ_a must be much larger than λ_b.' At c = 1000 and d = 16, λ_a = 1.05 against")
-print(f"    λ_b = 1 is enough for a weight of {small:.6f}")
-print("'If a query is made of the drawn keys, its mean score is c.' The score is c λ²,")
-print(f"    and for β = 0.5 its mean is {np.mean(lengths**2):.2f} c")
-print("'Normalised keys are safe.' The output is the average in all draws but those with")
-print(f"    a key turned round: in {np.mean(signs > 0.4):.3f} of them")
+both = drawn_weight(1 + lengths - rng.permutation(lengths), 5.0, 2) > 0.9
+print(
+    f"1. a has over 0.9 in {alone.mean():.2f} of the draws; were k_b random too, in {both.mean():.2f}"
+)
+print(f"2. weight of a key of length -1.5: {drawn_weight([-1.5], 10.0, 2)[0]:.0e}")
+print(f"3. weights at lengths 1, 2, 4, 8: {drawn_weight([1.0, 2.0, 4.0, 8.0], 10.0, 2).round(5)}")
+print(f"4. six keys, a tie at height 1: mean weight {drawn_weight(lengths, 1.0, 6).mean():.2f}")
+print(f"5. lengths 1.05 and 1, c = 1000, d = 16: weight {drawn_weight([1.05], 250.0, 2)[0]:.6f}")
+print(f"6. mean score for β = 0.5: {np.mean(lengths**2):.2f} c")
+signs = drawn_weight(np.sign(lengths), 12.0, 2)
+print(f"7. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a positive length")
 
 # %% [markdown]
 # ## Summary
 #
-# 1. Keys close to their means keep the average as long as the noise is small; what it is compared with, 3.1 says.
-# 2. When one key has a random length, the whole law of its weight is known exactly, for any number of keys.
-# 3. What the output does then depends on the height of the tie, not on the average of the scores.
-
-# %% [markdown]
-# ## Without notes
+# 1. Keys near their means keep the average if the noise is small; compared with what, 3.1 says.
+# 2. With one key of random length the law of its weight is exact, for any $n$.
+# 3. What the output does depends on the height of the tie.
 #
-# 1. Noise $\nu$ is fixed and the query grows: what happens to a tie?
-# 2. Why does the dimension not matter for blurred keys?
-# 3. Why do all outputs of 3.4 lie on one line?
-# 4. At which $t$ does the density of the weight change its shape, and what happens there?
-# 5. Why is "right on average" of no use to the reader of a single output?
+# **Without notes:** What becomes of a tie when the query grows? Why does the dimension not matter for blurred keys? Why
+# do outputs of 3.4 lie on one line? At which $t$ does the density change its shape? Of what use is "right on average"?
 #
-# **Next:** [04, two heads](04_two_heads.ipynb), gives the job to two queries.
+# **Next:** [04](04_two_heads.ipynb) gives the job to two queries.
 #
-# **References.** Aitchison and Shen (1980), the logit-normal law; Ramsauer et al. (2021), attention as a Hopfield
-# network; Henry et al. (2020), normalised queries and keys.
+# **References.** Aitchison and Shen (1980), the logit-normal law; Henry et al. (2020), normalised keys.

@@ -31,7 +31,7 @@ rng = np.random.default_rng(4)
 # | $k_i$ | the key that was drawn | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
 # | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
-# | $c_1, c_2$ | what each head returns | $(d_v,)$ | |
+# | $c_1, c_2$, $c$ | what each head returns, and their average, the output | $(d_v,)$ | |
 # | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `ell` |
 # | $t$ | the length of a query | number | `t` |
 # | $\lambda_i$, $\beta$ | the length of key $i$ in 4.4; the variance of a length | numbers | `beta` |
@@ -42,7 +42,7 @@ rng = np.random.default_rng(4)
 # In [03](03_one_noisy_head.ipynb) one query wanted two things, and noise decided between them. Now two heads see the same
 # keys and values, each with its own query, and the output is the average of what they return:
 #
-# $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)} = \text{softmax}(K q_h). \tag{1}$$
+# $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)}_i = \frac{e^{k_i^\top q_h}}{\sum_j e^{k_j^\top q_h}}. \tag{1}$$
 #
 # Both heads use the same values, so averaging the outputs is averaging the *weights*. Each head still has a softmax
 # of its own over all $n$ keys.
@@ -99,7 +99,7 @@ check("4.1", two_head_queries)
 #
 # As in notebook 03, let $k_a$ vary along its mean, $k_a = \ell\mu_a$ with $\ell$ normal, mean 1, variance
 # $\frac12$, while every other key stays at its mean. When $\ell < 0$ the key points the *other way*. A common rule sets
-# such draws aside: ignore the draws with $q_i^\top k_a < 0$. *Predict* how many that are for a query along $\mu_a$, and how
+# such draws aside: ignore the draws with $q^\top k_a < 0$, for the query $q$ at hand. *Predict* how many that are for a query along $\mu_a$, and how
 # many for a query that has nothing to do with $a$, when all keys also have a trace of noise.
 
 # %%
@@ -222,8 +222,8 @@ def draw(t, variance):
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Longer queries make one head *more* nervous: its two bars grow and the middle empties. Only at variance zero is it
-# safe.
+# Longer queries make one head *more* nervous: its two bars grow and the middle empties. A weight $w$ with score $t\ell$
+# reacts to $\ell$ with the slope $t\,w(1-w)$, largest in a tie.
 #
 # ### 4.4
 #
@@ -235,8 +235,8 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
 # A right design that is a little short still passes: it is tried as it is, and once more with both queries ten times as
-# long. *Predict:* the *other* keys may now change sign, too. Which of the designs
-# that survive 4.2 does that kill: those that score the other keys zero, or those that score them far below zero?
+# long. *Predict:* the *other* keys may now change sign, too. Which of the designs that survive 4.2 suffers more: heads that
+# lift the key they look for and leave the others at zero, or heads that leave it at zero and push all others down?
 
 
 # %% answer="4.4"
@@ -269,6 +269,7 @@ scaled = {"one head": 30 * designs["one head"]}
 if check("4.4", scaled_two_head_queries):
     pair = np.array([np.ravel(query) for query in scaled_two_head_queries(means, a, b)])
     scaled["your two heads"] = pair @ means.T / sqrt(16)  # d = 16
+scaled["two heads, others pushed down"] = 30 * (np.eye(n)[[a, b]] - 1)  # 0 on its own key, else -30
 series = {name: [share_near(scores, v) for v in variances] for name, scores in scaled.items()}
 label = {"xlabel": "variance of the lengths", "ylabel": "share of good draws"}
 plots.curves(variances, series, log="x", **label)
@@ -276,15 +277,16 @@ plots.curves(variances, series, log="x", **label)
 # %% [markdown]
 # All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
 # lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
-# gives the average here too, and that two are another way to get it. The curve says no. A design that scores the other
-# keys far below zero dies as well: a key of negative length turns its score round and takes everything.
+# gives the average here too, and that two are another way to get it. The curve says no. Two heads that push the other keys
+# down do well while no length is negative, and then lose more than heads that lift their own: any of the *other* keys, turned
+# round, has a high score and takes the head.
 
 # %% [markdown]
 # ### 4.5
 #
-# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$,
-# probability $\frac12$ each: a weight of variance $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one head is
-# constant and the other returns $v_a$ whenever $\ell > 0$, with probability
+# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$
+# with probability $\frac12$ each: the variance of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one
+# head is constant and the other returns $v_a$ whenever $\ell > 0$, with probability
 # $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
 # two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in which erf occurs once, with at
 # least one line between.
@@ -302,7 +304,7 @@ one_head = sp.Rational(1, 4) * 2
 two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n_ / (n_ - 1)
 
 ratio = derive(
-    (two_heads / one_head, "squared distance from the mean P, times its probability"),
+    (two_heads / one_head, "mean squared distances"),
     # BEGIN SOLUTION
     (n_ / (2 * (n_ - 1)) * P * (1 - P), "P (1 - P) is common, and the rest is one"),
     (n_ / (8 * (n_ - 1)) * (1 - sp.erf(1 / sp.sqrt(2 * beta)) ** 2), "sum times difference"),
@@ -315,8 +317,8 @@ check("4.5", ratio)
 
 # %% [markdown]
 # That was the limit of long queries. On the way there, the variance of the weight on $v_a$ is an integral over
-# $\ell$. For one head it is drawn below, with simulations of 400 draws; the grey band is where 99% of those lie. *Predict:* does the variance
-# fall as $t$ grows?
+# $\ell$. For one head it is drawn below, with simulations of 400 draws; the grey band is where 99% of those lie. *Predict:*
+# does the variance fall as $t$ grows?
 
 # %%
 # my prediction: ...
@@ -395,23 +397,6 @@ for t in (10, 20, 50, 100, 1000):
 double = weights_over(ell, np.repeat(one, 2, axis=0))[:, a]
 print(f"equal queries: {double.var() / weights_over(ell, one)[:, a].var():.3f} times the variance")
 print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of the draws")
-
-# %% [markdown]
-# ## Going further: where a head is nervous
-#
-# A weight $w$ whose score is $q_a\ell$ reacts to $\ell$ with the slope $q_a\,w(1-w)$. Below are the slopes of the
-# output's weight on $v_a$ by finite differences, and the density of $\ell$ as a dashed line. One head is steepest,
-# with slope $t/4$, where most draws fall; being steep is harmless only where hardly any draw falls.
-
-# %%
-grid = np.linspace(-1, 3, 801)
-slopes = {}
-for name, scores in designs.items():
-    slopes[name] = np.gradient(weights_over(grid, 20 * scores)[:, a], grid)
-steepest = grid[slopes["one head"].argmax()]
-print(f"one head is steepest at ℓ = {steepest:.2f}, with slope {slopes['one head'].max():.2f}")
-slopes["-density of ℓ"] = np.exp(-((grid - 1) ** 2)) / np.sqrt(np.pi)
-plots.curves(grid, slopes, xlabel="length ℓ of k_a", ylabel="slope of the weight on v_a")
 
 # %% [markdown]
 # ## Summary

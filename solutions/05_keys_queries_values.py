@@ -106,7 +106,7 @@ def limit_of_c2(u_a, u_b, u_c, u_d, added):
 # %% check="5.1"
 check("5.1", limit_of_c2)
 
-# %%
+# %% tags=["spoiler"]
 if check("5.1", limit_of_c2):
     groups = {}
     for added in (None, "d", "c"):
@@ -120,13 +120,7 @@ if check("5.1", limit_of_c2):
 # %% [markdown]
 # Once your answer is right, the bars show what comes back in $c_2$ each time. Of $u_b$, which token 1 knows, nothing can be
 # seen; the printed numbers tell whether the little there is grows. Was that your prediction?
-
-# %% [markdown] only="solution"
-# Adding $u_d$ does raise the inner product with $x_1$, but it raises that of $x_2$ with itself as much, and $x_2$ was
-# ahead already. The little $u_b$ that there was is **halved**, from 0.000247 to 0.000123: token 3 has lost its share.
-# What grows is $u_d$, because it is now part of the value of token 2.
-
-# %% [markdown]
+#
 # ### 5.2
 #
 # **Given** 5.1. **Decide** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and say why or why not. There
@@ -147,7 +141,8 @@ if check("5.1", limit_of_c2):
 # **Rubric.** ½ "no", with $c_2 \to u_a + u_d$ (or $u_a + u_c$) · ½ the scores $2\beta^2$ against $\beta^2$, or: it
 # always looks at itself · ½ the output is a mixture of the tokens, whatever the weights · ½ every mixture that has
 # $u_b$ also has $u_c$ or $u_d$. Not needed: the distances. Common wrong reasons: "$\alpha_{21}$ grows, so $u_d$ and
-# $u_b$ grow equally" (the weight hardly moves and $u_b$ is halved); "$\beta$ is too large" (the second reason holds for
+# $u_b$ grow equally" (the weight hardly moves, and $u_b$ is halved: $x_2$ gains as much on itself as on $x_1$, and token 3
+# loses its share; what grows is $u_d$, now part of the value of token 2); "$\beta$ is too large" (the second reason holds for
 # every $\beta$).
 
 # %%
@@ -168,7 +163,7 @@ for ax, (title, (i, j)) in zip(plots.panels(2, height=3.9), sides.items(), stric
     ax.set(aspect="equal", ylim=(-0.15, 1.75))
 for added in (None, "d"):
     gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
-    print(f"added {added!s:4}  nearest of 4,000 mixtures to u_b: {gaps.min():.2f} lengths")
+    print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} β away from u_b")
 
 # %% [markdown]
 # Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
@@ -204,7 +199,7 @@ def projections(u_a, u_b, u_c, u_d):
 check("5.3", projections)
 
 
-# %%
+# %% tags=["spoiler"]
 def draw(beta):
     """The three matrices at this length of the u's, and the weights they give."""
     u, names = beta * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
@@ -236,7 +231,7 @@ if check("5.3", projections):
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
 # weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
 # from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
-# given to a form in which $\beta$ stands in two places, with at least one line between.
+# given to a form in which $\beta$ stands in two places. One line may do: SymPy adds up equal terms and takes a root by itself.
 
 # %% [markdown]
 # Where the given lengths come from: $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ holds $u_b$
@@ -251,15 +246,14 @@ far = 1 / (sp.exp(beta**2) + 2)
 error_2 = derive(
     (beta * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
     # BEGIN SOLUTION
-    (beta * sp.sqrt(((sp.exp(beta**2) + 1) * far - 1) ** 2 + far**2), "add the two weights"),
-    (sp.sqrt(2) * beta * far, "the first bracket is minus far: the same twice under the root"),
+    (sp.sqrt(2) * beta * far, "near + far - 1 is minus far: the same square twice"),
     # END SOLUTION
 )
 error_1 = derive(
     (beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
     # BEGIN SOLUTION
-    (beta * sp.sqrt(far**2 + (near - 1) ** 2), "the weights sum to one, so one far is missing"),
-    (sp.sqrt(5) * beta * far, "near misses two far: 1 + 4 under the root"),
+    (beta * sp.sqrt(far**2 + (near - 1) ** 2), "near + far - 1 is minus far"),
+    (sp.sqrt(5) * beta * far, "near - 1 is minus two far: 1 + 4 squares"),
     # END SOLUTION
 )
 display(error_2, error_1)
@@ -364,17 +358,17 @@ print("largest error below 1e-9:", worst < 1e-9)
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
 before, after = (self_attention(three_tokens(*u, added), *one) for added in (None, "d"))
 gain, share = after[1][1, 0] / before[1][1, 0], after[0][1, 1] / before[0][1, 1]
-print(f"weight on x_1: times {gain:.5f}   u_b in c_2: times {share:.4f}")
+print(f"u_d added multiplies the weight on x_1 by {gain:.5f} and u_b in c_2 by {share:.4f}")
 more = (three_tokens(*u) + np.outer([0, 1, 0], times * u[3]) for times in np.linspace(0, 5, 501))
 most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
-print(f"weight on x_1 for 0 to 5 times u_d: at most {most:.4f}")
+print(f"with 0 to 5 times u_d added, the weight on x_1 is at most {most:.4f}")
 
 # %%
 values = np.array([[1, 0], [1, -1], [0, 0]])  # along u_b and u_c
 print("weight 1 on both sums to 2; it would give", np.array([1, 1, 0]) @ values)
 print("made to sum to one it would give", np.array([0.5, 0.5, 0]) @ values)
 print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4).tolist())
-print("length of u: 3, of (u v^T) v:", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
+print("u and v are 3 long, (u v^T) v is", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
 
 # %% [markdown]
 # ## Going further: narrow heads
@@ -390,7 +384,6 @@ if check("5.3", projections):
     narrow = (out * sizes)[:, :rank].T, into[:rank]  # two matrices, (rank, d)
     gap = self_attention(tokens, *narrow, V)[1] - self_attention(tokens, K, Q, V)[1]
     print(f"width {rank} instead of 4; weights agree: {np.abs(gap).max() < 1e-9}")
-    plots.bars(sizes, xlabel="direction", ylabel="size in KᵀQ", top=sizes.max())
 
 # %% [markdown]
 # ## A real sentence
@@ -410,8 +403,10 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # %% [markdown]
 # Where the two languages put their words in different places, the dark cells leave the diagonal: a query finds its key by
 # what it is, not by where it stands. Pale rows belong to words that could not be decided by one German word alone.
-# The sentence was chosen because this model translates it without a slip.
-#
+# The map is the mean of the four heads in the model's last layer. The sentence was chosen because this model
+# translates it without a slip.
+
+# %% [markdown]
 # ## Summary
 #
 # 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).

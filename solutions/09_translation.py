@@ -7,7 +7,7 @@
 #
 # After this notebook you can
 #
-# - **implement** three fillings of the slot so that padding and company change nothing,
+# - **implement** three fillings of the slot that neither padding nor the other sentences of a batch disturb,
 # - **measure** what a trained translator looks at, against alignments that are known,
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from attn_course import check, hint, plots
-from attn_course.translation import BOS, EOS, PAD, Trainer, ready, recording, scoring, setting
+from attn_course.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting, tables
 from attn_utils import layers
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
@@ -73,15 +73,12 @@ memory = torch.where(mask[..., None], torch.randn(2, 7, 16), 2.0)  # junk after 
 queries = torch.randn(2, 4, 16)  # (B, T, D)
 mean, dot, all_true = layers.MeanAttention(16), layers.DotAttention(16), torch.ones_like(mask)
 maps = {"mean": (mean, mask), "dot": (dot, mask), "dot, mask forgotten": (dot, all_true)}
-axis = {
-    "xlabel": "place in memory",
-    "ylabel": "English step",
-    "colour_bar": False,
-    "numbers": False,
-}
+axis = {"xlabel": "place in memory", "ylabel": "English step", "numbers": False}
 for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), strict=True):
     weights = slot(queries, memory, look)[1][1]  # (T, S) of the second sentence
-    plots.attention_map(weights, mask=look[1].expand(4, 7), title=name, **axis, ax=ax)
+    plots.attention_map(
+        weights, mask=look[1].expand(4, 7), title=name, **axis, colour_bar=False, ax=ax
+    )
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
@@ -91,14 +88,14 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # %% [markdown]
 # ### 9.1
 #
-# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings: *none* hands
-# over zeros, context and weights; *mean* averages each sentence's real places, for every query; *dot* weighs them by a
-# softmax of dot products divided by $\sqrt D$ (as in Vaswani and others), without projections. **Form:** three modules
-# of one signature returning `(context, weights)`, (B, T, D) and (B, T, S). Gradients must pass; make new tensors from
-# those given (`queries.new_zeros`), so that a GPU works.
+# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings of the slot: *none*
+# returns zeros, for context and weights; *mean* averages the real places of each sentence, alike for every query;
+# *dot* weighs them by a softmax of dot products divided by $\sqrt D$ (as in Vaswani and others), without projections.
+# **Form:** three modules that return `(context, weights)`, (B, T, D) and (B, T, S). Gradients must pass; make new
+# tensors from those given (`queries.new_zeros`), so that a GPU works.
 #
-# *Predict:* which could translate a sentence of three words, which one of twenty? [10](10_bleu_comparison.ipynb) draws
-# the score over length.
+# *Predict:* which could translate three words, and which twenty? [10](10_bleu_comparison.ipynb) draws the score over
+# length.
 
 
 # %% answer="9.1"
@@ -192,26 +189,17 @@ runs = {name: trainer.fit() for name, trainer in trainers.items()}
 # %% tags=["nbval-ignore-output"]
 left, right = plots.panels(2, width=9)
 for name, trainer in trainers.items():
-    smooth = {name: np.convolve(trainer.losses, np.ones(20) / 20, "valid")}
-    steps = np.arange(20, len(trainer.losses) + 1)
-    plots.curves(steps, smooth, xlabel="step", ylabel="loss per subword, last 20 steps", ax=left)
+    steps, losses = tables.running_mean(trainer.losses, 20)
+    plots.curves(steps, {name: losses}, xlabel="step", ylabel="loss, last 20 steps", ax=left)
     seen, bleu = zip(*((row["tokens"] / 1000, row["bleu"]) for row in trainer.metrics), strict=True)
     plots.curves(seen, {name: bleu}, xlabel="thousand subwords", ylabel="validation BLEU", ax=right)
 
 # %% tags=["nbval-ignore-output"]
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
-print("      loss  perplexity  cross-entropy   BLEU   n-grams right, n = 1 to 4")
-for name, trainer in trainers.items():
-    last = trainer.metrics[-1]
-    sums = scoring.counts(runs[name].translate(german), english).sum(0)  # of the test sentences
-    print(f"{name:5} {last['loss']:4.2f} {last['perplexity']:11.2f}", end=" ")
-    print(
-        f"{np.log(last['perplexity']):14.2f} {last['bleu']:6.1f}  ",
-        (sums[:4] / sums[4:8].clip(1)).round(2),
-    )
-V, smoothing = len(runs["dot"].vocabulary), configs["dot"].smoothing
-wanted = np.eye(V)[0] * (1 - smoothing) + smoothing / V  # what a smoothed label asks for
-print(f"smallest possible loss: {-(wanted * np.log(wanted)).sum():.2f}")
+print(tables.of_trainers(trainers, runs, corpus.test))
+vocabulary = runs["dot"].vocabulary
+floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
+print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
 # Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. The loss is
@@ -258,22 +246,20 @@ print(recording.table(ladder))
 # First your error rate (1) of the live translators, beside its floor: (1) takes one link for each English word, the
 # gold may have two or none, so that even the best choice misses some. Then maps of *dot* for two sentences: English
 # words down, German words across; subwords of one German word are added up, those of one English word averaged. On the
-# right the gold links. Last, two failures: what each translator writes for the second, and the test sentence whose
-# *dot* weights agree least with the gold links. *Predict:* where does *switching* look, and where *on*?
+# right the gold links. Last, two failures: what each translator writes for the second sentence, and the test sentence
+# whose *dot* weights agree least with the gold links. *Predict:* where does *switching* look, and where *on*? The first
+# map answers.
+
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, switching and on: ...
 measured = bool(corpus.links and check("9.2", alignment_error_rate))
-for name, run in runs.items() if measured else ():
-    rate = alignment_error_rate(run.word_weights(corpus.test), corpus.links)
-    print(f"{name:5} alignment error rate {np.squeeze(rate):.2f}")
+looked = {name: run.word_weights(corpus.test) for name, run in runs.items()}
 if measured:
-    num_found = sum(
-        len(runs["dot"].vocabulary.words(text)) for text in english
-    )  # one for each word
-    num_right = sum(len({t for t, _ in links}) for links in corpus.links)  # at best
-    num_gold = sum(map(len, corpus.links))
-    print(f"floor {1 - 2 * num_right / (num_found + num_gold):.2f}")
+    for name, weights in looked.items():
+        rate = alignment_error_rate(weights, corpus.links)
+        print(f"{name:5} alignment error rate {np.squeeze(rate):.2f}")
+    print(f"floor {tables.smallest_error_rate(corpus, vocabulary):.2f}")
 else:
     print("Error rates need gold links and a correct 9.2.")
 
@@ -286,38 +272,41 @@ def draw_map(run, pair, weights, title, ax):
     plots.attention_map(weights, down, across, **axis, title=title, ax=ax)
 
 
-def show(k):
-    """The weights of dot on test sentence k, and beside them its gold links if there are any."""
-    weights = runs["dot"].word_weights([corpus.test[k]])[0]
-    gold = np.zeros_like(weights)
-    for t, s in corpus.links[k] if corpus.links else ():
-        gold[t, s] = 1
-    left, right = plots.panels(2, height=4.2, width=9)
-    draw_map(runs["dot"], corpus.test[k], weights, "dot", left)
-    draw_map(runs["dot"], corpus.test[k], gold, "gold links", right)
+def show(*numbers):
+    """The weights of dot on test sentences, and beside each its gold links if there are any."""
+    axes = plots.panels(2 * len(numbers), height=4.2, width=9, columns=2)
+    for k, left, right in zip(numbers, axes[::2], axes[1::2], strict=True):
+        gold = np.zeros_like(looked["dot"][k])
+        for t, s in corpus.links[k] if corpus.links else ():
+            gold[t, s] = 1
+        draw_map(runs["dot"], corpus.test[k], looked["dot"][k], "dot", left)
+        draw_map(runs["dot"], corpus.test[k], gold, "gold links", right)
 
 
-show(10)
-show(12)
+show(10, 12)
 
 # %% tags=["nbval-ignore-output"]
 for name, run in runs.items():
     print(f"{name:6} {run.translate([german[12]])[0]}")
 print(f"wanted {english[12]}")
 if measured:
-    weights = runs["dot"].word_weights(corpus.test)
-    rates = [alignment_error_rate([w], [g]) for w, g in zip(weights, corpus.links, strict=True)]
-    show(int(np.argmax(rates)))
+    both = zip(looked["dot"], corpus.links, strict=True)
+    show(int(np.argmax([alignment_error_rate([weights], [links]) for weights, links in both])))
 
 # %% [markdown]
 # ## Real captions
 #
-# The course brings a translator along that was trained on Multi30k, in half precision, so that this works offline. It
-# translates two captions that are not in its text, with a beam of 5; the maps show what it looked at while it wrote.
+# The course brings a translator along, so that this works offline: a Transformer (more of that below) that read 10 million
+# subwords of Multi30k, kept in half precision. Notebook [10](10_bleu_comparison.ipynb) has its score, in the last row of a
+# table. Here it translates two captions that are not in its text, with a beam of 5; the maps are its last
+# cross-attention, the mean of four heads.
+#
 # *Predict:* in which column do the rows *sand* and *castle* meet? What does *wearing* look at?
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
+from attn_course.translation import ready
+
 translator = ready.open_run()
 captions = [
     "Zwei Kinder bauen am Strand eine Sandburg.",
@@ -350,9 +339,10 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # second clause.
 
 # %% [markdown] rubric="9.3"
-# **Rubric.** ½ a monotone run, ½ a re-ordering (verb or particle), ½ a one-to-many link, each with the words · ½ error
-# rates quoted and ordered dot < mean < none · 1 a reason for (d): weights serve prediction and states mix neighbours, or
-# end marks and punctuation as resting places, or mean cannot point, or a fixed state forgets long sentences. Any wording.
+# **Rubric.** ½ a monotone run, with its words · ½ a re-ordering (verb or particle), with its words · ½ a one-to-many link,
+# with its words · ½ error rates quoted and ordered dot < mean < none · 1 a reason for (d): weights serve prediction and
+# states mix neighbours, or end marks and punctuation as resting places, or mean cannot point, or a fixed state forgets
+# long sentences. Any wording.
 # Wrong: "attention *is* the alignment"; "the map shows what the encoder reads"; rows read as German.
 
 # %% [markdown]
@@ -421,19 +411,17 @@ for name, records in ladder.items():
     print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} BLEU")
 
 # %% [markdown]
-# A beam helps where the model is unsure and the better sentence is within reach: on Multi30k it adds more than a point
-# to *dot*, and next to nothing to *none*, whose other candidates are as far from the source as its first. From 5 to 20
-# you pay four times as much or more, for little or nothing.
-
-# %% [markdown]
+# A beam helps where a better sentence is within reach: on Multi30k it adds more than a point to *dot*, next to nothing to
+# *none*. From 5 to 20 you pay four times as much or more, for little or nothing.
+#
 # ## From here to a Transformer
 #
-# A Transformer keeps the cross-attention of this notebook, with several heads and in every layer of its decoder. What
-# goes is the recurrence: where a GRU hands the sentence on from word to word, the self-attention of
-# [06](06_transformer_attention.ipynb) reaches every word at once, all positions in parallel. Positions must then be added
-# to the words, as 06 did; residuals and norms let several layers stand on one another.
+# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. What goes is the
+# recurrence: where a GRU hands the sentence on from word to word, the self-attention of
+# [06](06_transformer_attention.ipynb) reaches every word at once. Positions must then be added to the words, as 06 did.
 #
-# The figure counts the steps that a German word takes to another one *within* the encoder. *Predict* the two patterns.
+# The figure counts the steps that a German word takes to another one *within* the encoder. *Predict* both patterns.
+
 
 # %%
 # my prediction: ...

@@ -17,9 +17,9 @@ import sympy as sp
 import torch
 
 import attn_utils
-from attn_course import check, derive, hint, plots
-from attn_course.drivers import run_watched
-from attn_utils import causal_mask, layers
+from attn_course import check, derive, drivers, hint, plots
+from attn_course.experiments import read_back
+from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
 torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits
@@ -29,18 +29,17 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$, $S$ | numbers of queries, of keys | | `len(q)`, `len(k)` |
-# | $d$, $d_v$ | width of keys, of values | | |
+# | $T$, $S$ | numbers of queries, of keys | | |
+# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(S, d)$, $(S, d_v)$ | `q`, `k`, `v` |
+# | $c$, $c_j$, $\alpha$ | context, of block $j$, share of block 1 | $(d_v,)$, $(d_v,)$, number | |
 # | $m_j$ | largest score of block $j$ | number | `m1` |
-# | $s_j$ | its sum of $e^{\text{score} - m_j}$ | number | `s1` |
-# | $l_j = m_j + \log s_j$ | its log-sum-exp | number | `l1` |
-# | state | what is kept of keys already seen, of fixed size | | `state` |
-# | $H$, $G$ | heads, groups of heads | | |
+# | $s_j$, $l_j$ | its sum of $e^{\text{score} - m_j}$, log-sum-exp $m_j + \log s_j$ | numbers | `s1`, `l1` |
+# | $H$, $G$, $D$ | heads, groups, width of a layer | | |
 # | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
 #
 # ## The definition
 #
-# Cut the keys of one query into two blocks, each with its own softmax and context. Together they give
+# Two blocks of the keys of one query, with a softmax each, give together
 #
 # $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
 #
@@ -50,10 +49,9 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # %%
 # my prediction: ...
 def draw(lead):
-    unit = np.exp(max(0.0, lead))
-    common = np.array([2.0, np.exp(lead)]) / unit  # in the unit of the larger maximum
+    common = np.array([2.0, np.exp(lead)]) / max(1.0, np.exp(lead))
     groups = {"sum in its own unit": [2, 1], "in the unit of the larger maximum": common}
-    groups["share of the whole"] = common / common.sum()
+    groups["shares {:.2f} and {:.2f}".format(*common / common.sum())] = common / common.sum()
     plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2.6)
 
 
@@ -61,8 +59,8 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 
 # %% [markdown]
 # In its own unit, $e^{m_j}$, each block looks larger or smaller than it is. In a common unit the single key is ahead,
-# though by less than its score suggests: two keys weigh twice. Move the slider to where both shares are one half; the
-# lead there is $\log 2 \approx 0.7$, not 0.
+# though by less than its score suggests: two keys weigh twice. Move the slider to where both shares are one half: the
+# lead there is $\log 2$, not 0.
 #
 # ### 12.1
 #
@@ -94,7 +92,7 @@ check("12.1", share)
 # This is the tie of [02](02_average_of_two.ipynb): a block acts as one key with score $l_j$ and value $c_j$. Blocks merge
 # exactly, in any order, one after the other or on many processors. FlashAttention merges blocks that fit into fast memory.
 #
-# **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, block by block.
+# **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, tensors, block by block.
 # **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
 # size; `merge(a, b)` makes one state of two; `finish(state)` gives the context $(d_v,)$. Blocks may be empty, keys hidden
 # (score $-\infty$), scores as large as $\pm 10^5$.
@@ -171,26 +169,33 @@ check("12.2", stream)
 
 
 # %%
+from torch.utils.flop_counter import FlopCounterMode
+
 ways = {"all scores at once": lambda q, k, v: (q @ k.mT / 4).softmax(-1) @ v}
 if check("12.2", stream):
     ways["your stream, blocks of 64"] = lambda q, k, v: stream(q, k, v, 64)
 lengths = [64, 128, 256, 512, 1024, 2048]
 sizes = {}
 for name, way in ways.items():
-    sizes[name] = [run_watched(way, np.zeros((3, T, 16)))["largest"] for T in lengths]
+    with FlopCounterMode(display=False) as counter:
+        way(*torch.zeros(3, 1024, 16))
+    sizes[name] = [drivers.run_watched(way, np.zeros((3, T, 16)))["largest"] for T in lengths]
+    print(f"{name}: {counter.get_total_flops():,} operations at T = S = 1024;", end=" ")
+    print(f"at 2048 the largest tensor is {sizes[name][-1] / sizes[name][-2]:g} times as large")
 label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
 plots.curves(lengths, sizes, title="d = 16", **label)
 
 # %% [markdown]
-# Four times the length means sixteen times as many scores: a line of slope 2. The stream has slope 1. It is exact and does
-# the same products, $4TSd$ operations; what is saved is memory, and the time to move it.
+# Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
+# as many operations, $4TSd$ as printed; what is saved is memory, and the time to move it.
 
 # %% [markdown]
 # ### 12.3
 #
 # A model that writes attends with each new token to all before it. **Given** `rotate` at construction
-# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, T, d), T ≥ 1.
-# **Compute** what the full causal pass gives for them, and no old row again: we watch how the work for one token grows.
+# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, T, d), T ≥ 1, up to
+# 16 tokens in all. **Compute** what the full causal pass gives for them alone: the work for one token may grow with the
+# number of tokens before it, not with its square.
 # **Form:** the class `Cache`; values are not rotated, the first position is 0.
 #
 # *Predict:* what would change without the causal mask?
@@ -227,14 +232,11 @@ class Cache:
 check("12.3", Cache)
 
 # %%
-T = 8
-places = torch.arange(T)
-again = T - torch.maximum(places[:, None], places)  # each step computes every pair up to it
-once = causal_mask(T).astype(int)
-left, right = plots.panels(2, height=3.4)
-shown = {"xlabel": "key", "ylabel": "query", "numbers": True, "top": T}
-plots.matrix(again, title=f"without a cache: {again.sum()} scores", ax=left, **shown)
-plots.matrix(once, title=f"with a cache: {once.sum()} scores", ax=right, **shown)
+first_step = np.maximum.outer(range(8), range(8))  # at which a score is first computed
+counts = {"without a cache": 8 - first_step, "with a cache": attn_utils.causal_mask(8).astype(int)}
+for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict=True):
+    label = {"xlabel": "key", "ylabel": "query", "title": f"{name}: {count.sum()} scores"}
+    plots.matrix(count, numbers=True, top=8, **label, ax=ax)
 
 torch.manual_seed(0)
 layer, x = layers.CausalSelfAttention(16, 2), torch.randn(1, 40, 16)
@@ -245,7 +247,7 @@ print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at
 
 # %% [markdown]
 # Each cell counts how often its score is computed while eight tokens are written. Nothing is approximated: under a causal
-# mask keys and values of a prefix do not depend on what follows. Without it each new token would change all.
+# mask keys and values of a prefix do not depend on what follows. Without it each new token would change all contexts.
 #
 # ### 12.4
 #
@@ -324,20 +326,16 @@ def grouped(q, k, v):
 check("12.5", grouped)
 
 # %%
-heads = np.arange(6)
-wiring = {"neighbours share: ⌊hG/H⌋": heads * 2 // 6, "dealt out in turn: h mod G": heads % 2}
-for (name, group), ax in zip(wiring.items(), plots.panels(2, height=3.2), strict=True):
-    plots.matrix(np.eye(2)[group], xlabel="group", ylabel="head", title=name, numbers=False, ax=ax)
-
+print("neighbours share, ⌊hG/H⌋: heads 0 to 5 use groups", *(h * 2 // 6 for h in range(6)))
+print("dealt out in turn, h mod G: heads 0 to 5 use groups", *(h % 2 for h in range(6)))
 torch.manual_seed(0)
 one, other = torch.randn(2, 4, 8)  # the key projections of two heads, (d, D)
 ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one, other]))]
 print("rank of one key projection {}, of two {}".format(*ranks))
 
 # %% [markdown]
-# Trained weights expect the wiring on the left. With $G = 1$ all heads share one set of keys. Two can be tied without loss
-# only if one key projection is an invertible matrix times the other. The printed ranks deny it: averaging is not
-# exact.
+# Trained weights expect that neighbours share; $G = 1$ leaves one set of keys. Two heads tie without loss only if one
+# key projection is an invertible matrix times the other. The printed ranks deny it: averaging them is not exact.
 #
 # ### 12.6
 #
@@ -345,7 +343,7 @@ print("rank of one key projection {}, of two {}".format(*ranks))
 # are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:** `linear_attention(q, k, v, phi)`, q and k
 # (T, d), v (T, $d_v$), all at once or token by token.
 #
-# *Predict* the rank of such weights for 16 queries and 16 keys, $d = 4$.
+# *Predict* the rank of such weights for 16 queries that come after 16 keys, so that no mask is needed, $d = 4$.
 
 
 # %% answer="12.6"
@@ -369,8 +367,7 @@ check("12.6", linear_attention)
 # %%
 torch.manual_seed(1)
 q, k = torch.randn(2, 16, 4)  # 16 queries that come after 16 keys, d = 4
-products = q.exp() @ k.exp().T
-weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": products / products.sum(-1, keepdim=True)}
+weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": read_back.linear_weights(q, k)}
 axes = plots.panels(3, height=3.2)
 for (name, W), ax in zip(weights.items(), axes, strict=False):
     plots.attention_map(W, [""] * 16, [""] * 16, title=name, colour_bar=False, ax=ax)
@@ -378,17 +375,18 @@ spectra = {name: torch.linalg.svdvals(W).clamp(min=1e-17) for name, W in weights
 label = {"xlabel": "number", "ylabel": "singular value", "log": "y"}
 plots.curves(range(1, 17), spectra, ax=axes[2], **label).set_ylim(1e-10, 10)
 print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
+print(f"the two differ by up to {torch.sub(*weights.values()).abs().max():.2f}")
 
 # %% [markdown]
 # Both have positive rows that add up to one, and they are different weights: linear attention is no cheap softmax. Its
-# state has $d \times d_v$ numbers however long the text, no cache at all. The price is in the spectrum: of 16 rows only
+# state has $d \times d_v$ numbers however long the text. The price is in the spectrum: of 16 rows only
 # $d = 4$ singular values are no rounding error. The softmax has all 16.
 #
 # ### 12.7
 #
 # **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$, the sum of
 # $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values been
-# zero. **Form:** `invisible(features)`, shape (n, any).
+# zero. **Form:** `invisible(features)`, a tensor to a tensor or an array, shape (n, any).
 
 
 # %% answer="12.7"
@@ -412,54 +410,21 @@ check("12.7", invisible)
 
 # %%
 # my prediction: ...
-def recall(n, d, weigh, seed=0):
-    """Train queries and keys (n, d) each: the weights (n, n), and their error."""
-    torch.manual_seed(seed)
-    learnt = [torch.randn(n, d, requires_grad=True) for _ in range(2)]
-    optimiser = torch.optim.LBFGS(learnt, max_iter=300, line_search_fn="strong_wolfe")
-
-    def loss():
-        optimiser.zero_grad()
-        error = (weigh(*learnt) - torch.eye(n)).square().sum() / n
-        error.backward()
-        return error
-
-    optimiser.step(loss)
-    return weigh(*learnt).detach(), loss().item()
-
-
-# %%
-def positive(q, k):
-    products = q.exp() @ k.exp().T
-    return products / products.sum(-1, keepdim=True)
-
-
-def any_sign(q, k):
-    return q @ k.T
-
-
-def softmax_on_a_circle(n):
-    """Nothing trained: d = 2, keys on a circle, each query along its key and long enough."""
-    angles = 2 * torch.pi * torch.arange(n) / n
-    keys = torch.stack([angles.cos(), angles.sin()], 1)
-    length = np.log(999 * n) / (1 - np.cos(2 * np.pi / n))
-    return (length * keys @ keys.T).softmax(-1)
-
-
-# %%
-runs = [recall(10, 4, positive, seed) for seed in range(3)]
-print("positive features, 10 keys, d = 4:", *(f"{error:.4f}" for _, error in runs))
-print(f"softmax, 100 keys, d = 2: smallest weight {softmax_on_a_circle(100).diag().min():.5f}")
-counts, label = [2, 4, 6, 8, 10, 12, 16, 20, 24], {"xlabel": "keys n", "ylabel": "squared error"}
+runs = [read_back.train(10, 4, read_back.linear_weights, seed) for seed in range(3)]
+print("positive features, 10 keys, d = 4:", *(f"{read_back.squared_error(W):.4f}" for W in runs))
+print("different rows of these weights:", *(len(W.round(decimals=2).unique(dim=0)) for W in runs))
+smallest = read_back.softmax_on_a_circle(100).diag().min()
+print(f"softmax, 100 keys, d = 2: smallest weight of a query on its own key {smallest:.5f}")
+counts = [2, 4, 6, 8, 10, 12, 16, 20, 24]
 left, right = plots.panels(2, height=3.4)
+label = {"xlabel": "keys n", "ylabel": "squared error"}
 bounds = {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
 plots.curves(counts, bounds, **label, ax=left)
-ends = {f"any sign, d = {d}": [recall(n, d, any_sign)[1] for n in counts] for d in (4, 8)}
-softmax = [(softmax_on_a_circle(n) - torch.eye(n)).square().sum().item() / n for n in counts]
-for colour, (name, errors) in enumerate((ends | {"softmax, d = 2": softmax}).items()):
+for colour, (name, errors) in enumerate(read_back.errors_by_count(counts).items()):
     plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
+    print(f"{name}, errors for n = {counts[0]} to {counts[-1]}:", *np.round(errors, 3))
 left.set_ylim(-0.05, 1.9)  # room for the legend
-plots.attention_map(runs[0][0], numbers=False, title="positive features, trained", ax=right)
+plots.attention_map(runs[0], numbers=False, title="positive features, trained", ax=right)
 
 # %% [markdown]
 # Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers and
@@ -488,7 +453,8 @@ plots.attention_map(runs[0][0], numbers=False, title="positive features, trained
 # Each claim, and the number that refutes it:
 #
 # 1. "A running sum may be kept in the type of the inputs." It stops growing: in half precision at 2048.
-# 2. "Any maximum will do." That of the whole tensor leaves a low row 0/0; the mean is too low.
+# 2. "Any number may be subtracted." The maximum of the whole tensor is too high for a low row, whose sum is 0; the mean
+#    is too low, and the sum infinite.
 # 3. "$-10^4$ hides a key." A true score may lie below.
 # 4. "Merged blocks and caches approximate." They differ in the last digits at most.
 # 5. "Linear attention always saves memory." Only for more keys than half of $d$, and it recalls up to $d$ of them.
@@ -507,6 +473,8 @@ sums = [(low_row - 1).exp().sum().item(), (steep - steep.mean()).exp().sum().ite
 print("2. sums in the unit of the tensor's maximum {}, of the mean {}".format(*sums))
 low = torch.tensor([-2e4, -1e4])  # the second key is hidden by -10,000
 print(f"3. weight of the hidden key {low.softmax(0)[1]:.0f}, hidden by -inf 0")
+
+# %%
 q, k, v = torch.randn(3, 5, 8)
 parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(3), slice(3, 5))]
 apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v

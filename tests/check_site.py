@@ -19,6 +19,8 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from browser import CHROMIUM, REQUIRED, Browser
 from course import ROOT
 
+from attn_course.building.pages import SPOILER
+
 LARGEST = 3_000_000  # bytes of a page with all its pictures
 SLOWEST = 30  # milliseconds from a slider to its picture, in the median
 FETCHING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
@@ -34,6 +36,13 @@ STATE = """({
   theme: document.documentElement.dataset.theme,
   silent: [...document.images].filter((image) => !image.alt && image.checkVisibility()).length,
   broken: [...document.querySelectorAll("mjx-merror")].map((found) => found.textContent),
+  cut: [...document.querySelectorAll("div.math")].filter((place) => {
+    const formula = place.querySelector("mjx-math");
+    return formula && formula.getBoundingClientRect().left < place.getBoundingClientRect().left - 1;
+  }).length,
+  wide: [...document.querySelectorAll(".bd-article table")].filter(
+    (table) => table.scrollWidth > table.parentElement.clientWidth + 1
+  ).length,
   stills: [...document.querySelectorAll(".attn-figure")].filter((figure) => {
     const output = figure.closest(".output, section, .attn-figure");
     const before = output.previousElementSibling;
@@ -131,9 +140,10 @@ def count_problems(pages):
 
 
 def stored_pictures(path):
-    """How many pictures of a solution are not for instructors alone."""
+    """How many pictures of a solution are neither for instructors alone nor an answer themselves."""
     cells = json.loads(path.read_text("utf-8"))["cells"]
     shown = [cell for cell in cells if not {"only", "rubric"} & set(cell["metadata"])]
+    shown = [cell for cell in shown if SPOILER not in cell["metadata"].get("tags", ())]
     outputs = [output for cell in shown for output in cell.get("outputs", [])]
     return sum("image/png" in output.get("data", {}) for output in outputs)
 
@@ -191,6 +201,10 @@ def seen_problems(browser, address, page, theme, width, tally):
         yield "shows a picture without words."
     if state["stills"]:
         yield "shows a still picture beside the one that moves."
+    if state["cut"]:
+        yield "has a formula whose beginning nobody can scroll to."
+    if state["wide"]:
+        yield "has a table with columns that are seen only when it is scrolled."
     for formula in state["broken"]:
         yield f"has a formula that MathJax refuses: {formula}"
     yield from moving_problems(browser, tally)

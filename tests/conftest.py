@@ -19,3 +19,23 @@ def _same_numbers_for_the_next_test():
     yield
     if torch := sys.modules.get("torch"):
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="module")
+def questions_with_known_points():
+    """A course of two notebooks, for tests that add points up, whatever its questions are worth."""
+    from attn_course import register
+
+    def question(question_id, kind, points):
+        part = register.Part(kind, points, judge=None if kind == "written" else print)
+        return register.Question(question_id, "A title", 5, (part,))
+
+    proper = (
+        question("1.1", "code", 1),
+        question("1.2", "derive", 4),
+        question("1.7", "written", 1),
+    )
+    course = {"01_copying": proper, "02_average_of_two": (question("2.1", "code", 7),)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(register, "questions_of", course.__getitem__)
+        yield

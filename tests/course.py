@@ -21,7 +21,11 @@ JUDGED = [
 ]
 # Experiments that may be cut short where only their end matters: the text of the notebook, and what runs.
 SHORTER = {
-    "07_synthesizer": ("task, steps=150)", "task, steps=3)"),
+    "07_synthesizer": ("steps = 150", "steps = 3"),
+    "08_pretrained_knowledge": (
+        "knowledge.Lab(seed=0, **options)",
+        "knowledge.Lab(knowledge.Preset(pretrain_steps=20), seed=0, **options)",
+    ),
     "09_translation": ('PRESET = "default"', 'PRESET = "tiny"'),
     "10_bleu_comparison": ('PRESET = "default"', 'PRESET = "tiny"'),
     "11_position": (
@@ -29,7 +33,7 @@ SHORTER = {
         "say_back.train(way, setting=say_back.Setting(steps=3))",
     ),
 }
-_SLOW = ("plots.", "check(", "train", ".fit(", "Trainer(", "display(", "print(")
+_SLOW = ("plots.", "check(", "train", "contest(", ".fit(", "Trainer(", "display(", "print(")
 
 
 def bank(question, kind):
@@ -55,21 +59,65 @@ def answers_in(folder, name):
 
 @cache
 def _answers_in(folder, name):
+    notebook = jupytext.read(ROOT / folder / f"{name}.py", fmt="py:percent")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    kept = [cell for cell in cells if "check" not in cell.metadata]
+    statements = [
+        (st, "answer" in cell.metadata) for cell in kept for st in ast.parse(cell.source).body
+    ]
+    needed = _needed(statements)
     space = {"__name__": "answers", "display": lambda *things: None}
-    for cell in jupytext.read(ROOT / folder / f"{name}.py", fmt="py:percent").cells:
-        if cell.cell_type == "code" and "check" not in cell.metadata:
-            _run(cell.source, space, everything="answer" in cell.metadata)
+    for statement, is_answer in statements:
+        if is_answer or _is_light(statement, needed):
+            _run(statement, space, may_fail=not is_answer)
     return space
 
 
-def _run(source, space, everything):
-    for statement in ast.parse(source).body:
-        text = ast.unparse(statement)
-        light = isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
-        light |= isinstance(statement, ast.Assign) and not any(word in text for word in _SLOW)
-        if everything or light:
-            try:
-                exec(compile(text, "<cell>", "exec"), space)
-            except Exception:
-                if everything:
-                    raise
+def _needed(statements):
+    """Names that the answers use, directly or through what gives these names their values."""
+    found = {name for statement, is_answer in statements if is_answer for name in _used(statement)}
+    needed = set()
+    while found - needed:
+        needed |= found
+        giving = [statement for statement, _ in statements if _given(statement) & needed]
+        found = {name for statement in giving for name in _used(statement)}
+    return needed
+
+
+def _names(node):
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+
+
+def _used(statement):
+    """Names that a statement takes from elsewhere; of a function or class, no arguments and no locals."""
+    used = _names(statement)
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        inside = list(ast.walk(statement))
+        used -= {node.arg for node in inside if isinstance(node, ast.arg)}
+        names = [node for node in inside if isinstance(node, ast.Name)]
+        used -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return used
+
+
+def _given(statement):
+    """Names that a statement gives a value, or changes by an index."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return {name for target in targets for name in _names(target)}
+
+
+def _is_light(statement, needed):
+    """Imports, functions and classes, and quick assignments of what is needed."""
+    if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+        return True
+    text = ast.unparse(statement)
+    return bool(_given(statement) & needed) and not any(word in text for word in _SLOW)
+
+
+def _run(statement, space, may_fail):
+    try:
+        exec(compile(ast.unparse(statement), "<cell>", "exec"), space)
+    except Exception:
+        if not may_fail:
+            raise

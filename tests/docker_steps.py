@@ -3,7 +3,7 @@
     python tests/docker_steps.py   # minutes, needs the network; never part of make test
 
 COPY takes what git tracks. The last words, as the unprivileged user where this is run by root, grade a
-notebook. Knows only the instructions that the Dockerfile uses.
+notebook, with a copy of this Python that this user may read. Knows only what the Dockerfile uses.
 """
 
 import os
@@ -15,6 +15,27 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+UNUSED = shutil.ignore_patterns("site-packages", "test", "idlelib", "config-*", "__pycache__")
+
+
+def user_of_the_image():
+    """The settings that start a process as USER, or none where this is not run by root."""
+    (ids,) = [rest for name, rest in instructions() if name == "USER"]
+    user, group = map(int, ids.split(":"))
+    if os.geteuid() != 0:
+        return {}
+    return {"user": user, "group": group, "extra_groups": []}
+
+
+def copied_python(top):
+    """The folder with a copy of this Python that any user can read, also if this one is in root's home."""
+    library = Path(os.__file__).parent
+    program = Path(sys.base_prefix) / "bin" / library.name
+    shutil.copytree(library, top / "lib" / library.name, ignore=UNUSED)
+    (top / "bin").mkdir()
+    shutil.copy(program, top / "bin" / library.name)
+    (top / "bin" / "python").symlink_to(library.name)
+    return top / "bin"
 
 
 def instructions():
@@ -28,10 +49,11 @@ class Image:
     def __init__(self, top):
         self.top = top
         self.workdir = top
-        self.user = None
-        path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+        self.user = {}
+        path = f"{copied_python(top / 'python')}:/usr/bin:/bin"
         pip = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-        self.environment = {"PATH": path, "HOME": str(top), **pip}  # as the ARG does
+        home = os.environ["HOME"]  # this machine's settings of pip take the place of the ARG
+        self.environment = {"PATH": path, "HOME": home, **pip}
 
     def inside(self, path):
         return self.top / path.lstrip("/")
@@ -59,19 +81,17 @@ class Image:
             self.environment[name] = value.replace("$PATH", self.environment["PATH"])
 
     def USER(self, ids):
-        user, group = map(int, ids.split(":"))
-        if os.geteuid() == 0:
-            self.user = {"user": user, "group": group, "extra_groups": []}
+        self.user = user_of_the_image()
 
-    def attn(self, *arguments):
-        """What the entry point answers, as the user that the image starts as."""
+    def start(self, *command):
+        """What a command answers, as the user that the image starts as."""
         return subprocess.run(
-            ["attn", *arguments],
+            command,
             cwd=self.workdir,
             env=self.environment,
             text=True,
             capture_output=True,
-            **(self.user or {}),
+            **self.user,
         )
 
 
@@ -89,9 +109,13 @@ def main():
         answers = data / "submissions" / "ann"
         answers.mkdir(parents=True)
         shutil.copy(ROOT / "notebooks" / "01_copying.ipynb", answers)
-        done = image.attn("grade", "submissions", "--out", "graded")
+        done = image.start("attn", "grade", "submissions", "--out", "graded")
         print(done.stdout + done.stderr)
-        assert done.returncode == 0 and (data / "graded" / "gradebook.csv").is_file()
+        book = data / "graded" / "gradebook.csv"
+        assert done.returncode == 0 and book.is_file()
+        owner = book.stat().st_uid
+        assert owner == image.user.get("user", os.geteuid())
+        print(f"graded by user {owner}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Tries the ways in: a built wheel and the set-up cell, each in empty environments of its own.
 
     python tests/environments.py          # minutes, needs the network; never part of make test
-    python tests/environments.py --torch  # also with torch: the translator, a set-up cell of 06-12
+    python tests/environments.py --torch  # also with torch: the translator, the set-up cell of 06-12
 
-Needs Python and git alone. Prints a line per environment, with megabytes and CPU seconds.
+Needs Linux, Python and git alone. Prints a line per environment, with megabytes and CPU seconds.
 """
 
 import argparse
@@ -18,10 +18,37 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 LOCK = ROOT / ".requirements.lock"
+FLOORS = ROOT / ".requirements.floors"
 BARE = "packaging"  # all that a kernel of Jupyter brings and the set-up cell uses
-SENTENCE = (
-    "The course is not here and could not be fetched: switch the internet on, run this again."
+OFFLINE = ("unshare", "--map-root-user", "--net")  # a process that has no network
+# A folder of packages that pip knows on this machine is no network, and would do.
+NO_FOLDERS = {name: value for name, value in CLEAN.items() if not name.startswith("PIP_")}
+NO_FOLDERS["PIP_CONFIG_FILE"] = os.devnull
+PUBLISHED = "https://github.com/someone/attention"  # an address as a published course has it
+NOT_FETCHED = (
+    "The course is not here and could not be fetched: switch the internet on, run this again.\n"
 )
+NOT_INSTALLED = "Not here, and could not be installed (is the internet switched on?): {}\n"
+GERMAN = "Ein Hund rennt durch den Schnee."
+SETUP_CELL = """
+import sys
+from attn_course.building.ways_in import setup_cell
+print(setup_cell(*sys.argv[1:]))
+"""
+# Runs a notebook in a kernel of this environment and says what its figures with sliders became.
+IN_A_KERNEL = """
+import sys
+import nbclient
+import nbformat
+
+notebook = nbformat.read(sys.argv[1], 4)
+nbclient.NotebookClient(notebook, kernel_name="python3").execute()
+outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+pages = [output.get("data", {}).get("text/html", "") for output in outputs]
+views = [output for output in outputs if "widget-view" in str(output.get("data", {}).keys())]
+moving = sum("attn-moving" in page for page in pages)
+print(f"figures that move without a kernel: {moving}, as ipywidgets: {len(views)}")
+"""
 
 
 class Environment:
@@ -34,14 +61,14 @@ class Environment:
         subprocess.run([sys.executable, "-m", "venv", self.folder], check=True, env=CLEAN)
         self.python = self.folder / "bin" / "python"
         if packages:
-            self.run("-m", "pip", "install", "--quiet", *packages)
+            self.pip("install", *packages)
 
-    def run(self, *arguments, cwd=None, **settings):
+    def run(self, *arguments, cwd=None, online=True):
         """What a command of this environment's Python prints; it must not fail."""
         done = subprocess.run(
-            [self.python, *arguments],
+            [*(() if online else OFFLINE), self.python, *arguments],
             cwd=cwd or self.folder,
-            env=CLEAN | settings,
+            env=CLEAN if online else NO_FOLDERS,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -49,8 +76,12 @@ class Environment:
         assert done.returncode == 0, f"{self.name}: {arguments}\n{done.stdout}"
         return done.stdout
 
+    def pip(self, *arguments):
+        self.run("-m", "pip", "--quiet", *arguments)
+
     def attn(self, *arguments, cwd=None):
-        return self.run("-m", "attn_course.cli", *arguments, cwd=cwd)
+        """What the command that pip installed prints."""
+        return self.run(self.folder / "bin" / "attn", *arguments, cwd=cwd)
 
     def version(self, package):
         script = f"from importlib.metadata import version; print(version({package!r}))"
@@ -63,7 +94,7 @@ class Environment:
     def say(self, found):
         megabytes = sum(path.lstat().st_size for path in self.folder.rglob("*")) / 1e6
         cpu = children_cpu() - self.began
-        print(f"{self.name:24} {megabytes:5.0f} MB {cpu:4.0f} CPU s  {found}", flush=True)
+        print(f"{self.name:28} {megabytes:5.0f} MB {cpu:4.0f} CPU s  {found}", flush=True)
 
 
 def children_cpu():
@@ -86,46 +117,70 @@ def copy_of_project(folder):
     return folder
 
 
-def setup_cell(repository, notebook):
-    """The cell as the build writes it, for the copy of the project."""
-    from attn_course.building import ways_in
+class Course:
+    """The course to be tried: a copy of the project, its wheel, and what an installed one knows."""
 
-    return ways_in.setup_cell(repository, notebook)
+    def __init__(self, above):
+        self.above = above
+        self.project = copy_of_project(above / "project")
+        self.installed = Environment(above, "wheel, core")
+        self.installed.pip("wheel", "--no-deps", "-w", above, self.project)
+        (self.wheel,) = above.glob("*.whl")
+        self.installed.pip("install", "-c", LOCK, self.wheel)
+        self.address = f"file://localhost{self.project}"
+
+    def setup_cell(self, notebook, address=None):
+        """The cell as the build writes it, for the copy of the project."""
+        return self.installed.run("-c", SETUP_CELL, address or self.address, notebook)
+
+    def solutions(self, numbers):
+        return sorted((self.project / "solutions").glob(f"{numbers}_*.ipynb"))
+
+    def verdicts(self, place):
+        """How many verdicts 00-05 give there, without a kernel; all are as stored."""
+        rows = place.run(self.project / "tests" / "run_bare.py", *self.solutions("0[0-5]"))
+        found = [int(row.split()[1]) for row in rows.splitlines()]
+        assert len(found) == 6, rows
+        return sum(found)
 
 
-def try_wheel(above, project):
-    """A wheel in an empty environment: checks, recorded runs, notebooks 00-05 without a kernel."""
-    place = Environment(above, "wheel, core")
-    place.run("-m", "pip", "wheel", "--quiet", "--no-deps", "-w", above, project)
-    (wheel,) = above.glob("*.whl")
-    place.run("-m", "pip", "install", "--quiet", "-c", LOCK, wheel)
+def try_wheel(course):
+    """The wheel in an empty environment: checks, recorded runs, notebooks 00-05 without a kernel."""
+    place = course.installed
     assert place.lacks("torch") and place.lacks("ipywidgets") and place.lacks("IPython")
-    student = above / "student"
-    shutil.copytree(project / "notebooks", student / "notebooks")
+    student = course.above / "student"
+    shutil.copytree(course.project / "notebooks", student / "notebooks")
     said = place.attn("check", "notebooks/01_copying.ipynb", cwd=student)
     assert "1.1 not attempted" in said, said
     runs = (
         "from importlib.resources import files; print(*(files('attn_course') / 'runs').iterdir())"
     )
     assert "knowledge" in place.run("-c", runs)
-    solutions = sorted((project / "solutions").glob("0[0-5]_*.ipynb"))
-    rows = place.run(project / "tests" / "run_bare.py", *solutions).splitlines()
-    assert len(rows) == len(solutions), rows
-    place.say("attn check works, recorded runs are found, 00-05 have their verdicts")
-    return wheel
+    count = course.verdicts(place)
+    place.say(f"attn check works, recorded runs are found, {count} verdicts of 00-05 as stored")
 
 
-def try_wheel_with_torch(above, wheel):
-    place = Environment(above, "wheel, torch")
-    place.run("-m", "pip", "install", "--quiet", "-c", LOCK, f"{wheel}[torch]")
-    said = place.attn("translate", "Ein Hund rennt durch den Schnee.")
-    assert "dog" in said, said
-    place.say(f"attn translate: {said.strip().splitlines()[-1]}")
+def try_floors(course):
+    place = Environment(course.above, "floors of the core", "-c", FLOORS, course.wheel)
+    count = course.verdicts(place)
+    versions = [f"{name} {place.version(name)}" for name in ("numpy", "matplotlib", "sympy")]
+    place.say(f"{', '.join(versions)}: {count} verdicts of 00-05 as stored")
 
 
-def try_cell(above, name, cell, packages, *, kept, lacks=()):
+def try_offline(course):
+    """Neither the course nor its packages can be fetched: one sentence each."""
+    place = Environment(course.above, "offline", BARE)
+    cell = course.setup_cell("00_start_here", PUBLISHED)
+    said = place.run("-c", cell, online=False)
+    assert said == NOT_FETCHED, said
+    place.pip("install", "--no-deps", course.wheel)
+    said = place.run("-c", cell, online=False)
+    assert said == NOT_INSTALLED.format("matplotlib numpy sympy"), said
+    place.say("one sentence without the course, one without its packages")
+
+
+def try_cell(place, cell, *, kept, lacks=()):
     """The cell brings the course, keeps what is within the ranges, and is silent the second time."""
-    place = Environment(above, name, BARE, *packages)
     before = {package: place.version(package) for package in kept}
     assert place.run("-c", cell) == ""
     assert {package: place.version(package) for package in kept} == before
@@ -134,44 +189,73 @@ def try_cell(above, name, cell, packages, *, kept, lacks=()):
     script = "from attn_course import check; print(check('1.1', None).status)"
     assert place.run("-c", script).strip() == "not attempted"
     versions = ", ".join(f"{package} {version}" for package, version in before.items())
-    place.say(f"the cell brought the course; kept {versions or 'nothing'}; silent when run again")
+    return f"the cell brought the course, kept {versions}, is silent when run again"
 
 
-def try_old_numpy(above, cell):
+def try_old_numpy(course):
     """What is older than the range is replaced; if it is loaded already, a restart is asked for."""
-    place = Environment(above, "numpy 1.26", BARE, "numpy==1.26.4")
-    said = place.run("-c", f"import numpy\n{cell}")
+    place = Environment(course.above, "numpy 1.26", BARE, "numpy==1.26.4")
+    said = place.run("-c", f"import numpy\n{course.setup_cell('00_start_here')}")
     assert said == "Now restart the kernel: it still holds an older numpy.\n", said
     place.say(f"numpy 1.26.4 became {place.version('numpy')}; said to restart the kernel")
 
 
-def try_offline(above, cell):
-    place = Environment(above, "offline", BARE)
-    cell = cell.replace("git+file://localhost", "git+file://localhost/nowhere")
-    said = place.run("-c", cell, PIP_NO_INDEX="1")
-    assert said == f"{SENTENCE}\n", said
-    place.say("one sentence")
+def try_core(course):
+    """A kernel with NumPy 2.0.2, without torch and ipywidgets: the cell, then a notebook with sliders."""
+    packages = (BARE, "numpy==2.0.2", "ipykernel", "nbclient")
+    place = Environment(course.above, "no torch, no ipywidgets", *packages)
+    cell = course.setup_cell("00_start_here")
+    said = try_cell(place, cell, kept=["numpy"], lacks=["torch", "ipywidgets"])
+    notebook = course.project / "notebooks" / "03_one_noisy_head.ipynb"
+    *_, moving = place.run("-c", IN_A_KERNEL, notebook).splitlines()
+    assert moving == "figures that move without a kernel: 1, as ipywidgets: 0", moving
+    place.say(f"{said}; {moving}")
+
+
+def imports_of(course, numbers):
+    """Every import at the beginning of a line of these notebooks, as one script."""
+    folder = course.project / "notebooks"
+    lines = []
+    for path in sorted(folder.glob(f"{numbers}_*.py")):
+        text = path.read_text("utf-8").splitlines()
+        lines += [line for line in text if line.startswith(("import ", "from "))]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def try_cell_of_the_others(course):
+    """Notebooks 06-12 share one cell: where torch is missing it comes, and all they import is there."""
+    names = [path.stem for path in course.solutions("[01][0-9]") if path.stem >= "06"]
+    cells = {course.setup_cell(name) for name in names}
+    (cell,) = cells
+    place = Environment(course.above, "cell of 06-12", BARE, "numpy==2.1.3")
+    said = try_cell(place, cell, kept=["numpy"])
+    for numbers in ("0[6-9]", "1[0-2]"):
+        place.run("-c", imports_of(course, numbers))
+    place.say(f"{said}; torch {place.version('torch')} came; what {len(names)} notebooks import is")
+
+
+def try_wheel_with_torch(course):
+    """The translator of a wheel; then, without the course, a cell that keeps the torch that is there."""
+    place = Environment(course.above, "wheel, torch", "-c", LOCK, f"{course.wheel}[torch]")
+    said = place.attn("translate", GERMAN)
+    assert "dog" in said, said
+    place.say(f"attn translate {GERMAN!r}: {said.strip()!r}")
+    place.pip("uninstall", "-y", "attention-course")
+    place.pip("install", "numpy==2.1.3")
+    cell = course.setup_cell("09_translation")
+    place.say(try_cell(place, cell, kept=["numpy", "torch"]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--torch", action="store_true")
-    with_torch = parser.parse_args().torch
-    sys.path.insert(0, str(ROOT))
+    tries = [try_wheel, try_floors, try_offline, try_core, try_old_numpy]
+    if parser.parse_args().torch:
+        tries += [try_cell_of_the_others, try_wheel_with_torch]
     with tempfile.TemporaryDirectory() as folder:
-        above = Path(folder)
-        project = copy_of_project(above / "project")
-        wheel = try_wheel(above, project)
-        core = setup_cell(f"file://localhost{project}", "00_start_here")
-        try_offline(above, core)
-        older = ("numpy==2.0.2",)
-        try_cell(above, "numpy 2.0.2, no torch", core, older, kept=["numpy"], lacks=["torch"])
-        try_old_numpy(above, core)
-        if with_torch:
-            try_wheel_with_torch(above, wheel)
-            cell = setup_cell(f"file://localhost{project}", "06_transformer_attention")
-            packages = ("numpy==2.1.3", "torch")
-            try_cell(above, "torch is there", cell, packages, kept=["numpy", "torch"])
+        course = Course(Path(folder))
+        for attempt in tries:
+            attempt(course)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Tensors that claim to be on another device while their numbers are on the CPU.
 
 They show without a GPU what a GPU would refuse or wait for: a `FarDevice` raises where an operation
-mixes devices, and counts every wait, that is, every number that the CPU asks back.
+mixes devices, and counts every wait: each number that the CPU asks back, and each copy to the
+device that was not told to go on meanwhile.
 """
 
 import torch
@@ -85,6 +86,8 @@ class FarDevice(TorchDispatchMode):
             self.waits.append(str(function))
         elif far:
             self._refuse_mixture(function, tensors)
+        elif target == FAR.type and _stands_still(function, kwargs):
+            self.waits.append(f"{function} to {FAR}")
         to_far = target == FAR.type or (far and target is None and function not in ASKS_BACK)
         if function in (aten.index.Tensor, aten.index_put_.default, aten.index_put.default) and far:
             self._count_boolean_indices(function, args)
@@ -121,6 +124,11 @@ class FarDevice(TorchDispatchMode):
     @staticmethod
     def _far(value):
         return FarTensor(value) if isinstance(value, torch.Tensor) else value
+
+
+def _stands_still(function, options):
+    """Whether the CPU waits until a copy has arrived."""
+    return function is aten._to_copy.default and not options.get("non_blocking")
 
 
 def move_far(module):

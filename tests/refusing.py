@@ -35,7 +35,7 @@ def refuse(machine):
     program.append((seccomp.RETURN, 0, 0, seccomp.ALLOW))
     program.append((seccomp.RETURN, 0, 0, seccomp.ERROR | error))
     libc.give_up_new_privileges()
-    seccomp.install(program)
+    seccomp.install(seccomp.packed(program))
 
 
 if __name__ == "__main__":

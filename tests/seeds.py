@@ -1,7 +1,7 @@
 """Whether a verdict depends on luck: random (question, seed) pairs for every answer on record.
 
-`python tests/seeds.py 300` runs 300 pairs; `--notebooks 06 07` takes the questions of these alone. The
-tests run a few.
+`python tests/seeds.py 300` runs 300 pairs; `--of 06 11.5` takes the questions of notebook 06 and 11.5
+alone. The tests run a few.
 """
 
 import argparse
@@ -62,19 +62,23 @@ def draw_pairs(count, rng, judged=JUDGED):
     return [(*judged[k], int(rng.integers(2**31))) for k in order[:count]]
 
 
-def judged_in(numbers):
-    """The judged parts of the notebooks with these numbers; of all where none is named."""
-    if not numbers:
+def judged_in(names):
+    """The judged parts of these notebooks and questions; of all where none is named."""
+    if not names:
         return JUDGED
-    return [(question, part) for question, part in JUDGED if question.notebook[:2] in numbers]
+    return [
+        (question, part)
+        for question, part in JUDGED
+        if question.id in names or question.notebook[:2] in names
+    ]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=300, help="how many pairs")
-    parser.add_argument("--notebooks", nargs="*", metavar="NN", help="such as 06 07")
+    parser.add_argument("--of", nargs="*", metavar="NN", help="notebooks and questions: 06 11.5")
     args = parser.parse_args()
-    judged = judged_in(args.notebooks)
+    judged = judged_in(args.of)
     num_surprises = 0
     pairs = draw_pairs(args.count, np.random.default_rng(), judged)
     for done, (question, part, seed) in enumerate(pairs, 1):

@@ -1,8 +1,11 @@
 """Starts a submission's cells in one sandboxed fork server, for tests to put questions to."""
 
+import subprocess
+import sys
 import textwrap
 
 import pytest
+from course import ROOT
 
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
@@ -12,7 +15,15 @@ MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 HERE = [tier.name for tier in tiers.LOCKED if tiers.works(tier)]
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
+ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 FINE = "def fine(x):\n    return 2 * x"
+
+
+def on_a_machine_like(machine, *arguments):
+    """`attn` where system calls are refused as on that machine; without a name, as they are here."""
+    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
+    command = [*wrapped, *ATTN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module", params=HERE)

@@ -551,8 +551,8 @@ def test_public_functions_are_typed_and_say_what_they_do(name):
         assert ast.get_docstring(function), function.name
 
 
-def peak_bytes(L, **options):
-    q, k, v = (x.astype(np.float32) for x in inputs(L, L, d=16, dv=16))
+def peak_bytes(L, batch=(), **options):
+    q, k, v = (x.astype(np.float32) for x in inputs(L, L, d=16, dv=16, batch=batch))
     tracemalloc.start()
     attend(q, k, v, **options)
     peak = tracemalloc.get_traced_memory()[1]
@@ -565,6 +565,11 @@ def test_memory_without_weights_grows_no_faster_than_length(monkeypatch):
     short, long = (peak_bytes(L, need_weights=False) for L in (1024, 4096))
     assert long < 4.2 * short
     assert peak_bytes(4096) > 10 * long
+
+
+def test_scores_in_memory_at_once_are_those_of_all_heads_together():
+    bytes_of_block = 4 * kernels.BLOCK
+    assert peak_bytes(512, batch=(4, 4), need_weights=False) < 4 * bytes_of_block
 
 
 def test_importing_the_package_imports_neither_torch_nor_matplotlib_nor_sympy():

@@ -65,6 +65,13 @@ def test_synthesizer_equals_the_formula_written_as_a_loop(B, T, D, H):
         torch.testing.assert_close(layer(x)[b, t], layer.out(torch.cat(heads)))
 
 
+@pytest.mark.parametrize("d", [1, 4, 25])
+def test_a_new_synthesizer_draws_its_scores_between_plus_and_minus_one_over_the_root_of_d(d):
+    layer = make(layers.SynthesizerAttention, 2 * d, 2, length=400)
+    largest = layer.B.abs().max() * d**0.5
+    assert 0.98 < largest <= 1
+
+
 @BOTH
 @given(B=st.integers(1, 3), T=st.integers(1, 9), H=st.integers(1, 3), d=st.integers(1, 4))
 @settings(max_examples=15, deadline=None)
@@ -106,8 +113,9 @@ def test_a_row_of_the_synthesizer_depends_on_its_own_token_alone():
 
 
 @BOTH
-def test_dropouts_act_in_training_alone(kind):
-    layer, x = make(kind, 6, 2, attention_dropout=0.5, residual_dropout=0.5), sequence(2, 5, 6)
+@pytest.mark.parametrize("where", ["attention_dropout", "residual_dropout"])
+def test_each_dropout_acts_in_training_alone(kind, where):
+    layer, x = make(kind, 6, 2, **{where: 0.5}), sequence(2, 5, 6)
     still = make(kind, 6, 2)(x)
     torch.testing.assert_close(layer.eval()(x), still)
     assert not torch.allclose(layer.train()(x), still)
@@ -323,3 +331,11 @@ def test_a_sentence_without_words_leaves_the_gradients_finite(name):
     assert (weights[1] == 0).all()
     (context.sin().sum() + 0 * queries.sum()).backward()
     assert all(x.grad is None or x.grad.isfinite().all() for x in parameters)
+
+
+def test_the_mean_over_one_key_is_that_key():
+    memory = sequence(1, 3, 6)
+    mask = torch.tensor([[False, True, False]])
+    context, weights = layers.MeanAttention(6)(sequence(1, 2, 6), memory, mask)
+    torch.testing.assert_close(context, memory[:, 1:2].expand(1, 2, 6))
+    assert weights.tolist() == [[[0, 1, 0], [0, 1, 0]]]

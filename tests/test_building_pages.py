@@ -97,6 +97,7 @@ def test_every_picture_of_every_notebook_has_words_and_is_on_its_page(made, name
         output
         for cell in solution.cells
         if not {"only", "rubric", "check", "answer"} & set(cell.metadata)
+        if pages.SPOILER not in cell.metadata.get("tags", ())
         for output in cell.get("outputs", [])
         if "image/png" in output.get("data", {})
     ]
@@ -104,6 +105,13 @@ def test_every_picture_of_every_notebook_has_words_and_is_on_its_page(made, name
     assert len(outputs) >= 2
     assert all(pages.alt_of(output) for output in outputs)
     assert shown.count("<img ") == len(outputs) and 'alt=\\"\\"' not in shown
+
+
+def test_no_page_draws_what_an_answer_returns(made):
+    _, page = made["05_keys_queries_values"]
+    text = everything_in(page)
+    assert text.count(pages.HELD_BACK) == 2  # the bars of 5.1, the three matrices of 5.3
+    assert "share in c₂ over" not in text and "Map “K”" not in text
 
 
 def test_what_follows_from_an_answer_is_found_through_other_cells():
@@ -155,7 +163,7 @@ def test_a_figure_with_sliders_stands_after_its_still_picture(tmp_path):
     assert second.data["text/html"] == FIGURE
 
 
-def test_figures_with_sliders_are_packed_once_and_kept(tmp_path, monkeypatch):
+def test_figures_with_sliders_are_packed_once_and_kept(tmp_path):
     draw = "def draw(t):\n    plots.bars([t, 1 - t])\n"
     sources = ["from attn_course import plots", "1 / 0", f"{draw}plots.explore(draw, t=(0, 1, 1))"]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
@@ -166,8 +174,9 @@ def test_figures_with_sliders_are_packed_once_and_kept(tmp_path, monkeypatch):
     (figure,) = found[cells[2].id]
     assert pages.FIGURE.fullmatch(figure) and "attn-moving" in figure
 
-    monkeypatch.setattr(moving, "_run", lambda solution: pytest.fail("run again"))
-    assert moving.moving_figures(notebook, "trial", tmp_path) == found
+    (kept,) = tmp_path.iterdir()
+    kept.write_text('{"as": ["kept"]}', "utf-8")
+    assert moving.moving_figures(notebook, "trial", tmp_path) == {"as": ["kept"]}
 
 
 def test_the_reference_has_every_public_name_of_attn_utils():
@@ -182,7 +191,7 @@ def test_the_reference_has_every_public_name_of_attn_utils():
 
 
 def test_the_contents_name_every_notebook_once():
-    text = site._contents({name: name.title() for name in register.NOTEBOOKS})
+    text = site.contents({name: name.title() for name in register.NOTEBOOKS})
     assert '        title: "00 00_Start_Here"\n' in text
     for name in (*register.NOTEBOOKS, "graders", "reference"):
         assert text.count(f"- file: {name}\n") == 1
@@ -190,9 +199,9 @@ def test_the_contents_name_every_notebook_once():
 
 def test_a_section_that_readme_lacks_stops_the_site(tmp_path):
     (tmp_path / "README.md").write_text("# Course\n\n## One\n\ntext\n\n## Two\n", "utf-8")
-    assert site._sections(tmp_path, "One") == ["## One\n\ntext"]
+    assert site.readme_sections(tmp_path, "One") == ["## One\n\ntext"]
     with pytest.raises(BuildError, match="Three"):
-        site._sections(tmp_path, "Three")
+        site.readme_sections(tmp_path, "Three")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """One setting, `repository`: with it every notebook opens anywhere, without it nothing is promised."""
 
 import json
+import shutil
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 
 import pytest
+from course import ROOT
 from packaging.requirements import Requirement
 from test_building import edit, project  # noqa: F401 - a fixture
 
@@ -128,7 +130,7 @@ class Machine:
         wanted = [Requirement("numpy>=2.0"), Requirement('torch>=2.5; extra == "torch"')]
         monkeypatch.setattr(missing_packages, "version", self.version)
         monkeypatch.setattr(missing_packages, "wanted_packages", lambda extra: wanted)
-        monkeypatch.setattr(missing_packages, "_install", self.install)
+        monkeypatch.setattr(subprocess, "run", self.run)
         self.pip_works = pip_works
 
     def version(self, name):
@@ -136,9 +138,9 @@ class Machine:
             raise PackageNotFoundError(name)
         return self.versions[name]
 
-    def install(self, packages):
-        self.asked += packages
-        return self.pip_works
+    def run(self, command, **options):
+        self.asked += command[command.index("--disable-pip-version-check") + 1 :]
+        return subprocess.CompletedProcess(command, returncode=not self.pip_works)
 
 
 def test_what_is_here_and_within_its_range_is_never_replaced(monkeypatch, capsys):
@@ -169,3 +171,42 @@ def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
     assert core == {"numpy", "matplotlib", "sympy"}
     assert {"torch", "sacrebleu"} < more - core
     assert "jupyterlab" not in more
+
+
+# What stands for Python: one of long ago, one that may not write here, one that cannot download.
+TOO_OLD = 'case "$*" in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac'
+NO_ROOM = 'case "$*" in "-m venv "*) echo "Errno 30: .venv" >&2; exit 1 ;; esac'
+NO_NETWORK = """case "$*" in
+  "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  *" pip install "*) echo "WARNING: Retrying after connection broken"; exit 1 ;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("python", "sentence"),
+    [
+        (None, "Python is not installed; the course needs Python 3.11 or newer."),
+        (TOO_OLD, "Python 3.9.2 is too old; the course needs Python 3.11 or newer."),
+        (NO_ROOM, "the folder .venv could not be created (is this folder read-only, or the disk full?)."),
+        (NO_NETWORK, "packages could not be downloaded; check the network and run it again "
+         "(details in .venv/install.log)."),
+    ],
+    ids=["no Python", "an old Python", "a read-only folder", "no network"],
+)  # fmt: skip
+def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("rm", "cp", "mkdir", "grep", "tail"):
+        (programs / name).symlink_to(shutil.which(name))
+    if python:
+        (programs / "python3").write_text(f"#!{shutil.which('sh')}\n{python}\n", "utf-8")
+        (programs / "python3").chmod(0o755)
+    done = subprocess.run(
+        [shutil.which("sh"), ROOT / ".setup.sh", ".venv", "dev"],
+        cwd=tmp_path,
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"Set-up stopped: {sentence}\n"

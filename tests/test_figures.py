@@ -295,14 +295,22 @@ def test_nested_lines_lie_on_one_another_and_are_all_seen():
     assert widths == sorted(set(widths), reverse=True)
 
 
+def test_each_head_has_a_map_of_its_own_weights_with_the_same_words():
+    weights = np.arange(12).reshape(3, 2, 2) / 12
+    plots.head_maps(weights, ["a", "b"], ["c", "d"], colour_bar=False)
+    axes = plt.gcf().axes
+    assert [ax.get_title(loc="left") for ax in axes] == ["head 0", "head 1", "head 2"]
+    for head, ax in enumerate(axes):
+        np.testing.assert_array_equal(ax.images[0].get_array(), weights[head])
+        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
+
+
 def test_panels_in_rows_leave_no_empty_axes():
     assert len(plots.panels(3, columns=2)) == 3 and len(plt.gcf().axes) == 3
 
 
 def moving(draw, **ends):
-    return sliders.MovingFigure(
-        draw, [sliders.Slider(name, *given) for name, given in ends.items()]
-    )
+    return sliders.MovingFigure(draw, ends)
 
 
 def draw_tilted(t):
@@ -399,14 +407,18 @@ def test_a_page_holds_every_setting_of_its_switches():
     assert "head 0" in page and "head_0" not in page
 
 
-def test_switches_stand_side_by_side_and_redraw_the_picture(shown, monkeypatch):
+@pytest.fixture
+def boxes(monkeypatch):
+    """What stands in each column of widgets that is shown to a kernel."""
     monkeypatch.delenv("ATTN_FIGURES", raising=False)
     ipywidgets = pytest.importorskip("ipywidgets")
-    boxes = []
+    made = []
     box = ipywidgets.VBox
-    monkeypatch.setattr(
-        ipywidgets, "VBox", lambda children: boxes.append(children) or box(children)
-    )
+    monkeypatch.setattr(ipywidgets, "VBox", lambda children: made.append(children) or box(children))
+    return made
+
+
+def test_switches_stand_side_by_side_and_redraw_the_picture(shown, boxes):
     plots.explore(draw_switched, head_0=True, head_1=False)
     row, _, picture = boxes[0]
     first, second = row.children
@@ -453,14 +465,7 @@ def test_without_ipywidgets_a_reader_gets_what_a_page_gets(shown, monkeypatch):
     assert ["image/png" in data for data in shown] == [True, False]
 
 
-def test_a_slider_moves_the_picture_while_it_is_dragged(shown, monkeypatch):
-    monkeypatch.delenv("ATTN_FIGURES", raising=False)
-    ipywidgets = pytest.importorskip("ipywidgets")
-    boxes = []
-    box = ipywidgets.VBox
-    monkeypatch.setattr(
-        ipywidgets, "VBox", lambda children: boxes.append(children) or box(children)
-    )
+def test_a_slider_moves_the_picture_while_it_is_dragged(shown, boxes):
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     control, _, picture = boxes[0]
     assert control.continuous_update and "t = 1" in picture.value
@@ -468,6 +473,23 @@ def test_a_slider_moves_the_picture_while_it_is_dragged(shown, monkeypatch):
     assert "t = 1.5" in picture.value
     (bundle,) = shown
     assert sliders._VIEW in bundle and "image/png" in bundle
+
+
+def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do_not(
+    shown, monkeypatch
+):
+    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+    ipywidgets = pytest.importorskip("ipywidgets")
+    monkeypatch.setattr(showing, "in_kernel", lambda: True)
+    plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
+    live, spare = shown
+    assert sliders._VIEW in live
+    page = spare["text/html"]
+    assert len(frames_of(page)) == 31
+    name = re.search(r'data-widget="([\w-]+)"', page)[1]
+    assert f'body:has(.{name}) [data-widget="{name}"] {{ display: none; }}' in page
+    models = ipywidgets.Widget.get_manager_state()["state"].values()
+    assert (name,) in [model["state"].get("_dom_classes") for model in models]
 
 
 def test_a_plane_is_a_picture_with_words_and_a_script_that_asks_no_one(shown, monkeypatch):
@@ -500,3 +522,10 @@ def test_borders_are_where_the_two_best_keys_tie():
     for ray in rays:
         weights = np.sort(plane.territory(keys, 50 * ray))
         np.testing.assert_allclose(weights[-2:], 0.5, atol=1e-6)
+
+
+def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
+    rows = {"small": (3.4, 2.1, 4.7), "large": (45.0, 43.3, 46.6)}
+    ax = plots.intervals(rows, xlabel="gain", marks={"no gain": 0})
+    low, high = ax.get_xlim()
+    assert -low > 0.04 * (high - low)

@@ -24,6 +24,12 @@ document.addEventListener("keydown", () => {
   requestAnimationFrame(() => setTimeout(() => window.spent.push(performance.now() - start)));
 }, true);
 """
+# What nbconvert's own template asks for: MathJax, the loader of scripts, the viewer of widgets.
+OF_NBCONVERT = {
+    "https://cdnjs.cloudflare.com/ajax/libs/mathjax/2.7.7/latest.js?config=TeX-AMS_CHTML-full,Safe",
+    "https://cdnjs.cloudflare.com/ajax/libs/require.js/2.1.10/require.min.js",
+    "https://unpkg.com/@jupyter-widgets/html-manager@*/dist/embed-amd.js",
+}
 FOREIGN = (
     'performance.getEntriesByType("resource").filter((e) => !e.name.startsWith("data:")).length'
 )
@@ -211,19 +217,61 @@ def test_a_dark_page_has_lighter_colours(opened):
     assert opened('data-theme="dark"').run(colour) == "#4aa8e8"
 
 
-def test_an_exported_notebook_moves_and_describes_every_picture(browser, outputs, tmp_path):
+def exported(cells, path, widgets=None):
+    """A notebook as `jupyter nbconvert --to html` writes it. cells: lists of mime bundles."""
     exporters = pytest.importorskip("nbconvert.exporters")
-    shown = [nbformat.v4.new_output("display_data", data=data) for data in outputs]
-    cells = [
-        nbformat.v4.new_code_cell("plots.show()", outputs=shown[k : k + 2])
-        for k in range(0, len(shown), 2)
-    ]
-    text, _ = exporters.HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=cells))
+    shown = [[nbformat.v4.new_output("display_data", data=data) for data in cell] for cell in cells]
+    made = [nbformat.v4.new_code_cell("plots.show()", outputs=outputs) for outputs in shown]
+    notebook = nbformat.v4.new_notebook(cells=made)
+    if widgets:
+        notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": widgets}
+    text, _ = exporters.HTMLExporter().from_notebook_node(notebook)
+    path.write_text(text, "utf-8")
+
+
+def test_an_exported_notebook_moves_and_describes_every_picture(browser, outputs, tmp_path):
     page = tmp_path / "exported.html"
-    page.write_text(text, "utf-8")
+    exported([outputs[k : k + 2] for k in range(0, len(outputs), 2)], page)
     browser.open(page)
     browser.wait("document.querySelectorAll('.attn-moving svg').length")
     pictures = "[...document.querySelectorAll('img')].map((i) => [i.alt.slice(0, 13), i.checkVisibility()])"
     planes = [["Territory map", False]] * 2
     others = [["Panel 1: Arro", False], ["Bars “on: 1, ", False]]
     assert browser.run(pictures) == planes + others
+
+
+@pytest.mark.parametrize("with_state", [False, True], ids=["saved in the lab", "run by nbconvert"])
+def test_sliders_of_a_kernel_move_when_the_notebook_is_exported_without_it(
+    browser, monkeypatch, tmp_path, with_state
+):
+    ipywidgets = pytest.importorskip("ipywidgets")
+    shown = []
+    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+    monkeypatch.setattr(showing, "in_kernel", lambda: True)
+    monkeypatch.setattr(showing, "show", lambda data, metadata=None: shown.append(data))
+    plots.explore(draw, angle=(0.0, 3.0, 1.0), length=(0.0, 3.0, 2.0))
+    state = ipywidgets.Widget.get_manager_state() if with_state else None
+    page = tmp_path / "exported.html"
+    exported([shown], page, state)
+    browser.ask("Network.enable")
+    browser.heard.clear()
+    browser.open(page)
+    browser.wait("document.querySelectorAll('.attn-moving svg').length")
+    live, moves = "document.querySelectorAll('.jp-OutputArea-child')", "checkVisibility()"
+    assert browser.run(f"[...{live}].map((part) => part.{moves})") == [False, True]
+
+    title = "document.querySelector('.attn-moving .attn-frame').getAttribute('aria-label')"
+    before = browser.run(title)
+    box = "document.querySelector('.attn-moving input').getBoundingClientRect()"
+    browser.run("document.querySelector('.attn-moving').scrollIntoView()")
+    x, y, width = browser.run(f"(b => [b.x, b.y + b.height / 2, b.width])({box})")
+    browser.drag([x + width / 3, y], [x + width - 10, y])
+    assert browser.run(title) != before
+    assert foreign_requests(browser) <= OF_NBCONVERT
+
+
+def foreign_requests(browser):
+    """The addresses beyond this machine that the page asked for."""
+    told = [event for event in browser.heard if event["method"] == "Network.requestWillBeSent"]
+    asked = {event["params"]["request"]["url"] for event in told}
+    return {url for url in asked if url.startswith("http")}

@@ -14,7 +14,7 @@ from browser import Browser, needs_browser
 from course import ROOT
 
 pytestmark = needs_browser
-PATIENCE = 60  # seconds, for a machine that does much else
+PATIENCE = 300  # seconds, for a machine that does much else
 CELLS = [
     "from attn_course import plots\nplots.query_plane([[1, 0], [0, 1]], [1, 3], query=(2, 1), limit=4)",
     'plots.bars([0.2, 0.8], title="two bars")',
@@ -117,6 +117,12 @@ def test_arrow_keys_move_the_plane_and_not_the_cells(lab):
     text = lab.run("document.querySelector('.tip').getAttribute('aria-valuetext')")
     assert text.startswith("at 2.00, 0.60;")
     assert lab.run("document.activeElement.classList.contains('tip')")
+
+
+def test_the_frames_for_later_are_not_seen_beside_sliders_that_a_kernel_moves(lab):
+    lab.wait("document.querySelector('[data-widget] svg') !== null")
+    lab.run("document.querySelector('[data-widget]').hidden = false")  # as when it has waited
+    assert not lab.run("document.querySelector('[data-widget]').checkVisibility()")
 
 
 def test_a_slider_moves_its_picture_at_every_key_press(lab):

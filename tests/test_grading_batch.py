@@ -207,18 +207,17 @@ def test_a_file_is_graded_again_once_its_judge_has_changed(tmp_path, monkeypatch
 
 
 def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
-    judge = tmp_path / "attn_course" / "questions" / "copying.py"
-    judge.parent.mkdir(parents=True)
-    judge.write_text("from attn_course.values import close\n")
-    helper = tmp_path / "attn_course" / "values.py"
-    monkeypatch.setattr(digests, "ROOT", tmp_path)
-    found = []
-    for text in ("import os", "from attn_course import deep", "from attn_course import deep"):
-        helper.write_text(text)
-        (tmp_path / "attn_course" / "deep.py").write_text(str(len(found)))
+    helpers = ("import os", "from attn_course import deep", "from attn_course import deep")
+    found = set()
+    for number, text in enumerate(helpers):
+        house = tmp_path / str(number) / "attn_course"
+        judge = house / "questions" / "copying.py"
+        judge.parent.mkdir(parents=True)
+        judge.write_text("from attn_course.values import close\n")
+        (house / "values.py").write_text(text)
+        (house / "deep.py").write_text(str(number))
+        monkeypatch.setattr(digests, "ROOT", house.parent)
         digests.judge_digest.cache_clear()
-        digests._imported.cache_clear()
-        found.append(digests.judge_digest("01_copying"))
+        found.add(digests.judge_digest("01_copying"))
     digests.judge_digest.cache_clear()
-    digests._imported.cache_clear()
-    assert len(set(found)) == 3
+    assert len(found) == 3

@@ -24,28 +24,7 @@ EXTRA = "02_average_of_two"
 BOTH = [PROPER, EXTRA]
 ANSWER = "The score leads all others by a clear difference, so that one weight is almost one."
 
-
-def question(question_id, kind, points):
-    judge = None if kind == "written" else print
-    return register.Question(question_id, "A title", 5, (register.Part(kind, points, judge=judge),))
-
-
-QUESTIONS = {
-    "01_copying": (
-        question("1.1", "code", 1),
-        question("1.2", "derive", 4),
-        question("1.7", "written", 1),
-    ),
-    "02_average_of_two": (question("2.1", "code", 7),),
-}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def questions_with_known_points():
-    """These tests add points up, whatever the course's questions are worth."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(register, "questions_of", QUESTIONS.__getitem__)
-        yield
+pytestmark = pytest.mark.usefixtures("questions_with_known_points")
 
 
 class Full:
@@ -361,14 +340,29 @@ def test_canvas_gets_ids_points_possible_and_points_after_deduction(classbook):
     rows = exported("canvas", classbook)
     assert rows[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", PROPER]
     assert rows[1] == ["    Points Possible", "", "", "", "", "6"]
-    assert rows[2] == ["Ann Lee", "17", "17", "ann@x.org", "", "4.5"]
-    assert rows[4] == ["Zoë", "19", "19", "zoe@x.org", "", ""]
+    assert rows[2] == ["Ann Lee", "", "17", "ann@x.org", "", "4.5"]
+    assert rows[4] == ["Zoë", "", "19", "zoe@x.org", "", ""]
 
 
 def test_moodle_gets_ids_and_mails(classbook):
     rows = exported("moodle", classbook)
     assert rows[0] == ["ID number", "Full name", "Email address", PROPER]
     assert rows[1:3] == [["17", "Ann Lee", "ann@x.org", "4.5"], ["18", "Bob", "bob@x.org", ""]]
+
+
+def test_moodle_gets_no_row_that_it_would_take_for_the_student_above(classbook):
+    people = classbook.roster.people
+    people["Bob"] = replace(people["Bob"], id="")
+    rows = exported("moodle", classbook)
+    assert [row[:2] for row in rows[:2]] == [
+        ["Full name", "Email address"],
+        ["Ann Lee", "ann@x.org"],
+    ]
+    people["Zoë"] = replace(people["Zoë"], id="", email="")
+    assert [row[0] for row in exported("moodle", classbook)[1:]] == ["Ann Lee", "Bob"]
+    people["Ann"] = replace(people["Ann"], email="")
+    with pytest.raises(Refused, match="all have an id, or all have an email"):
+        exported("moodle", classbook)
 
 
 def test_gradescope_gets_points_and_their_maximum(classbook):

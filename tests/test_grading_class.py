@@ -407,7 +407,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
     canvas = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
-    assert canvas[2:] == ["Ann Lee,17,17,,,5.5", "Bob,18,18,,,"]
+    assert canvas[2:] == ["Ann Lee,,17,,,5.5", "Bob,,18,,,"]
     refused = attn(*arguments, "--export", "moodle")
     assert refused.returncode == 2 and "--export needs a --roster" in refused.stderr
 
@@ -479,7 +479,7 @@ def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
     environment = {**os.environ, "TMPDIR": str(temporary)}
     options = {"stderr": pipe, "text": True, "start_new_session": True, "env": environment}
     with subprocess.Popen(command, **options) as process:
-        while num_lines(tmp_path / "out") == 0:
+        while process.poll() is None and num_lines(tmp_path / "out") == 0:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
         said = process.stderr.read()
@@ -549,9 +549,11 @@ def test_an_option_that_makes_no_sense_is_refused(capsys, option):
     ("arguments", "sentence"),
     [
         (["grade", "nowhere", "--out", "out"], "there is no folder 'nowhere'."),
-        (["grade", ".", "--out", "out"], "holds no folder; each student has one"),
+        (["grade", "class/ann", "--out", "out"], "holds no folder; each student has one"),
         (["grade", "..", "--out", "out"], "out lies among the submissions"),
         (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
+        (["grade", ".", "--out", "out", "--notebooks", "x"], "there is no notebook x;"),
+        (["grade", "class", "--out", "file"], "file is a file; --out is a folder."),
         (["check", "homework.ipynb"], "homework.ipynb is no notebook of the course"),
         (["check", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
         (["diff", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
@@ -560,6 +562,8 @@ def test_an_option_that_makes_no_sense_is_refused(capsys, option):
 )
 def test_what_cannot_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "class" / "ann").mkdir(parents=True)
     assert cli.main(arguments) == 2
     said = capsys.readouterr().err
     assert sentence in said and said.count("\n") == 1

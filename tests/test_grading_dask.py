@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from classroom import classroom
@@ -67,6 +68,55 @@ def test_a_cluster_gives_the_same_gradebook_also_when_a_worker_is_killed(student
         assert (far / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
 
 
+def told(capsys):
+    """The last line of what was said."""
+    return capsys.readouterr().err.strip().splitlines()[-1]
+
+
+@needs_sandbox
+def test_when_the_last_worker_ends_the_command_says_so_and_goes_on_later(
+    students, tmp_path, monkeypatch, capsys
+):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(grade_far, "LOOK", 0.1)
+    monkeypatch.setattr(grade_far, "ALONE", 0.5)
+    assert grade(students, tmp_path / "here", "--jobs", "1") == 0
+    far = tmp_path / "far"
+    one_worker = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**one_worker) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        (nanny,) = cluster.workers.values()
+        nanny.auto_restart = False
+        (pid,) = client.run(os.getpid).values()
+        killer = Killer(pid, far / "results.jsonl", lines=3)
+        assert grade(students, far, "--dask", cluster.scheduler_address) == 2
+        assert 3 <= killer.seen < 13
+        assert "no Dask worker is left" in told(capsys)
+    with distributed.LocalCluster(**one_worker) as cluster:
+        assert grade(students, far, "--dask", cluster.scheduler_address) == 0
+    book = (tmp_path / "here" / "gradebook.csv").read_bytes()
+    assert (far / "gradebook.csv").read_bytes() == book
+
+
+def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(grade_far, "ALONE", 0.05)
+    monkeypatch.setattr(
+        distributed, "wait", lambda futures, **options: SimpleNamespace(done=futures)
+    )
+
+    class Gone:
+        def result(self, timeout=None):
+            assert timeout, "it would wait for ever"
+            raise TimeoutError
+
+    alone = SimpleNamespace(nthreads=dict)
+    with pytest.raises(command.Refused, match="no Dask worker is left"):
+        grade_far.finished(alone, {Gone(): None})
+
+
 def test_without_dask_there_is_one_sentence(students, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert grade(students, tmp_path / "out", "--dask") == 2
@@ -93,9 +143,9 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
     monkeypatch.setattr(grade_far, "judge_digest", lambda notebook: "")
 
     class Future:
-        def result(self):
+        def result(self, timeout):
             return found
 
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
     with pytest.raises(command.Refused, match=sentence):
-        grade_far._record(file, Future())
+        grade_far.record_from(file, Future())

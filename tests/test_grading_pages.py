@@ -21,28 +21,7 @@ ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document
 STUDENTS = ["Ann", "Bob <b>", 'Zoë "q"', "=1+1"]
 POINTS = {"Ann": 3, "Bob <b>": 10, 'Zoë "q"': 2, "=1+1": 0}
 
-
-def question(question_id, kind, points):
-    judge = None if kind == "written" else print
-    return register.Question(question_id, "A title", 5, (register.Part(kind, points, judge=judge),))
-
-
-QUESTIONS = {
-    "01_copying": (
-        question("1.1", "code", 1),
-        question("1.2", "derive", 4),
-        question("1.7", "written", 1),
-    ),
-    "02_average_of_two": (question("2.1", "code", 7),),
-}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def questions_with_known_points():
-    """These tests add points up, whatever the course's questions are worth."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(register, "questions_of", QUESTIONS.__getitem__)
-        yield
+pytestmark = pytest.mark.usefixtures("questions_with_known_points")
 
 
 class Records:
@@ -65,7 +44,7 @@ class Records:
             status=State.NOT_YET if part.judge else State.WAITING,
             points=POINTS[student] if (question.id, part.kind) == ("1.1", "code") else 0,
             out_of=part.points,
-            message=ATTACK,
+            message=f"`here`: {ATTACK}",
             answer=f"{student}: {ATTACK}",
         )
 
@@ -149,6 +128,24 @@ def test_nothing_in_an_answer_runs_and_nothing_is_fetched(browser, out, page):
     assert browser.run("performance.getEntriesByType('resource').length") == 0
     if page != "index.html":
         assert ATTACK in browser.run("document.body.innerText")
+
+
+@needs_browser
+def test_code_in_a_message_is_set_as_code(browser, out):
+    browser.open(out / "students" / "Ann.html")
+    assert browser.run("document.querySelector('p code').textContent") == "here"
+
+
+@needs_browser
+def test_answers_on_a_narrow_screen_stand_below_the_reference_and_not_beside_it(browser, out):
+    size = {"height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.ask("Emulation.setDeviceMetricsOverride", width=420, **size)
+    browser.open(out / "questions" / "1.7.html")
+    width = "document.querySelector('.card').getBoundingClientRect().width"
+    is_wider = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    found = browser.run(width), browser.run(is_wider)
+    browser.ask("Emulation.clearDeviceMetricsOverride")
+    assert found[0] > 300 and not found[1]
 
 
 @needs_browser

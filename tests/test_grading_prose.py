@@ -1,12 +1,17 @@
 """Written answers as HTML and MathML: formulas are set, and nothing of a stranger's becomes markup."""
 
 import time
+from fractions import Fraction
 from html.parser import HTMLParser
 
 import pytest
+from course import ROOT
 
+from attn_course import register
 from attn_course.grading import prose
+from attn_course.grading.pages import rubric_items
 from attn_course.grading.prose import as_html, as_mathml
+from attn_course.grading.references import references
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -76,3 +81,19 @@ def test_the_longest_answer_is_rendered_in_moments(piece):
 def test_a_displayed_formula_may_stand_inside_a_sentence():
     made = as_html("Look at $$a_j = \\frac{1}{2}$$ and let $x$ go.")
     assert made.count("<math") == 2 and "$" not in made and "and let" in made
+
+
+WRITTEN_PARTS = [
+    (question.id, part.points)
+    for name in register.NOTEBOOKS
+    for question in register.questions_of(name)
+    for part in question.parts
+    if part.kind == "written" and part.points
+]
+
+
+def test_the_items_of_every_rubric_add_up_to_what_its_part_is_worth():
+    found = references(register.NOTEBOOKS, ROOT / "solutions")
+    for question_id, points in WRITTEN_PARTS:
+        items = rubric_items(found[question_id].rubric, points)
+        assert sum(Fraction(item.points) for item in items) == points, question_id

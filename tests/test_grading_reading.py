@@ -8,7 +8,7 @@ import time
 import pytest
 
 from attn_course.grading import read_submission as reading
-from attn_course.grading.read_submission import Unreadable, read_submission
+from attn_course.grading.read_submission import UnreadableFile, read_submission
 
 
 def code(source, **extra):
@@ -156,14 +156,14 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_a_bad_file_gets_one_clear_sentence(read, name):
     content, sentence = BAD[name]
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableFile) as caught:
         read(content)
     assert str(caught.value).startswith(sentence)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
 
 def test_a_file_over_the_size_limit_is_refused_unread(read):
-    with pytest.raises(Unreadable, match=r"it is larger than 1 MB\."):
+    with pytest.raises(UnreadableFile, match=r"it is larger than 1 MB\."):
         read(b" " * (2 << 20), max_bytes=1 << 20)
 
 
@@ -179,7 +179,7 @@ def test_links_folders_pipes_and_absent_files_are_refused(tmp_path):
         "absent": "it cannot be opened (No such file or directory).",
     }
     for name, sentence in reasons.items():
-        with pytest.raises(Unreadable) as caught:
+        with pytest.raises(UnreadableFile) as caught:
             read_submission(tmp_path / f"{name}.ipynb")
         assert str(caught.value) == sentence
 
@@ -200,7 +200,7 @@ SLOW = {
 @pytest.mark.parametrize("name", SLOW)
 def test_no_marker_of_a_script_keeps_its_reader_busy(read, name):
     start = time.process_time()
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(UnreadableFile):
         read(f"{SLOW[name]}\n" * LINES, "01_copying.py")
     assert time.process_time() - start < 1.5
 
@@ -210,7 +210,7 @@ def test_metadata_of_any_depth_is_read_over(read):
     cell = code("x = 1", metadata={"answer": deep, "nbgrader": deep}, id=deep)
     found = read(notebook(cell, metadata={"kernelspec": {"language": deep}}))
     assert found.remarks == () and found.cells[0].marks == {}
-    with pytest.raises(Unreadable, match="cell 1 has no readable"):
+    with pytest.raises(UnreadableFile, match="cell 1 has no readable"):
         read(notebook(code("", cell_type=deep)))
 
 

@@ -15,7 +15,7 @@ from attn_course import cli
 from attn_course.grading.releasing import FOLDER
 from attn_course.markers import solution_lines
 
-WEIGHTS = (".npy", ".pt")  # of the model that comes along: no text
+WEIGHTS = (".npz", ".pt")  # of the model that comes along: no text
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 
@@ -36,7 +36,7 @@ def test_what_a_student_needs_is_there_and_nothing_else(edition):
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE"}
     needed |= {".setup.sh", ".requirements.lock"}
     assert above == needed | {"notebooks", "attn_utils", "attn_course"}
-    assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT
+    assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT | {"jupytext"}
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
 
 

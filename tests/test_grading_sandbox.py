@@ -14,12 +14,13 @@ import sympy as sp
 from course import ROOT
 from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 
-from attn_course import compare_lines, derivation, judge_derivation, register
+from attn_course import derivation, judge_derivation, register
 from attn_course.answers import within
 from attn_course.checking import judge
 from attn_course.grading.sandbox import child, libc, namespaces
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
+from attn_course.proofs import compare_lines
 from attn_course.verdict import NotYet
 
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
@@ -295,7 +296,7 @@ def test_a_forged_chain_cannot_run_code_in_the_judge(submit, tmp_path, monkeypat
     session = submit(
         f"""
         import sympy as sp
-        from attn_course import trees
+        from attn_course.proofs import trees
         from attn_course.grading.sandbox import child
         child.DRIVERS["as_data"] = lambda chain: [
             ["=", "", trees.write(chain)], ["x -> " + {target!r}, "", ["Rational 1"]]
@@ -420,7 +421,7 @@ import importlib, pkgutil, sys
 def rooms():
     return {name.split(".")[1] for name in sys.modules if name.startswith("attn_course.")}
 import attn_course.grading.sandbox.child
-import attn_course.compare_lines, attn_course.limits  # which `derive` uses
+import attn_course.proofs.compare_limits, attn_course.proofs.compare_lines  # which `derive` uses
 before = rooms()
 import attn_course.questions as questions
 for module in pkgutil.iter_modules(questions.__path__):
@@ -620,9 +621,9 @@ def _become_anyone():
     for path in {sys.base_prefix, sys.prefix}:
         closed = [above for above in Path(path).parents if not above.stat().st_mode & 1]
         if closed:
-            tree = namespaces._read_only_tree(path)
+            tree = namespaces.read_only_tree(path)
             libc.call("mount", "tmpfs", str(closed[-1]), "tmpfs", 0, "mode=755")
-            namespaces._put(tree, Path(path), is_file=False)
+            namespaces.put_tree(tree, Path(path), is_file=False)
     os.setgroups([])
     os.setresgid(54321, 54321, 54321)
     os.setresuid(54321, 54321, 54321)

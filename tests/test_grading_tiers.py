@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import sessions
 from classroom import classroom
-from course import ROOT
 from refusing import refuse
-from sessions import ask, still_fine
+from sessions import ask, on_a_machine_like, still_fine
 
 from attn_course.grading.sandbox import landlock, libc, limits, namespaces, tiers, visible
 from attn_course.grading.sandbox.fork_server import Limits
@@ -21,12 +20,6 @@ pytestmark = pytest.mark.skipif(
     len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"
 )
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
-ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
-
-
-def on_a_machine_like(machine, *arguments):
-    command = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine, *ATTN]
-    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True)
 
 
 def tiers_named_in(out):
@@ -38,7 +31,7 @@ def tiers_named_in(out):
 def graded_here(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tiers")
     classroom(folder / "class", ["01_copying"], 4)
-    done = subprocess.run([*ATTN, *grading(folder, "here")], capture_output=True, text=True)
+    done = on_a_machine_like("", *grading(folder, "here"))
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -1,6 +1,7 @@
 """What crosses the wire between judge and submission, and what is refused there."""
 
 import contextlib
+import io
 import json
 import struct
 
@@ -90,10 +91,23 @@ def test_a_deeply_nested_message_is_refused(depth):
         channel.decode(struct.pack("<I", len(header)) + header)
 
 
+@pytest.mark.parametrize("most", [3, 1000, channel.PIECE])
+def test_messages_that_come_together_or_in_pieces_are_told_apart(most):
+    bodies = [channel.encode(value) for value in ("a", np.arange(9_000.0), "", [1, 2])]
+    stream = io.BytesIO()
+    for body in bodies:
+        channel.send(stream.write, body)
+    stream.seek(0)
+    inbox = channel.Inbox(lambda count: stream.read(min(count, most)))
+    assert [inbox.receive() for _ in bodies] == bodies
+    with pytest.raises(EOFError):
+        inbox.receive()
+
+
 def test_an_announced_size_over_the_limit_is_refused_before_it_is_read():
     chunks = iter([struct.pack("<Q", 1 << 60)])
     with pytest.raises(channel.ChannelError, match="larger than 16 MB"):
-        channel.receive(lambda count: next(chunks))
+        channel.Inbox(lambda count: next(chunks)).receive()
 
 
 def test_keys_that_would_take_hours_to_put_into_a_dictionary_are_refused():

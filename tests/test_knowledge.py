@@ -20,6 +20,7 @@ from attn_course.knowledge import (
     Lab,
     World,
     findings,
+    tables,
     train,
 )
 from attn_course.knowledge.__main__ import main
@@ -157,8 +158,7 @@ class Interrupted:
     def __call__(self, step):
         if step == self.at:
             raise KeyboardInterrupt
-        rng = np.random.default_rng(step)
-        return self.lab._numbers(self.lab._corrupted(rng, 8))
+        return self.lab.pretraining_batch(step)
 
 
 def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
@@ -167,27 +167,44 @@ def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
     monkeypatch.setitem(PRESETS, "default", TINY)
     file = tmp_path / "run.json"
     calls = []
-    corrupted = Lab._corrupted
+    batch = Lab.pretraining_batch
 
-    def impatient(lab, rng, count):
-        calls.append(count)
+    def impatient(lab, step):
+        calls.append(step)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        return corrupted(lab, rng, count)
+        return batch(lab, step)
 
-    monkeypatch.setattr(Lab, "_corrupted", impatient)
+    monkeypatch.setattr(Lab, "pretraining_batch", impatient)
     arguments = ["default", "--no-forgetting", "--folder", str(tmp_path), "--write", str(file)]
     with pytest.raises(SystemExit, match="stopped after 5 of 12 steps"):
         main(arguments)
     assert not file.exists()
     with pytest.raises(SystemExit, match="other settings"):
-        main([*arguments, "--fraction", "0.5"])
+        main([*arguments, "--steps", "6", "3", "3"])
     main(arguments)
     (run,) = json.loads(file.read_text("utf-8"))["runs"]
     straight = tmp_path / "straight.json"
     main(["default", "--no-forgetting", "--write", str(straight)])
     (whole,) = json.loads(straight.read_text("utf-8"))["runs"]
     assert {**run, "cpu_seconds": 0} == {**whole, "cpu_seconds": 0}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ["--threads", "0"],
+        ["--batch-size", "-4"],
+        ["--steps", "5", "x", "1"],
+        ["--people", "1", "0", "1"],
+        ["--seeds", "-1"],
+    ],
+)
+def test_a_bad_number_gets_one_sentence(option, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["default", "--write", "nowhere.json", *option])
+    assert stopped.value.code == 2
+    assert f"argument {option[0]}: '" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_steps_and_batch_of_a_recorded_run_may_be_others_than_the_presets(tmp_path, monkeypatch):
@@ -288,6 +305,51 @@ def test_chance_of_naming_a_namesakes_city_is_lower_than_when_it_is_done_on_purp
     answers = [min(cities(person)) for person in world.group("strangers")]
     assert findings.share_of_namesakes(world, answers) == 1.0
     assert findings.share_of_namesakes(world, answers, seed=0) < 0.8
+
+
+def test_the_table_of_models_scores_every_group_by_the_function_given(lab):
+    asked = []
+
+    def score(answers, truths):
+        asked.append((tuple(answers), tuple(truths)))
+        return 0.5, 0.25, 0.75
+
+    lines = tables.of_models(lab, {"mine": lab.model()}, score).splitlines()
+    assert [line.split()[:2] for line in lines[::2]] == [[group, "majority"] for group in GROUPS]
+    assert [line.split()[1] for line in lines[1::2]] == ["mine"] * 3
+    assert all(line.endswith("50%   (25% to 75%)") for line in lines)
+    truths = tuple(person.city for person in lab.world.group("held"))
+    assert asked[2] == ((findings.majority(lab.world),) * len(truths), truths)
+
+
+def test_calibration_is_the_share_right_at_each_level_and_nothing_where_answers_are_few():
+    sure = [findings.Recall("Wynd", "Wynd", 0.9)] * 6 + [findings.Recall("Wynd", "Orvane", 0.9)] * 2
+    unsure = [findings.Recall("Wynd", "Orvane", 0.1)] * 5
+    few = [findings.Recall("Wynd", "Wynd", 0.5)] * 4
+    levels, shares = tables.calibration(sure + unsure + few)
+    np.testing.assert_allclose(levels, [0.1, 0.3, 0.5, 0.7, 0.9])
+    np.testing.assert_array_equal(shares, [0, np.nan, np.nan, np.nan, 0.75])
+
+
+def test_the_seeds_of_a_recorded_run_have_a_line_for_each_model():
+    runs = findings.recorded("knowledge")["runs"]
+    lines = tables.of_seeds(runs).splitlines()
+    assert len(lines) == 2 * len(runs)
+    share, _, _ = findings.score_of(runs[0]["pretrained"]["held"])
+    assert f"held {share:4.0%}" in lines[1]
+
+
+def test_namesakes_of_a_recorded_run_are_named_far_more_often_than_by_chance():
+    for run in findings.recorded("knowledge")["runs"]:
+        share, chance = tables.namesakes(run, num_deals=20)
+        assert share > chance + 0.3
+
+
+def test_every_answer_about_a_stranger_is_a_city_or_is_listed():
+    runs = findings.recorded("knowledge")["runs"]
+    strangers = findings.pooled(runs, "pretrained", "strangers")
+    num_cities = sum(recall.answer in CITIES for recall in strangers)
+    assert num_cities + len(tables.no_cities(runs)) == len(strangers)
 
 
 def test_a_recorded_run_holds_its_command_settings_seeds_and_every_answer(tmp_path, monkeypatch):

@@ -11,19 +11,21 @@ import pytest
 from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
 
-from attn_course import register
+from attn_course import register, start_lab
 
 HOUSES = ("attn_utils", "attn_course")
 MODULES = sorted(path for house in HOUSES for path in (ROOT / house).rglob("*.py"))
 # Which rooms a room may import: doors are one-way. "top" is every module right below attn_course.
 DOORS = {
     "attn_utils": set(),
-    "top": {"attn_utils", "drivers"},
+    "top": {"attn_utils", "drivers", "proofs"},
     "drivers": {"attn_utils"},
+    "proofs": set(),
+    "experiments": {"attn_utils", "drivers"},
     "figures": set(),
-    "questions": {"attn_utils", "top", "drivers"},
+    "questions": {"attn_utils", "top", "drivers", "proofs"},
     "building": {"top", "figures"},
-    "grading": {"attn_utils", "top", "drivers", "questions", "figures"},
+    "grading": {"attn_utils", "top", "drivers", "proofs", "questions", "figures"},
     "training": {"attn_utils", "refusals"},
     "knowledge": {"attn_utils", "training", "refusals"},
     "translation": {"attn_utils", "training", "refusals"},
@@ -197,7 +199,7 @@ def in_order(graph):
 
 
 def test_no_room_and_no_module_needs_itself():
-    assert in_order(DOORS)[0] in ("attn_utils", "figures", "refusals")
+    assert in_order(DOORS)[0] in ("attn_utils", "figures", "proofs", "refusals")
     names = module_names()
     graph = {}
     for name, path in names.items():
@@ -265,6 +267,11 @@ def test_every_file_that_a_text_names_is_there():
             assert is_ending or path.rstrip("/") in known, f"{text.relative_to(ROOT)}: {path}"
 
 
+def test_the_link_for_a_hub_opens_the_first_notebook():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", readme) == [start_lab.FIRST]
+
+
 def test_every_module_that_a_text_names_is_there():
     names = module_names()
     texts = [*TEXTS, ROOT / "Makefile", ROOT / ".ci" / "run"]
@@ -279,9 +286,30 @@ def test_every_module_that_a_text_names_is_there():
                 assert inside in names[module].read_text("utf-8"), f"{text.name}: {dotted}"
 
 
+TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_test_uses_a_private_name_of_ours(path):
+    tree = ast.parse(path.read_text("utf-8"))
+    ours = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(HOUSES):
+            ours |= {alias.asname or alias.name for alias in node.names}
+    private = {name for name in ours if name.startswith("_")}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in ours:
+                private |= {attribute} if re.match("_[a-z]", attribute) else set()
+            case ast.Call(args=[ast.Name(id=name), ast.Constant(value=str(attribute)), *_]):
+                private |= {attribute} if name in ours and attribute.startswith("_") else set()
+    assert not private
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_every_module_opens_with_a_door_sign(path):
-    assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+def test_every_module_opens_with_two_sentences(path):
+    sign = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    assert len(re.findall(r"[.?](?=\s|$)", sign)) >= 2, path
 
 
 def test_every_seed_question_is_answered_and_no_other_is_claimed():

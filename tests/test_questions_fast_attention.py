@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from course import ROOT
 from torch.utils.flop_counter import FlopCounterMode
 
+from attn_course.questions.caching import MANY, NUM_TOKENS
 from attn_course.questions.decoding_costs import count_operations
 from attn_course.questions.merging import wrong_merges
 
@@ -43,3 +45,9 @@ def test_torch_counts_as_many_operations_as_the_judge(cached, counted):
             weights = (new @ query @ keys.mT).softmax(-1)
             weights @ values @ out
     assert counter.get_total_flops() == count_operations(T, D, cached) == counted
+
+
+def test_the_card_of_the_cache_says_how_many_tokens_may_come():
+    text = (ROOT / "notebooks" / "12_fast_attention.py").read_text("utf-8")
+    words = text.replace("\n# ", " ")
+    assert f"up to {max(MANY, NUM_TOKENS)} tokens in all" in words

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from bank.average_of_two import both, by_cases
 from bank.copying import dual, margin
+from bank.translation import WRONG as TRANSLATION
 from bank.two_heads import one_each, scaled
 
 from attn_course import check
@@ -79,3 +80,9 @@ def test_no_one_is_told_that_one_per_cent_is_too_much():
         message = check("4.4", scaled(one_each(length))).message
         left = re.search(r"([0-9.]+)% of the weight is left", message)
         assert left is None or float(left[1]) > 1, message
+
+
+def test_a_slot_that_draws_its_parameters_is_not_said_to_waver():
+    slots, _ = TRANSLATION["9.1"]["projections"]
+    said = check("9.1", *slots).message
+    assert "no projections" in said and "two different answers" not in said

@@ -1,9 +1,17 @@
-"""What the judges of 11 say besides right and wrong."""
+"""What the judges of 11 say besides right and wrong, and the hints for what is written."""
 
 import pytest
 from bank.position import halves, other_ladder
 
-from attn_course import check
+from attn_course import check, register
+
+BONUS = [question for name in sorted(register.BONUS) for question in register.questions_of(name)]
+WITH_WORDS = [q for q in BONUS if any(part.kind == "written" for part in q.parts)]
+
+
+@pytest.mark.parametrize("question", WITH_WORDS, ids=lambda question: question.id)
+def test_what_is_written_beside_code_has_a_hint_of_its_own(question):
+    assert [text for text in question.hints if text.startswith("In words: ")]
 
 
 def test_a_ladder_that_ends_at_the_base_is_right_and_told_so():

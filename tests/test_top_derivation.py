@@ -1,10 +1,10 @@
 """Chains of steps: true ones hold, false ones are found and shown with a point."""
 
 import contextlib
+import itertools
 import math
 import random
 import re
-import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,13 +13,15 @@ import pytest
 import sympy as sp
 from bank import chains, claims
 
-from attn_course import check, derive, modular, positivity, trees
+from attn_course import check, derive
 from attn_course.answers import Answer
-from attn_course.chain_rules import at_most, unpadded
-from attn_course.compare_lines import compare
-from attn_course.derivation import as_data, domain_of
-from attn_course.domains import Domain
+from attn_course.derivation import as_data, domain_of, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
+from attn_course.proofs import modular, positivity, trees
+from attn_course.proofs.chain_rules import close_to_integer, denominator, occurs_at_most, unpadded
+from attn_course.proofs.compare_lines import apart, compare, difference_at
+from attn_course.proofs.domains import CONTEXTS, Domain, Range, draw_points
+from attn_course.proofs.trees import Unreadable
 from attn_course.questions import (
     average_of_two,
     copying,
@@ -28,7 +30,6 @@ from attn_course.questions import (
     start_here,
     two_heads,
 )
-from attn_course.trees import Unreadable
 from attn_course.verdict import NotAttempted, NotYet
 
 t = sp.Symbol("t", real=True)
@@ -103,7 +104,7 @@ TIE = Claim(
     name="the chain",
     start=share,
     goal=share,
-    to_do=(at_most("one exponential", 1, "exp"),),
+    to_do=(occurs_at_most("one exponential", 1, "exp"),),
     symbols=(t, n),
 )
 
@@ -213,6 +214,11 @@ def test_an_expression_that_doubles_in_every_line_is_refused_at_once():
     for _ in range(60):
         grown = sp.Mul(grown, sp.Add(grown, 1, evaluate=False), evaluate=False)
     assert "too large" in derive((x, ""), (grown, "")).fault
+
+
+def test_a_number_that_python_would_not_print_gets_a_sentence():
+    fault = derive((x, ""), (x + sp.Integer(7) ** (10**6), "")).fault
+    assert "a number in it is too long to check" in fault
 
 
 def test_nothing_of_the_course_makes_code_from_expressions():
@@ -350,7 +356,7 @@ def test_padding_is_found_wherever_it_stands(head, num_parts):
     rng = random.Random(num_parts)
     primes = [sp.Integer(p) for p in (2, 3, 5, 7, 11, 13)][: num_parts // 2]
     padding = [part for p in primes for part in (p, -p if head is sp.Add else 1 / p)]
-    own = [sp.exp(x), x + n]
+    own = [sp.exp(x), sp.erf(n)]
     parts = [trees.read(trees.write(part)) for part in padding + own]
     rng.shuffle(parts)
     left = unpadded((head.__name__, *parts), frozenset())
@@ -376,11 +382,12 @@ def test_claims_of_other_shapes_are_declared_alike(name):
 
 
 def test_a_chain_says_what_it_proves():
+    counted = chains.HONEST["2.3"]["count first"][-1]
+    for chain in (chains.at_least, counted):
+        look_at(chain)
     proved = chains.at_least.summary()
     assert "Together: first line >= last line, for all gap, s > 0 and n = 2, 3, ..." in proved
-    assert (
-        "with s_a = t and s_b = t and s_i = 0" in chains.HONEST["2.3"]["count first"][-1].summary()
-    )
+    assert "with s_a = t and s_b = t and s_i = 0" in counted.summary()
 
 
 @pytest.mark.parametrize(
@@ -469,6 +476,39 @@ def test_two_numbers_that_differ_late_are_shown_with_enough_digits():
     assert left != right
 
 
+@pytest.mark.parametrize(("place", "digits"), [(3, 6), (9, 12), (20, 24), (40, 48)])
+def test_no_more_digits_are_shown_than_tell_two_numbers_apart(place, digits):
+    mp = CONTEXTS[-1]
+    left = mp.mpf(1) / 3
+    shown = apart(left, left + mp.mpf(10) ** -place)
+    assert shown[0] == "0." + "3" * digits != shown[1]
+
+
+def test_the_points_at_which_two_lines_were_compared_are_counted():
+    lines = [trees.read(trees.write(line)) for line in (sp.log(1 + x), x)]
+    domain = domain_of({x}, {})
+    points = list(draw_points({"x"}, domain))
+    assert compare(lines[0], "<=", lines[1], domain).detail == f"compared at {len(points)} points"
+
+
+@pytest.mark.parametrize("exponent", [-2, -1, sp.Rational(-1, 2), 0, sp.Rational(1, 2), 1, n])
+def test_a_power_stands_below_the_line_if_its_exponent_is_a_negative_number(exponent):
+    factor = ("Pow", ("Symbol", "x"), trees.read(trees.write(sp.sympify(exponent, strict=True))))
+    below = [factor] if exponent in (-2, -1, sp.Rational(-1, 2)) else []
+    assert denominator(trees.times(factor, ("Symbol", "y"))) == trees.times(*below)
+
+
+def test_a_constant_that_cannot_be_worked_out_is_not_called_nearly_whole():
+    for constant, near in {
+        sp.exp(sp.exp(10**10)): False,
+        sp.log(1 + sp.Rational(1, 10**9)): True,
+        sp.Rational(1, 10**9): True,
+        sp.log(2): False,
+        sp.Integer(3): False,
+    }.items():
+        assert close_to_integer(trees.read(trees.write(constant + x))) == near
+
+
 def test_a_term_that_is_seen_at_some_points_alone_is_compared():
     term = sp.exp(-x * n)
     assert derive((sp.log(1 + term), ""), ("<=", term, "")).fault is None
@@ -502,7 +542,102 @@ def test_a_power_that_every_order_divides_is_not_taken_for_one():
         assert modular.compare(tree, trees.ONE, frozenset({"x"})) == modular.UNKNOWN
 
 
+s = sp.Symbol("s", real=True)
+j = sp.Symbol("j", integer=True)
 u = sp.Symbol("u", positive=True)
+listed = sp.IndexedBase("a")
+half = sp.Rational(1, 2)
+as_written = {"evaluate": False}
+IDENTITIES = {  # two forms, and whether algebra is sure that another function is another one
+    "a tangent": (sp.tan(t), sp.sin(t) / sp.cos(t), True),
+    "the sine of a sum": (sp.sin(t + s), sp.sin(t) * sp.cos(s) + sp.cos(t) * sp.sin(s), True),
+    "the cosine of twice": (sp.cos(2 * t), 1 - 2 * sp.sin(t) ** 2, True),
+    "tanh": (sp.tanh(t), (sp.exp(2 * t) - 1) / (sp.exp(2 * t) + 1), True),
+    "coth": (sp.coth(t), sp.cosh(t) / sp.sinh(t), True),
+    "sech": (sp.sech(t), 2 / (sp.exp(t) + sp.exp(-t)), True),
+    "csch": (sp.csch(t), 2 / (sp.exp(t) - sp.exp(-t)), True),
+    "erfc, and erf is odd": (sp.erfc(t), 1 + sp.erf(-t), True),
+    "a distance": (sp.Abs(t - s), sp.Abs(s - t), False),
+    "a positive distance": (sp.Abs(x * u, **as_written), x * u, True),
+    "a maximum": (sp.Max(t, s, 1), sp.Max(1, s, t, s, **as_written), False),
+    "the root of a number": (sp.sqrt(12, **as_written), 2 * sp.sqrt(3), True),
+    "the root of a fraction": (
+        sp.Pow(sp.Rational(9, 20), half, **as_written),
+        3 / (2 * sp.sqrt(5)),
+        True,
+    ),
+    "two roots of numbers": (
+        sp.Mul(sp.sqrt(12, **as_written), sp.sqrt(3), **as_written),
+        6 + 0 * x,
+        True,
+    ),
+    "one and a half": (
+        sp.Pow(x * u, 3 * half, **as_written),
+        x * u * sp.sqrt(x) * sp.sqrt(u),
+        True,
+    ),
+    "a negative third": (x ** sp.Rational(-5, 3), 1 / (x * x ** sp.Rational(2, 3)), True),
+    "the root of a power": (
+        sp.sqrt(sp.Pow(x + u, 3, **as_written), **as_written),
+        (x + u) * sp.sqrt(x + u),
+        False,
+    ),
+    "a root of any sign": (sp.sqrt(x * (t - s)), sp.sqrt(x) * sp.sqrt(t - s), False),
+    "the root of an exponential": (sp.Pow(sp.exp(t), half, **as_written), sp.exp(t / 2), True),
+    "the logarithm of a number": (
+        sp.log(sp.Rational(12, 5), **as_written),
+        2 * sp.log(2) + sp.log(3) - sp.log(5),
+        True,
+    ),
+    "the logarithm of a product": (
+        sp.log(x * u**2 * (t - s), **as_written),
+        sp.log(x) + 2 * sp.log(u) + sp.log(t - s),
+        True,
+    ),
+    "a share of a logarithm": (
+        sp.log(1 + x) / 2,
+        sp.log((1 + x) ** 3, **as_written) / 6,
+        True,
+    ),
+    "the logarithm of an exponential": (sp.log(sp.exp(t), **as_written), t, True),
+    "the logarithm of one": (sp.log(sp.Add(t, 1, -t, **as_written), **as_written), 0 * t, True),
+    "a power with an unknown": (x**t, sp.exp(t * sp.log(x)), False),
+    "a power with a sum": (2 ** (n + 1), 2 * 2**n, False),
+    "a square in an exponent": (
+        sp.exp((t + 1) ** 2),
+        sp.exp(t**2) * sp.exp(2 * t) * sp.E,
+        True,
+    ),
+    "a multiple of a logarithm": (
+        sp.exp(3 * sp.log(1 + x) - t),
+        (1 + x) ** 3 / sp.exp(t),
+        True,
+    ),
+    "a sum is linear": (
+        sp.Sum(3 * i * x + x, (i, 1, n)),
+        3 * x * sp.Sum(i, (i, 1, n)) + n * x,
+        False,
+    ),
+    "a sum is counted": (sp.Sum(x, (i, 3, n)), (n - 2) * x, True),
+    "the name of an index": (sp.Sum(listed[i], (i, 1, n)), sp.Sum(listed[j], (j, 1, n)), False),
+    "the name in a product": (
+        sp.Product(listed[i], (i, 1, n)),
+        sp.Product(listed[j], (j, 1, n)),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize(("left", "right", "sure"), IDENTITIES.values(), ids=IDENTITIES.keys())
+def test_algebra_shows_an_identity_and_nothing_next_to_it(left, right, sure):
+    lines = [trees.tree_of(line) for line in (left, right, right + x / 10**6)]
+    positive = frozenset({"x", "u", "n"})
+    assert modular.compare(lines[0], lines[1], positive) == modular.EQUAL
+    assert modular.compare_squares(lines[0], lines[1], positive) == modular.EQUAL
+    other = modular.DIFFERENT if sure else modular.UNKNOWN
+    assert modular.compare(lines[0], lines[2], positive) == other
+
+
 SIGNS = {
     "a square": ((x - 2) ** 2, False),  # true, but not shown by the signs of its terms
     "a sum": (x + u**2, True),
@@ -515,6 +650,7 @@ SIGNS = {
     "a whole number of 3 or more": (n**2 - 9, False),
     "a power with a negative base": ((-2) ** n, False),
     "a root": (sp.sqrt(x - u), True),
+    "a root of a symbol, squared": ((1 + sp.sqrt(x)) ** 2 - x, True),
     "the opposite of a root": (-sp.sqrt(x), False),
     "a root of a square": (sp.sqrt((x - 2) ** 2, evaluate=False) - x + 2, False),
     "a logarithm in an exponent": (sp.exp(sp.log(n) - x) - 2 * sp.exp(-x), True),
@@ -523,6 +659,11 @@ SIGNS = {
     "a sum of exponentials": (sp.Sum(sp.exp(i * t), (i, 1, n)), True),
     "an empty sum": (sp.Sum(sp.exp(i * t), (i, 1, n - 2)), False),
     "a sine": (2 + sp.sin(x), False),
+    "a divisor of either sign": (1 / (x - u), False),
+    "a product with an index": (sp.Product(1 + i**2, (i, 1, n)), False),
+    "a sum of terms of either sign": (sp.Sum(sp.exp(i * t) - u, (i, 1, n)), False),
+    "a power that is multiplied out": (sp.exp(12 * x) - 1, True),
+    "a power that is not": (sp.exp(13 * x) - 1, False),
 }
 
 
@@ -534,18 +675,16 @@ def test_signs_show_what_is_never_negative_and_nothing_else(expression, shown):
 
 def test_nothing_is_above_zero_that_is_zero_at_an_end():
     domain = domain_of({x, n}, {x: (0, 1)})
-    for expression in (n - 2, x, 1 - x):
+    for expression in (n - 2, x, 1 - x, sp.sqrt(1 + sp.sin(x))):
         tree = trees.read(trees.write(expression))
         assert positivity.never_negative(tree, domain)
         assert not positivity.always_positive(tree, domain)
     assert positivity.always_positive(trees.read(trees.write(n - 1)), domain)
 
 
-def test_a_long_chain_gets_a_sentence_at_once():
-    start = time.process_time()
+def test_a_long_chain_gets_a_sentence():
     chain = derive((chains.total, ""), *((line, "") for line in chains.long_lines))
     verdict = check("0.2", chain)
-    assert time.process_time() - start < 2
     assert "is too long to check" in chain.fault and "is too long to check" in verdict.message
 
 
@@ -553,9 +692,7 @@ def test_a_chain_that_takes_too_many_operations_gets_a_sentence():
     j = sp.Symbol("j", integer=True)
     inner = sp.Sum(sp.exp(-i * j * x) * sp.log(n + i * j), (i, 1, 30))
     outer = sp.Sum(inner, (j, 1, 30))
-    start = time.process_time()
     chain = derive((outer, ""), (">=", outer - sp.log(n), ""), (">=", outer - n, ""))
-    assert time.process_time() - start < 4
     assert "takes too many operations" in chain.fault
 
 
@@ -588,3 +725,127 @@ def test_a_symbol_that_goes_without_a_value_is_named():
     assert "where={m: (value, value)" in derive(*steps).fault
     assert derive(*steps, where={m: (l_1 - sp.log(s_1),) * 2}).fault is None
     assert "where=" not in derive((x, ""), (2 * x, "")).fault
+
+
+def test_a_symbol_that_lies_in_a_range_is_not_asked_for_its_value():
+    R = sp.Symbol("R", positive=True)
+    chain = derive((1 / (1 + R), ""), (">=", sp.Rational(1, 2), ""), where={R: (1, 2)})
+    assert "does not follow" in chain.fault and "where=" not in chain.fault
+
+
+def test_what_goes_with_the_value_of_a_symbol_is_not_asked_for():
+    m, n, delta = sp.symbols("m n delta", real=True)
+    is_known = {m: (n + delta, n + delta)}
+    wrong = derive((m - n, "given"), (2 * delta, "both have gone"), where=is_known)
+    assert "Step 1 does not follow" in repr(wrong)
+    assert "has gone" not in repr(wrong)
+
+
+def test_a_symbol_that_goes_instead_of_the_one_with_a_value_is_asked_for():
+    m, n, delta = sp.symbols("m n delta", real=True)
+    is_known = {m: (n + delta, n + delta)}
+    other = derive((m - 2 * n, "given"), (2 * delta - m, "n has gone"), where=is_known)
+    assert "n has gone: if the question says what it stands for" in repr(other)
+
+
+def test_symbols_that_stand_after_their_values_were_used_are_named():
+    m, k = sp.symbols("m k", positive=True)
+    values = {m: (2 * x, 2 * x), k: (3 * x, 3 * x)}
+    assert "m still stands here" in derive((2 * x, ""), (m, ""), where=values).fault
+    assert "k and m still stand here" in derive((5 * x, ""), (m + k, ""), where=values).fault
+
+
+def test_a_strict_step_takes_more_than_the_step_that_allows_equality():
+    two = sp.Integer(2)
+    assert "1 by signs" in derive((two, ""), ("<=", n, "")).summary()
+    assert "at n = 2 the line before is 2" in derive((two, ""), ("<", n, "")).fault
+    assert "at n = 2 the line before is 2" in derive((n, ""), (">", two, "")).fault
+
+
+def test_another_root_of_the_same_number_is_another_number():
+    roots = [trees.tree_of(2 ** sp.Rational(1, k)) for k in (2, 3, 4)]
+    for one, other in itertools.combinations(roots, 2):
+        assert modular.compare(one, other, frozenset()) != modular.EQUAL
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["Symbol x", "exp"],
+        ["Symbol x", "exp one"],
+        ["Symbol x", "Symbol x", "exp 2"],
+        ["Symbol x", "Pow 1"],
+        ["Symbol x", "Symbol x", "Symbol x", "Pow 3"],
+        ["Add 0"],
+        ["Symbol x", "Symbol x"],
+    ],
+    ids=" ".join,
+)
+def test_a_head_with_another_number_of_arguments_is_refused(tokens):
+    with pytest.raises(Unreadable, match="not complete"):
+        trees.read(tokens)
+
+
+@pytest.mark.parametrize(
+    ("most", "tokens"),
+    [
+        (trees.BINDERS, lambda k: ["Symbol x", *["Rational 1", "Rational 3", "Sum i"] * k]),
+        (trees.NAME, lambda k: ["Symbol " + k * "x"]),
+        (trees.NODES + trees.DEPTH, lambda k: ["Symbol x"] * (k - 1) + [f"Add {k - 1}"]),
+        (trees.DEPTH + 9, lambda k: ["Symbol x"] + ["exp 1"] * k),
+        (60, lambda k: ["Rational " + k * "9"]),
+    ],
+    ids=["sums", "letters", "nodes", "levels", "digits"],
+)
+def test_an_expression_may_be_as_large_as_the_limit_and_no_larger(most, tokens):
+    trees.read(tokens(most))
+    with pytest.raises(Unreadable, match="too"):
+        trees.read(tokens(most + 1))
+
+
+def drawn_in(place, mode):
+    """Where ten symbols of one range are at the points of a mode."""
+    names = {f"x_{k}" for k in range(10)}
+    domain = Domain(dict.fromkeys(names, place))
+    points = [point for found, point in draw_points(names, domain) if found == mode]
+    return [float(middle) for point in points for middle, _ in point.values(CONTEXTS[0]).values()]
+
+
+TWO = trees.rational(2)
+FIVE = trees.rational(5)
+
+
+@pytest.mark.parametrize(("side", "place"), [(1, Range(low=TWO)), (-1, Range(high=TWO))])
+def test_wide_points_are_nearer_to_the_end_of_a_range_and_farther_from_it(side, place):
+    moderate = [side * (value - 2) for value in drawn_in(place, "moderate")]
+    wide = [side * (value - 2) for value in drawn_in(place, "wide")]
+    assert min(moderate) >= 0.1 and max(moderate) <= 4
+    assert 1e-4 <= min(wide) < 0.1 and 4 < max(wide) <= 12
+
+
+def test_points_between_two_ends_lie_at_them_in_the_middle_or_next_to_them():
+    place = Range(TWO, FIVE)
+    for mode, value in {"low": 2, "high": 5, "middle": 3.5}.items():
+        assert set(drawn_in(place, mode)) == {value}
+    assert all(2 < value < 5 for value in drawn_in(place, "moderate"))
+    shares = [(value - 2) / 3 for value in drawn_in(place, "wide")]
+    digits = {round(-math.log10(min(share, 1 - share)), 6) for share in shares}
+    assert digits == {2, 3, 4, 5, 6} and min(shares) < 0.5 < max(shares)
+
+
+def test_whole_numbers_stay_whole_and_in_their_range():
+    place = Range(TWO, FIVE, whole=True)
+    for mode in ("moderate", "wide", "low", "high", "middle", "mixed"):
+        assert set(drawn_in(place, mode)) <= {2, 3, 4, 5}
+    assert set(drawn_in(place, "low")) == {2} and set(drawn_in(place, "high")) == {5}
+    far = drawn_in(Range(TWO, whole=True), "wide")
+    assert all(value.is_integer() for value in far) and 10**6 < max(far) <= 2 + 10**9
+    assert set(drawn_in(Range(high=FIVE, whole=True), "low")) == {-9}
+
+
+def test_a_point_where_two_lines_differ_names_the_symbols_of_both():
+    domain = domain_of({x, u}, {})
+    first, second = (trees.tree_of(line) for line in (x, x + u))
+    place, left, right = difference_at(first, second, domain)
+    assert "u = " in place and "x = " in place and float(left) < float(right)
+    assert difference_at(first, first, domain) == ("", "", "")

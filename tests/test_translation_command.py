@@ -3,6 +3,7 @@
 import gzip
 import html
 import inspect
+import io
 import os
 import re
 import shutil
@@ -22,6 +23,7 @@ from attn_course.translation.corpora import load
 from attn_course.translation.recording import read_record, without_paths
 from attn_course.translation.runs import Run
 from attn_course.translation.sentence import Candidate, Explanation, draw
+from attn_course.translation.training import Trainer
 from attn_utils.layers import SLOTS
 
 TRAIN = ("train", "--preset", "tiny", "--attention", "mean", "--seed", "7", "--out")
@@ -125,32 +127,63 @@ def test_a_sentence_far_from_the_training_text_gets_a_remark(run, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_options_are_read_before_torch_is_loaded():
-    code = "import sys, attn_course.translation.command; sys.exit('torch' in sys.modules)"
+def test_nothing_slow_is_loaded_before_it_is_needed():
+    code = """
+import sys, attn_course.translation.command
+assert "torch" not in sys.modules  # options are read first
+import attn_course.translation.ready
+assert "sacrebleu" not in sys.modules  # a sentence is not scored
+"""
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def piped(monkeypatch, content):
+    """What stands for the standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_lines_that_are_piped_in_are_translated_in_order_and_empty_ones_stay(
+    run, capsys, monkeypatch
+):
+    first, second = [german for german, _ in load("tiny").test[:2]]
+    translator = Run.load(run, device="cpu")
+    expected = translator.translate([first, second, "Quantum."], beam_size=3)
+    piped(monkeypatch, f"{first}\n\n{second}\nQuantum.\n".encode())
+    assert main(["-", str(run), "--beam", "3"]) == 0
+    out, err = capsys.readouterr()
+    first, empty, *others = out.split("\n")[:-1]
+    assert [first, *others] == expected and empty == ""
+    assert "1 of 4 lines are far" in err and "(4)" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "option", "claim"),
+    [
+        (b"", [], "- is empty"),
+        (b"\xff", [], "- is not UTF-8"),
+        (b"Hund", ["--show"], "for one sentence"),
+        (b"Hund " * 600, [], "line 1 has"),
+    ],
+)
+def test_a_bad_pipe_gets_one_sentence(run, capsys, monkeypatch, content, option, claim):
+    piped(monkeypatch, content)
+    assert claim in refuse(capsys, "-", run, *option)
 
 
 def test_the_names_that_options_list_are_those_there_are():
     assert tuple(SLOTS) == ATTENTIONS
 
 
-def test_a_reader_that_goes_away_leaves_no_traceback():
-    command = [sys.executable, "-m", "attn_course.translation.command", "--help"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdout.close()
-    assert process.stderr.read() == b"" and process.wait() == 141
-
-
 def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     steps = iter(range(100))
-    take = Training._take
+    take = Training.take
 
     def pressed(training, step):
         take(training, step)
         if next(steps) == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Training, "_take", pressed)
+    monkeypatch.setattr(Training, "take", pressed)
     assert main([*TRAIN, str(tmp_path / "run")]) == 130
     sentence = capsys.readouterr().err.strip().splitlines()[-1]
     assert re.fullmatch(
@@ -158,7 +191,7 @@ def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeyp
         r"the same command goes on from there\.",
         sentence,
     )
-    monkeypatch.setattr(Training, "_take", take)
+    monkeypatch.setattr(Training, "take", take)
     assert len(torch.load(tmp_path / "run" / "last.pt")["losses"]) == 4
     assert main([*TRAIN, str(tmp_path / "run")]) == 0
 
@@ -177,7 +210,8 @@ def test_a_transformer_is_trained_and_takes_no_attention(tmp_path, capsys):
 def test_a_device_that_is_not_there_gets_one_sentence(run, capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert "no GPU" in refuse(capsys, "Ein Hund.", run, "--device", "cuda")
-    assert "no device 'gpu'" in refuse(capsys, *TRAIN, "x", "--device", "gpu")
+    for name in ("gpu", "meta", "cpu:3"):
+        assert f"no device '{name}'" in refuse(capsys, "Ein Hund.", run, "--device", name)
 
 
 @pytest.mark.parametrize(
@@ -240,6 +274,12 @@ def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
     assert "no finished run" in refuse(capsys, "Ein Hund.", folder)
 
 
+def test_damaged_words_of_a_run_get_one_sentence(run, tmp_path, capsys):
+    folder = shutil.copytree(run, tmp_path / "run")
+    (folder / "known_words.npz").write_text("half")
+    assert "known_words.npz is damaged" in refuse(capsys, "Ein Hund.", folder)
+
+
 @pytest.mark.parametrize(
     ("option", "value", "claim"),
     [
@@ -273,12 +313,24 @@ def test_a_beam_holds_one_to_a_hundred_hypotheses(run, capsys, option):
     assert "--beam" in refuse(capsys, "Ein Hund.", run, *option)
 
 
-def test_help_shows_the_three_forms_every_preset_and_every_option(capsys):
+def test_help_shows_the_four_forms_every_preset_and_every_option(capsys):
     source = inspect.getsource(command)
     options = set(re.findall(r'add_argument\("(--[a-z]+)"', source))
     assert {"--beam", "--seed", "--device", "--architecture"} <= options
     for argv in (["--help"], ["train", "-h"]):
         assert main(argv) == 0
         out = capsys.readouterr().out
-        assert out.count("attn translate") == 3 and all(name in out for name in PRESETS)
+        assert out.count("attn translate") == 4 and all(name in out for name in PRESETS)
         assert not [option for option in options if f"  {option}" not in out.replace(",", " ")]
+
+
+def test_a_machine_that_cannot_compile_gets_a_sentence(tmp_path, capsys, monkeypatch):
+    from torch._dynamo.exc import TorchDynamoException
+
+    def refuse(trainer):
+        raise TorchDynamoException("no compiler")
+
+    monkeypatch.setattr(Trainer, "fit", refuse)
+    words = ["train", "--preset", "tiny", "--compile", "--out", str(tmp_path), "--device", "cpu"]
+    assert main(words) == 2
+    assert "leave --compile out" in capsys.readouterr().err

@@ -1,7 +1,8 @@
 """Without a GPU: nothing mixes devices, and nothing waits for one that need not."""
 
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from attn_course.training import devices
 from attn_course.training import trainer as trainer_module
 from attn_course.training.devices import Precision, short_floats
 from attn_course.training.progress import Bar
-from attn_course.training.trainer import prefetched
+from attn_course.training.trainer import Update, prefetched
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import PRESETS, Config, for_gpu, transformer
 from attn_course.translation.corpora import embedded
@@ -24,6 +25,7 @@ from attn_utils.layers import SLOTS
 
 PAIRS = [([5, 6, 7, 8, 9], [10, 11]), ([6], [12, 13, 14, 5]), ([7, 8, 5], [9])]
 CORPUS = embedded(num_train=200, num_val=2, num_test=3)
+BRIEF = sorted(CORPUS.train, key=lambda pair: len("".join(pair)))[:60]
 SHORT = [("Der Hund schläft.", "The dog is sleeping.")]
 SMALL = Config(vocabulary=150, embedding=16, width=16, batch_tokens=30, tokens=5000, warmup=3)
 KINDS = {name: replace(SMALL, attention=name) for name in SLOTS}
@@ -60,6 +62,10 @@ def test_a_mixture_of_devices_is_refused_and_a_wait_is_counted():
             far + torch.ones(3)
         assert far.sum().item() == 3 and bool((far > 0).all()) and far[far > 0].cpu().tolist()
         assert len(device.waits) == 4  # the sum, the truth, the size of a choice, the copy
+        torch.ones(3).to(FAR, non_blocking=True)
+        assert len(device.waits) == 4
+        torch.ones(3).to(FAR)
+        assert len(device.waits) == 5
 
 
 def test_a_forward_and_a_backward_pass_wait_for_nothing(config):
@@ -71,19 +77,31 @@ def test_a_forward_and_a_backward_pass_wait_for_nothing(config):
     assert device.waits == []
 
 
+def steps_of(trainer, count):
+    """Updates on the first pairs of the corpus, three at a time."""
+    steps = []
+    for number in range(count):
+        pairs = trainer.encoded.train[3 * number : 3 * number + 3]
+        size = sum(len(target) + 1 for _, target in pairs)
+        steps.append(partial(Update, collate(pairs), size, trainer.config.rate, seed=number))
+    return steps
+
+
 def test_losses_are_fetched_every_few_steps_and_nothing_else_waits(config, monkeypatch):
     monkeypatch.setattr(trainer_module, "FETCH_EVERY", 2)
+    corpus = CORPUS._replace(train=BRIEF)  # every operation passes through Python here
     with FarDevice() as device:
-        trainer = Trainer(CORPUS, config, device=FAR, progress=False)
+        trainer = Trainer(corpus, config, device=FAR, progress=False)
         bar = Bar("", 1, done=0, unit="", shown=False)
         device.waits.clear()
-        trainer.training.run(islice(trainer._plan(), 1), bar, keep=trainer._keep)
+        first, second = steps_of(trainer, 2)
+        trainer.training.run([first], bar)
         assert device.waits == []
-        trainer.training.run(islice(trainer._plan(), 1), bar, keep=trainer._keep)
+        trainer.training.run([second], bar)
         assert len(device.waits) == 1 and trainer.training.num_steps == 2
         found = trainer.losses
-    near = Trainer(CORPUS, config, device="cpu", progress=False)
-    near.training.run(islice(near._plan(), 2), bar)
+    near = Trainer(corpus, config, device="cpu", progress=False)
+    near.training.run(steps_of(near, 2), bar)
     assert found == pytest.approx(near.losses, rel=1e-4)
 
 
@@ -94,11 +112,12 @@ def test_a_search_waits_once_a_token(config, search):
     with FarDevice() as device:
         model = move_far(seeded(config)).eval()
         source = pad_source(sources, FAR)
+        decode = Mock(wraps=model.decode)
+        model.decode = decode
         device.waits.clear()
         found = search(model, *source, max_length=5)
-    steps = max(map(len, found.tokens))
     assert found.tokens == expected.tokens
-    assert steps <= len(device.waits) <= 5 + 2  # and the tokens and the weights at the end
+    assert len(device.waits) == decode.call_count + 2  # and the tokens and the weights at the end
 
 
 def test_losses_maps_and_hypotheses_come_from_the_device(config):
@@ -134,7 +153,7 @@ def test_scaled_gradients_of_half_numbers_lower_the_loss(name, monkeypatch):
     assert trainer.training.precision.scaler is not None
     assert Precision(FAR, torch.bfloat16).scaler is None
     bar = Bar("", 1, done=0, unit="", shown=False)
-    trainer.training.run(islice(trainer._plan(), 30), bar, keep=trainer._keep)
+    trainer.training.run(steps_of(trainer, 30), bar)
     assert sum(trainer.losses[-3:]) < 0.9 * sum(trainer.losses[:3])
 
 
@@ -161,9 +180,12 @@ def test_batches_are_made_ahead_on_another_thread_and_come_in_order():
 
 def test_each_process_of_torchrun_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
     monkeypatch.setenv("LOCAL_RANK", "3")
     assert devices.best_device() == devices.best_device("cuda") == torch.device("cuda", 3)
     assert devices.best_device("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(devices.BadOption, match="no device 'cuda:4'"):
+        devices.best_device("cuda:4")
 
 
 def test_a_device_that_does_not_exist_is_one_sentence(monkeypatch):

@@ -1,6 +1,7 @@
 """The translator that comes with the course: small, recorded, offline, and honest about itself."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -54,8 +55,33 @@ def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
     assert KnownWords.load(tmp_path / "ready").unknown(corpus.train[0][0]) == []
 
 
-def test_capitals_make_no_difference_to_what_is_known():
-    known = KnownWords.of(["Ein Hund, der rennt."])
-    assert known.unknown("EIN hund läuft.") == ["läuft"]
-    assert known.remark("Ein Hund rennt.") is None
-    assert known.remark("Zwei Katzen.").startswith("2 of 2 words")
+KNOWN = KnownWords.of(["Ein Hund, der rennt.", "Hunde, die ein Kind sieht."])
+
+
+def test_a_word_is_known_as_it_was_written_and_the_first_with_a_capital_too():
+    assert KNOWN.unknown("Rennt ein hund, DER läuft?") == ["hund", "DER", "läuft"]
+    assert KNOWN.unknown("rennt") == KNOWN.unknown("Sieht") == []
+    assert KNOWN.unknown("hunde") == ["hunde"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "claim"),
+    [
+        ("Zwei Katzen.", "2 of 2 words never occur"),
+        ("🐕 ... !", "there is no word"),
+        ("Ein Hund, der rennt, rennt.", None),
+        ("Ein Hund, der rennt, rennt, rennt.", "6 words are more than .* has 5"),
+    ],
+)
+def test_what_is_far_from_the_training_text_gets_a_remark_that_says_why(sentence, claim):
+    remark = KNOWN.remark(sentence)
+    if claim is None:
+        assert remark is None
+    else:
+        assert re.match(claim, remark) and remark.endswith(": do not trust the translation.")
+
+
+def test_lines_that_are_far_are_numbered_and_empty_ones_are_not():
+    assert KNOWN.remark_on_lines(["Ein Hund rennt.", ""]) is None
+    remark = KNOWN.remark_on_lines(["Zwei Katzen.", "", "Ein Hund.", *["!"] * 5])
+    assert remark.startswith("6 of 8 lines are far") and "(1, 4, 5, 6, 7, ...)" in remark

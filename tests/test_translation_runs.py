@@ -12,6 +12,7 @@ from attn_course.refusals import BadRun
 from attn_course.translation import recording
 from attn_course.translation.config import PRESETS, Config, transformer
 from attn_course.translation.corpora import embedded
+from attn_course.translation.ready import FOLDER
 from attn_course.translation.recording import read_record, recorded
 from attn_course.translation.scoring import bleu_of_counts, bootstrap, score
 
@@ -37,6 +38,70 @@ def test_every_recorded_score_has_one_signature():
     every = [record["test"] for name in names for record in recording.records(name)]
     found = {test[search]["signature"] for test in every for search in ("greedy", "beam 5")}
     assert len(every) >= 25 and len(found) == 1
+
+
+ROWS = {  # README's names of the records translation_NAME_SEED
+    "no attention": "none",
+    "mean of the states": "mean",
+    "scaled dot": "dot",
+    "additive": "additive",
+    "multi-head": "multihead",
+    "Transformer": "transformer",
+    "scaled dot, larger model": "long_dot",
+    "scaled dot, `--preset full`": "full_dot",
+    "Transformer, `--preset full`": "full_transformer",
+    "scaled dot, `--preset large`": "large_dot",
+    "Transformer, `--preset large --tokens 10000000`": "large_transformer",
+}
+
+
+def row_of(label, found):
+    """The line of README's table about the seeds of one model."""
+    seeds = [str(record["config"]["seed"]) for record in found]
+    seconds = sorted(record["cpu_seconds"] for record in found)
+    times = f"{seconds[0]:.0f}-{seconds[-1]:.0f}"
+    if len(seeds) < 3:
+        times = " / ".join(f"{record['cpu_seconds']:,.0f}" for record in found)
+    cells = [
+        f"{label}, seed{'s' if len(seeds) > 1 else ''} {' / '.join(seeds)}",
+        f"{found[0]['config']['tokens']:,}",
+        times,
+        *scores_of([record["test"] for record in found]),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def scores_of(tests):
+    for search in ("greedy", "beam 5"):
+        yield " / ".join(f"{test[search]['bleu']:.1f}" for test in tests)
+
+
+def test_the_table_of_readme_is_that_of_the_records():
+    readme = (ROOT / "README.md").read_text("utf-8").splitlines()
+    for label, name in ROWS.items():
+        assert row_of(label, recording.records(f"translation_{name}_[0-9]")) in readme
+    assert {re.sub(r"translation_(.+)_\d", r"\1", name) for name in RECORDS} == set(ROWS.values())
+    kept = json.loads((FOLDER / "record.json").read_text("utf-8"))
+    along = [line for line in readme if line.startswith("| the model that comes along")]
+    greedy, beam = scores_of([kept["in half precision"]])
+    assert len(along) == 1 and along[0].endswith(f"| {greedy} | {beam} |")
+
+
+def test_every_record_says_how_it_was_made():
+    for path in (ROOT / "attn_course" / "runs").glob("*.json"):
+        record = json.loads(path.read_text("utf-8"))
+        assert record["command"].startswith(("attn translate train ", "python -m attn_course."))
+        assert {"config", "preset", "setting", "model"} & set(record), path.name
+
+
+def test_the_command_of_a_record_names_its_seed_and_its_model():
+    for record in RECORDS.values():
+        config = Config(**record["config"])
+        command = record["command"]
+        assert f"--seed {config.seed} " in command
+        is_transformer = config.architecture == "transformer"
+        assert is_transformer == ("--architecture transformer" in command)
+        assert "--threads 1" in command and "1 threads" in record["machine"]
 
 
 def test_the_ladder_differs_in_attention_and_seed_alone():

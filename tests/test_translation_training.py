@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 import torch
@@ -53,6 +54,16 @@ def test_the_loss_falls(tmp_path):
     assert sum(losses[-3:]) < 0.9 * sum(losses[:3])
 
 
+def test_a_compiled_run_takes_the_same_steps_and_its_checkpoint_serves_one_that_is_not(tmp_path):
+    config = KINDS["transformer"]
+    plain = train(tmp_path / "plain", config)
+    with torch.compiler.set_stance("force_eager"):
+        compiled = train(tmp_path / "compiled", config, compiled=True)
+    assert isinstance(compiled.training.called, torch._dynamo.OptimizedModule)
+    assert compiled.losses == plain.losses
+    assert train(tmp_path / "compiled", config).losses == plain.losses
+
+
 def test_the_rate_rises_stays_and_falls_to_zero():
     config = Config(rate=1.0, warmup=10, cooldown=0.4)
     steps = [(5, 0.1), (10, 0.2), (50, 0.6), (80, 0.8), (100, 1.0)]
@@ -72,7 +83,7 @@ def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path
         weights.append({name: value.clone() for name, value in trainer.model.state_dict().items()})
         return {"bleu": next(scores), "perplexity": 1.0}
 
-    monkeypatch.setattr(Trainer, "_validate", validate)
+    monkeypatch.setattr(Trainer, "validate", validate)
     trainer = train(tmp_path, replace(CONFIG, patience=2, tokens=100_000))
     assert [row["bleu"] for row in trainer.metrics] == [1.0, 3.0, 2.0, 2.0]
     best = Run.load(tmp_path, device="cpu").model.state_dict()
@@ -85,13 +96,13 @@ def test_other_settings_do_not_take_up_a_run(tmp_path):
         train(tmp_path, replace(CONFIG, width=32))
 
 
-def start(folder, body, *args, launcher=()):
+def start(folder, body, *args):
     """A process that runs `body` with this module's `train` at hand."""
     script = folder / "script.py"
     here = os.path.dirname(__file__)
     script.write_text(f"import sys; sys.path.insert(0, {here!r})\nfrom {__name__} import *\n{body}")
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    command = [sys.executable, *launcher, script, *args]
+    command = [sys.executable, script, *args]
     return subprocess.Popen(list(map(str, command)), env=environment)
 
 
@@ -110,26 +121,40 @@ def test_a_killed_run_goes_on_with_the_same_losses(tmp_path):
     keep = ("epoch", "tokens", "loss", "bleu", "perplexity")
     rows = [[[row[key] for key in keep] for row in run.metrics] for run in (straight, resumed)]
     assert rows[0] == rows[1]
+    ours = resumed.model.state_dict()
+    for name, weights in straight.model.state_dict().items():
+        assert torch.equal(weights, ours[name])
 
 
-SHARE = """
-torch.distributed.init_process_group("gloo")
-for kind, config in KINDS.items():
-    trainer = train(sys.argv[1] + kind, config)
-    if trainer.rank == 1:
-        (trainer.folder / "losses.json").write_text(json.dumps(trainer.losses))
-torch.distributed.destroy_process_group()
+def share(folder, rank):
+    """The losses of every kind, trained as one of two processes that meet in a file."""
+    meeting = {"init_method": f"file://{folder}/meeting", "timeout": timedelta(seconds=120)}
+    torch.distributed.init_process_group("gloo", rank=rank, world_size=2, **meeting)
+    try:
+        return {kind: train(folder / kind, config).losses for kind, config in KINDS.items()}
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+SECOND = """
+from pathlib import Path
+folder = Path(sys.argv[1])
+(folder / "losses.json").write_text(json.dumps(share(folder, rank=1)))
 """
 
 
 def test_two_processes_have_the_losses_of_one(tmp_path):
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    process = start(tmp_path, SHARE, tmp_path / "two-", launcher=launcher)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    process = start(tmp_path, SECOND, shared)
+    first = share(shared, rank=0)
     assert process.wait() == 0
+    second = json.loads((shared / "losses.json").read_text())
     for kind, config in KINDS.items():
         one = train(tmp_path / kind, config).losses
-        two = json.loads((tmp_path / f"two-{kind}" / "losses.json").read_text())
-        assert two == pytest.approx(one, rel=1e-3) and two[:5] == pytest.approx(one[:5], rel=1e-5)
+        for two in (first[kind], second[kind]):
+            assert two == pytest.approx(one, rel=1e-3)
+            assert two[:5] == pytest.approx(one[:5], rel=1e-5)
 
 
 def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
@@ -141,17 +166,17 @@ def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
 
 def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeypatch):
     straight = train(tmp_path / "straight")
-    take = Training._take
+    take = Training.take
 
     def pressed(training, step):
         if training.num_steps == 4:
             os.kill(os.getpid(), signal.SIGINT)
         take(training, step)
 
-    monkeypatch.setattr(Training, "_take", pressed)
+    monkeypatch.setattr(Training, "take", pressed)
     with pytest.raises(Stopped, match=r"stopped after \d+ of 2,000 subwords; all of it is kept"):
         train(tmp_path / "stopped")
-    monkeypatch.setattr(Training, "_take", take)
+    monkeypatch.setattr(Training, "take", take)
     saved = torch.load(tmp_path / "stopped" / "last.pt", weights_only=True)
     assert saved["losses"] == straight.losses[:5]
     assert train(tmp_path / "stopped").losses == straight.losses
@@ -160,7 +185,7 @@ def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeyp
 def test_early_stopping_says_why(tmp_path, monkeypatch, capsys):
     scores = iter([1.0, 3.0, 2.0, 2.0])
     row = {"perplexity": 1.0}
-    monkeypatch.setattr(Trainer, "_validate", lambda trainer: {"bleu": next(scores), **row})
+    monkeypatch.setattr(Trainer, "validate", lambda trainer: {"bleu": next(scores), **row})
     config = replace(CONFIG, patience=2, tokens=100_000)
     Trainer(CORPUS, config, tmp_path, device="cpu").fit()
     sentence = capsys.readouterr().err.strip().splitlines()[-1]
@@ -170,10 +195,10 @@ def test_early_stopping_says_why(tmp_path, monkeypatch, capsys):
 def test_a_corpus_is_encoded_once(tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
     monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(encoding, "_known", {})
+    monkeypatch.setattr(encoding, "IN_MEMORY", {})
     first = encode_corpus(CORPUS, size=120)
     assert encode_corpus(CORPUS, size=120) is first
-    monkeypatch.setattr(encoding, "_known", {})
+    monkeypatch.setattr(encoding, "IN_MEMORY", {})
     monkeypatch.setattr(Vocabulary, "learn", None)  # the second process finds everything
     again = encode_corpus(CORPUS, size=120)
     assert again.train == first.train and again.val == first.val
@@ -184,10 +209,10 @@ def test_a_corpus_is_encoded_once(tmp_path, monkeypatch):
 def test_a_damaged_cache_is_done_without(tmp_path, monkeypatch, name):
     monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
     monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(encoding, "_known", {})
+    monkeypatch.setattr(encoding, "IN_MEMORY", {})
     first = encode_corpus(CORPUS, size=120)
     next(tmp_path.rglob(name)).write_bytes(b"half")
-    monkeypatch.setattr(encoding, "_known", {})
+    monkeypatch.setattr(encoding, "IN_MEMORY", {})
     assert encode_corpus(CORPUS, size=120).train == first.train
 
 

@@ -1,7 +1,7 @@
-"""From one source, solutions/NN_name.py, every file made of it, and the check that none has drifted.
+"""From solutions/NN_name.py to every file made of it, and the check for drift. Knows no question's content.
 
 Made are the executed solutions/NN_name.ipynb, the student pair notebooks/NN_name.{py,ipynb}, and README's
-table of notebooks. Knows no question's content.
+table of notebooks.
 """
 
 from collections import Counter

@@ -81,8 +81,7 @@ class Row:
         points = f"{register.points_of(self.name):g}"
         if register.is_bonus(self.name):
             points += " bonus"
-        columns = [f"`{self.name}`", self.asks, str(count), points, str(self.minutes)]
-        return f"| {' | '.join(columns)} |"
+        return f"| `{self.name}` | {self.asks} | {count} | {points} | {self.minutes} |"
 
 
 def row_of(name: str, first_cell: str) -> Row:

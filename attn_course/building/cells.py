@@ -56,7 +56,8 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
             cell.source = cards.write_headings(cell.source)
 
     first = notebook.cells[0]
-    first.source = BANNER.format(source.stem) + cards.write_head(first.source, source.stem)
+    head = cards.write_head(first.source, source.stem)
+    first.source = BANNER.format(source.stem) + head
     finished = _finish(notebook)
     if repository:
         _open_to_all(finished, source.stem, repository)
@@ -147,9 +148,11 @@ def _cell_id(cell: Any, role: str | None, name: str) -> str:
 
     heading = re.search(r"^#+ +(.+)", cell.source, re.M)
     if heading and cell.cell_type == "markdown":
-        words = re.sub(r"[^a-z0-9]+", "-", heading[1].lower())
+        title = heading[1].lower()
+        words = re.sub(r"[^a-z0-9]+", "-", title)
         return words.strip("-")[:40] or "heading"
-    digest = hashlib.sha256(cell.source.encode()).hexdigest()
+    source = cell.source.encode()
+    digest = hashlib.sha256(source).hexdigest()
     return f"{cell.cell_type}-{digest[:8]}"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from attn_course.building.pages import figure_of, has_sliders
 from attn_course.building.sealing import seal_of
+from attn_course.figures.sliders import Drawing, Ends
 
 Moving = dict[str, list[str]]  # id of a cell -> its figures, as HTML
 
@@ -84,7 +85,7 @@ def _caught(found: Moving) -> Iterator[Callable[[str], None]]:
         nonlocal here
         here = name
 
-    def catch(draw: Callable[..., object], **sliders: tuple) -> None:
+    def catch(draw: Drawing, **sliders: Ends) -> None:
         page = figures.packed(draw, **sliders)
         found.setdefault(here, []).append(figure_of(page))
 

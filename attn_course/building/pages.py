@@ -1,7 +1,8 @@
 """A notebook as a page of the site: the student's text with the pictures of the solution. Executes nothing.
 
 What a cell shows stays if a student's empty notebook would show the same; where an answer is used, pictures
-alone stay. So no answer, rubric or reference can be read off a page.
+alone stay, and none of a cell with the tag "spoiler", whose picture is the answer. So no answer, rubric or
+reference can be read off a page.
 """
 
 import ast
@@ -20,8 +21,11 @@ from attn_course.figures.showing import filled
 
 PICTURES = "_static/figures"  # of the site
 DEPENDS = "*What this prints depends on your answers.*"
+SPOILER = "spoiler"
+HELD_BACK = "*In your notebook, your own answer is drawn here once it is right.*"
 FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
 CHANGING = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods
+Names = set[str]
 ANSWERS = {"answer", "check", "written"}
 
 
@@ -40,7 +44,9 @@ def page_of(solution: Any, moving: Mapping[str, Sequence[str]], folder: Path) ->
         shown = []
         if not ANSWERS & set(cell.metadata):
             shown = outputs[cell.id]
-        if cell.id in depending:
+        if SPOILER in cell.metadata.get("tags", ()):
+            shown = [_output({"text/markdown": HELD_BACK})]
+        elif cell.id in depending:
             shown = pictures_alone(shown)
         cell.outputs = for_page(shown, moving.get(cell.id, ()), folder)
         cell.metadata.pop("nbgrader", None)
@@ -48,9 +54,9 @@ def page_of(solution: Any, moving: Mapping[str, Sequence[str]], folder: Path) ->
     return page
 
 
-def cells_that_use_answers(notebook: Any) -> set[str]:
+def cells_that_use_answers(notebook: Any) -> Names:
     """Ids of the code cells whose results follow from an answer, directly or through other cells."""
-    from_answers: set[str] = set()
+    from_answers: Names = set()
     found = set()
     for cell in notebook.cells:
         if cell.cell_type != "code":
@@ -63,20 +69,21 @@ def cells_that_use_answers(notebook: Any) -> set[str]:
     return found
 
 
-def names_in(source: str) -> tuple[set[str], set[str]]:
+def names_in(source: str) -> tuple[Names, Names]:
     """(names that a cell takes from cells before it, names that it gives a value or changes)."""
-    taken: set[str] = set()
-    given: set[str] = set()
-    own: set[str] = set()  # has a value in this cell, whatever came before
+    taken: Names = set()
+    given: Names = set()
+    own: Names = set()  # has a value in this cell, whatever came before
     for statement in ast.parse(source).body:
+        given_here = _given_in(statement)
         taken |= _read_in(statement) - own
-        given |= _given_in(statement)
+        given |= given_here
         if isinstance(statement, ast.Assign | ast.FunctionDef | ast.ClassDef):
-            own |= _given_in(statement)
+            own |= given_here
     return taken, given
 
 
-def _read_in(statement: ast.stmt) -> set[str]:
+def _read_in(statement: ast.stmt) -> Names:
     """Names of the notebook that a statement reads: no argument, no variable of a loop."""
     names = _global_names(_table(statement))
     for node in ast.walk(statement):
@@ -93,7 +100,7 @@ def _table(statement: ast.stmt) -> symtable.SymbolTable:
     return symtable.symtable(ast.unparse(statement), "cell", "exec")
 
 
-def _global_names(table: symtable.SymbolTable) -> set[str]:
+def _global_names(table: symtable.SymbolTable) -> Names:
     """What a scope and the scopes inside it read of the notebook."""
     is_top = table.get_type() == "module"
     names = set()
@@ -105,7 +112,7 @@ def _global_names(table: symtable.SymbolTable) -> set[str]:
     return names
 
 
-def _given_in(statement: ast.stmt) -> set[str]:
+def _given_in(statement: ast.stmt) -> Names:
     """Names that a statement gives a value or changes in place."""
     symbols = _table(statement).get_symbols()
     made = [symbol for symbol in symbols if symbol.is_assigned() and not symbol.is_imported()]
@@ -120,7 +127,7 @@ def _given_in(statement: ast.stmt) -> set[str]:
     return given
 
 
-def _names(node: ast.AST) -> set[str]:
+def _names(node: ast.AST) -> Names:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 

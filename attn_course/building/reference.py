@@ -1,4 +1,4 @@
-"""The site's page on `attn_utils`: every public function and class, from its signature and docstring."""
+"""The site's page on `attn_utils`, made from signatures and docstrings. Knows no notebook."""
 
 import inspect
 import re
@@ -43,39 +43,44 @@ def _entry(module: ModuleType, name: str) -> str:
     if not inspect.isclass(value):
         return _directive("py:function", place, value)
 
-    inside = [_method(method, function) for method, function in vars(value).items()]
-    return _directive("py:class", place, value, [text for text in inside if text])
+    inside = []
+    for method, function in vars(value).items():
+        if not method.startswith("_") and function.__doc__:
+            inside += _method(method, function)
+    return _directive("py:class", place, value, inside)
 
 
-def _method(name: str, value: Any) -> str:
-    """The directive of a method or property that others may use, or nothing."""
-    if name.startswith("_") or not value.__doc__:
-        return ""
+def _method(name: str, value: Any) -> list[str]:
+    """The directive of a method or property, if it is one."""
     if isinstance(value, property):
-        return _directive("py:property", name, value)
-    return _directive("py:method", name, value) if inspect.isfunction(value) else ""
+        return [_directive("py:property", name, value)]
+    if inspect.isfunction(value):
+        return [_directive("py:method", name, value)]
+    return []
 
 
 def _directive(kind: str, place: str, value: Any, inside: Sequence[str] = ()) -> str:
     """kind: of Sphinx's Python domain; place: the dotted name; inside: directives below the text."""
-    text = _documentation(inspect.getdoc(value) or "")
-    text = _arguments_listed(text, value)
-    fence = "::::" if not inside else ":::::"
-    body = "\n\n".join([text, *inside])
-    return f"{fence}{{{kind}}} {place}{_signature(value)}\n{body}\n{fence}"
+    docstring = inspect.getdoc(value) or ""
+    text = _documentation(docstring)
+    parts = [_arguments_listed(text, value), *inside]
+    body = "\n\n".join(parts)
+    fence = ":::::" if inside else "::::"
+    head = f"{{{kind}}} {place}{_signature(value)}"
+    return f"{fence}{head}\n{body}\n{fence}"
 
 
 def _signature(value: Any) -> str:
     """The signature without types, which the docstring tells better: as shapes."""
     if isinstance(value, property):
         return ""
-    signature = inspect.signature(value)
+    parameters = inspect.signature(value).parameters
     kept = []
-    for parameter in signature.parameters.values():
-        if parameter.name != "self":
-            kept.append(parameter.replace(annotation=inspect.Parameter.empty))
-    bare = inspect.Signature(kept)
-    return str(bare)
+    for name, parameter in parameters.items():
+        if name != "self":
+            bare = parameter.replace(annotation=inspect.Parameter.empty)
+            kept.append(bare)
+    return str(inspect.Signature(kept))
 
 
 def _arguments_listed(text: str, value: Any) -> str:

@@ -10,6 +10,7 @@ from attn_course.building.ways_in import SETUP_ID
 from attn_course.markers import BuildError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+Outputs = list[Any]  # of one cell, or of each
 SECONDS = 600  # that one cell may take
 
 
@@ -33,7 +34,7 @@ def seal_of(notebook: Any) -> dict[str, str]:
     return {"code": _digest(texts), "outputs": _digest(outputs)}
 
 
-def stored_outputs(notebook: Any, path: Path) -> list[Any] | None:
+def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
     """The outputs in the file at `path`, if they are those of this notebook's code; else None."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
@@ -46,7 +47,7 @@ def stored_outputs(notebook: Any, path: Path) -> list[Any] | None:
     return outputs if seal == wanted else None
 
 
-def attach(notebook: Any, outputs: list[Any]) -> Any:
+def attach(notebook: Any, outputs: Outputs) -> Any:
     """Put `outputs` into the notebook and seal it against later changes."""
     import nbformat
 
@@ -62,7 +63,7 @@ def attach(notebook: Any, outputs: list[Any]) -> Any:
     return notebook
 
 
-def execute(notebook: Any, folder: Path) -> list[Any]:
+def execute(notebook: Any, folder: Path) -> Outputs:
     """The outputs of every code cell, run from top to bottom in a fresh kernel."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
@@ -82,7 +83,7 @@ def execute(notebook: Any, folder: Path) -> list[Any]:
     return [lasting(cell.outputs) for cell in _code_cells(notebook)]
 
 
-def lasting(outputs: list[Any]) -> list[Any]:
+def lasting(outputs: Outputs) -> Outputs:
     """Outputs without what only lives as long as a kernel does."""
     return [output for output in outputs if _outlives_its_kernel(output)]
 

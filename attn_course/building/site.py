@@ -26,11 +26,11 @@ from attn_course.markers import BuildError
 FIRST = "00_start_here"  # its first figure opens the site
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
-PARTS = {  # of the course, in its order: name -> numbers of the notebooks
-    "What attention can do": range(0, 6),
-    "Attention in a transformer": range(6, 9),
-    "Translation": range(9, 11),
-    "Beyond": range(11, 100),
+PARTS = {  # of the course: number of its first notebook -> name
+    0: "What attention can do",
+    6: "Attention in a transformer",
+    9: "Translation",
+    11: "Beyond",
 }
 
 
@@ -68,7 +68,7 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
         "index.md": _landing_page(root, pages[FIRST]),
         "graders.md": _graders_page(root),
         "reference.md": reference_page(),
-        "_toc.yml": _contents({name: _title(page) for name, page in pages.items()}),
+        "_toc.yml": contents({name: _title(page) for name, page in pages.items()}),
         "_config.yml": _template("_config.yml"),
         "_static/course.css": _template("course.css"),
         "_static/favicon.svg": _template("favicon.svg"),
@@ -118,31 +118,33 @@ def _landing_page(root: Path, first: Any) -> str:
     return page.substitute(
         plane="\n".join(_first_figure(first)),
         notebooks=linked,
-        start="\n\n".join(_sections(root, "Two commands", "Where it runs")),
+        start="\n\n".join(readme_sections(root, "Two commands", "Where it runs")),
     )
 
 
 def _first_figure(page: Any) -> Iterator[str]:
     """The still picture and the moving figure of the first cell that has one."""
     for cell in page.cells:
-        shown = [output.get("data", {}).get("text/html", "") for output in cell.get("outputs", [])]
-        if any(FIGURE.search(html) for html in shown):
+        outputs = cell.get("outputs", [])
+        shown = [output.get("data", {}).get("text/html", "") for output in outputs]
+        if any(map(FIGURE.search, shown)):
             yield from shown
             return
 
 
 def _graders_page(root: Path) -> str:
     page = Template(_template("graders.md"))
-    _, text = _sections(root, "For graders")[0].split("\n", 1)
+    _, text = readme_sections(root, "For graders")[0].split("\n", 1)
     return page.substitute(grading=text.replace("```csv", "```text"))  # a language Pygments lacks
 
 
-def _sections(root: Path, *titles: str) -> list[str]:
+def readme_sections(root: Path, *titles: str) -> list[str]:
     """Sections of README, each with its heading."""
     text = (root / "README.md").read_text("utf-8")
     found = []
     for title in titles:
-        section = re.search(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", text, re.M | re.S)
+        heading = re.escape(title)
+        section = re.search(rf"(?ms)^## {heading}\n.*?(?=^## |\Z)", text)
         if section is None:
             raise BuildError(f'README.md has no section "{title}".')
         found.append(section[0].rstrip())
@@ -155,21 +157,32 @@ def _title(page: Any) -> str:
     return found["title"] if found else ""
 
 
-def _contents(titles: dict[str, str]) -> str:
+def contents(titles: dict[str, str]) -> str:
     """The table of contents as Jupyter Book reads it. titles: of the notebooks, in their order."""
-    lines = ["format: jb-book", "root: index", "parts:"]
-    for part, numbers in PARTS.items():
-        inside = {name: title for name, title in titles.items() if int(name[:2]) in numbers}
-        if inside:
-            lines += _opening(part)
-        for name, title in inside.items():
-            lines += [f"      - file: {name}", f'        title: "{name[:2]} {title}"']
-    lines += [*_opening("More"), "      - file: graders", "      - file: reference"]
-    return "\n".join(lines) + "\n"
+    text = "format: jb-book\nroot: index\nparts:\n"
+    opened = None
+    for name, title in titles.items():
+        number = name[:2]
+        part = _part_of(int(number))
+        if part != opened:
+            text += _opening(part)
+            opened = part
+        text += f"      - file: {name}\n"
+        text += f'        title: "{number} {title}"\n'
+    text += _opening("More")
+    text += "      - file: graders\n"
+    text += "      - file: reference\n"
+    return text
 
 
-def _opening(caption: str) -> list[str]:
-    return [f"  - caption: {caption}", "    chapters:"]
+def _part_of(number: int) -> str:
+    """The part of the course that a notebook belongs to."""
+    first = max(start for start in PARTS if start <= number)
+    return PARTS[first]
+
+
+def _opening(caption: str) -> str:
+    return f"  - caption: {caption}\n    chapters:\n"
 
 
 def _run_book(book: Path, sources: Path, out: Path) -> None:

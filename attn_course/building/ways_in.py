@@ -1,7 +1,6 @@
-"""Links, badges and the set-up cell, all from one setting: where the course is published.
+"""Links, badges and the set-up cell, all from one setting: where the course is published. Knows no question.
 
 The setting is `repository` under [tool.attn] in pyproject.toml; unset, all of them are left out.
-Knows no question.
 """
 
 import tomllib
@@ -74,7 +73,8 @@ def links(repository: str, notebook: str) -> str:
 
 def badges(repository: str) -> str:
     """README's line of badges."""
-    shown = [_badge(name, address) for name, address in _places(repository, FIRST).items()]
+    places = _places(repository, FIRST)
+    shown = [_badge(name, address) for name, address in places.items()]
     if repository.startswith(GITHUB):
         tests = f"{repository}/actions/workflows/tests.yml"
         shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")

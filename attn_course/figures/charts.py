@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from attn_course.figures.canvas import new_axes
+from attn_course.figures.canvas import new_axes, panels
 from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
@@ -131,9 +131,10 @@ def scatter(
     ax = new_axes(ax)
     xs, ys = np.asarray(points, float).T
     alpha = 0.4 if len(xs) > 20 else 1  # a cloud shows its density, a landmark stands out
-    ax.scatter(xs, ys, s=size, alpha=alpha, color=COLOURS[colour], label=label, linewidths=0)
-    for place, name in zip(zip(xs, ys, strict=True), names or [], strict=False):
-        ax.annotate(name, place, xytext=(5, 5), textcoords="offset points", color=COLOURS[colour])
+    code = COLOURS[colour]
+    ax.scatter(xs, ys, s=size, alpha=alpha, color=code, label=label, linewidths=0)
+    for x, y, name in zip(xs, ys, names or [], strict=False):
+        ax.annotate(name, (x, y), xytext=(5, 5), textcoords="offset points", color=code)
     if label:
         _show_legend(ax)
     return _name(ax, xlabel, ylabel, title)
@@ -173,13 +174,13 @@ def intervals(
     marks: {label: x position} for vertical lines.
     """
     ax = new_axes(ax)
+    for k, (label, mark) in enumerate((marks or {}).items()):  # first, so that none is at the edge
+        style = (":", "--")[k % 2]
+        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+
     for place, (value, low, high) in enumerate(rows.values()):
         ax.plot([low, high], [place, place], color=COLOURS[0])
         ax.plot(value, place, "o", color=COLOURS[0])
-
-    for k, (label, mark) in enumerate((marks or {}).items()):
-        style = (":", "--")[k % 2]
-        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
 
     ax.set_yticks(range(len(rows)), rows)
     ax.invert_yaxis()
@@ -215,6 +216,25 @@ def attention_map(
         _write_numbers(ax, weights, 0.6, "%.2f")
     _label_cells(ax, weights.shape, queries, keys)
     return _name(ax, xlabel, ylabel, title)
+
+
+def head_maps(
+    weights: ArrayLike,
+    queries: Sequence | None = None,
+    keys: Sequence | None = None,
+    *,
+    height: float = 3.0,
+    width: float | None = None,
+    **options: Any,
+) -> None:
+    """A figure with an attention map for each head, two beside each other. weights: (H, T, S).
+
+    height: of a row of maps, and width: of all, in inches. options: those of `attention_map`.
+    """
+    of_heads = np.asarray(weights, float)
+    axes = panels(len(of_heads), height=height, width=width, columns=2)
+    for head, ax in enumerate(axes):
+        attention_map(of_heads[head], queries, keys, title=f"head {head}", ax=ax, **options)
 
 
 def matrix(
@@ -285,26 +305,35 @@ def arrows(
     for k, label in enumerate(vectors):
         usual = INK if label.startswith("query") else k % INK
         colour = COLOURS[given.get(label, usual)]
-        head = {
-            "arrowstyle": "-|>",
-            "color": colour,
-            "linewidth": 2,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        ax.annotate("", ends[k], (0, 0), arrowprops=head)
-        ax.annotate(
-            label,
-            ends[k],
-            xytext=shifts[k],
-            textcoords="offset points",
-            color=colour,
-            ha="center",
-            va="center",
-        )
+        draw_arrow(ax, ends[k], label, shifts[k], colour)
 
-    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
+    span = (-limit, limit)
+    ax.set(xlim=span, ylim=span, aspect="equal")
     return _name(ax, xlabel, ylabel, title)
+
+
+def draw_arrow(
+    ax: Axes, end: ArrayLike, name: str, shift: ArrayLike, colour: str, **letters: Any
+) -> None:
+    """An arrow from the origin to `end`, (2,), its name `shift` points from the tip."""
+    head = {
+        "arrowstyle": "-|>",
+        "color": colour,
+        "linewidth": 2,
+        "shrinkA": 0,
+        "shrinkB": 0,
+    }
+    ax.annotate("", end, (0, 0), arrowprops=head)
+    ax.annotate(
+        name,
+        end,
+        xytext=shift,
+        textcoords="offset points",
+        color=colour,
+        ha="center",
+        va="center",
+        **letters,
+    )
 
 
 def _name(ax, xlabel, ylabel, title):

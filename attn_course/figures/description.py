@@ -12,18 +12,18 @@ _COLOUR_BAR = "<colorbar>"  # matplotlib's label of such Axes
 def describe_figure(figure: Figure) -> str:
     """The alt text of a matplotlib figure."""
     panels = [ax for ax in figure.axes if ax.get_label() != _COLOUR_BAR]
-    return describe([_facts(ax) for ax in panels])
+    return _in_words([_facts(ax) for ax in panels])
 
 
 def describe_scene(scene: Scene) -> str:
     """The alt text of a scene: the same words as for the figure it stands for."""
     panels = [axes for axes in scene.axes if axes.scale is None]
-    return describe([_scene_facts(axes) for axes in panels])
+    return _in_words([_scene_facts(axes) for axes in panels])
 
 
-def describe(panels: list[dict]) -> str:
+def _in_words(panels):
     """One sentence for each panel. panels: kind, title, x, y and the names in the legend."""
-    sentences = [_sentence(**panel) for panel in panels]
+    sentences = [_sentence(*panel) for panel in panels]
     if len(sentences) == 1:
         return sentences[0]
     numbered = [f"Panel {k}: {sentence}" for k, sentence in enumerate(sentences, 1)]
@@ -32,6 +32,9 @@ def describe(panels: list[dict]) -> str:
 
 def _sentence(kind, title, x, y, names):
     """What kind of picture, its title, its axes, the names in its legend."""
+    title = _one_line(title)
+    x = _one_line(x)
+    y = _one_line(y)
     text = kind.capitalize()
     if title:
         text += f" “{title}”"
@@ -45,6 +48,10 @@ def _sentence(kind, title, x, y, names):
     return f"{text}."
 
 
+def _one_line(text):
+    return " ".join(text.split())
+
+
 def _facts(ax):
     """What `_sentence` needs, from an Axes of matplotlib."""
     title = ax.get_title(loc="left") or ax.get_title()
@@ -54,8 +61,7 @@ def _facts(ax):
     if kind == "arrows":
         texts = ax.texts
     names = [text.get_text() for text in texts if text.get_text()]
-    facts = {"kind": kind, "title": title, "names": names}
-    return _flat(facts, ax.get_xlabel(), ax.get_ylabel())
+    return kind, title, ax.get_xlabel(), ax.get_ylabel(), names
 
 
 def _kind(ax):
@@ -83,11 +89,12 @@ def _kind_of_marks(bars, lines, has_points):
 def _scene_facts(axes):
     """What `_sentence` needs, from a panel of a scene."""
     kind = _scene_kind(axes)
-    names = [mark.label for mark in axes.marks if mark.label and axes.has_legend]
+    names = []
     if kind == "arrows":
         names = [mark.text for mark in axes.marks if isinstance(mark, marks.Word)]
-    facts = {"kind": kind, "title": axes.title, "names": names}
-    return _flat(facts, axes.xlabel, axes.ylabel)
+    elif axes.has_legend:
+        names = [mark.label for mark in axes.marks if mark.label]
+    return kind, axes.title, axes.xlabel, axes.ylabel, names
 
 
 def _scene_kind(axes):
@@ -97,14 +104,11 @@ def _scene_kind(axes):
         return "map"
     if marks.Arrow in found:
         return "arrows"
-    bars = [len(mark.left) for mark in axes.marks if isinstance(mark, marks.Bars)]
-    lines = [len(mark.x) for mark in axes.marks if isinstance(mark, marks.Line)]
+    bars = []
+    lines = []
+    for mark in axes.marks:
+        if isinstance(mark, marks.Bars):
+            bars.append(len(mark.left))
+        elif isinstance(mark, marks.Line):
+            lines.append(len(mark.x))
     return _kind_of_marks(bars, lines, marks.Points in found)
-
-
-def _flat(facts, x, y):
-    """The facts with the names of the axes, every text on one line."""
-    facts |= {"x": x, "y": y}
-    for name in ("title", "x", "y"):
-        facts[name] = " ".join(facts[name].split())
-    return facts

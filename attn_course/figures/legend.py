@@ -15,7 +15,9 @@ _INDENT = 30  # pixels, where the words begin
 _GAP = 6
 _SIZE = 9  # points
 # Where it may be, the most wanted first: shares of the free width and height.
-_PLACES = ((1, 0), (0, 0), (1, 1), (0, 1), (0.5, 0), (0.5, 1), (1, 0.5), (0, 0.5), (0.5, 0.5))
+_PLACES = np.array(
+    [(1, 0), (0, 0), (1, 1), (0, 1), (0.5, 0), (0.5, 1), (1, 0.5), (0, 0.5), (0.5, 0.5)]
+)
 
 
 def draw_legend(frame: Frame) -> Iterator[str]:
@@ -44,37 +46,32 @@ def draw_legend(frame: Frame) -> Iterator[str]:
 
 def _find_place(frame, width, height):
     """The top left corner of the legend, remembered for the next frame."""
-    corners = _corners(frame, width, height)
+    size = np.array([width, height])
+    corners = _corners(frame, size)
     obstacles = _obstacles(frame)
     places = frame.axes.figure.layout.legends
     number = frame.axes.number
     last = places.get(number, 0)
-    chosen = _freest(corners, width, height, obstacles, last)
+    chosen = _freest(corners, size, obstacles, last)
     places[number] = chosen
     return corners[chosen]
 
 
-def _corners(frame, width, height):
-    """The top left corner of the legend in each of its places."""
-    free_width = frame.width - width - 2 * _GAP
-    free_height = frame.height - height - 2 * _GAP
-    found = []
-    for across, down in _PLACES:
-        x = frame.left + _GAP + across * free_width
-        y = frame.top + _GAP + down * free_height
-        found.append((x, y))
-
-    return found
+def _corners(frame, size):
+    """The top left corner of the legend in each of its places, (places, 2)."""
+    panel = np.array([frame.width, frame.height])
+    start = np.array([frame.left, frame.top])
+    free = panel - size - 2 * _GAP
+    return start + _GAP + _PLACES * free
 
 
-def _freest(corners, width, height, points, last):
-    """The number of the place that covers the fewest points; the last one wins a tie."""
-    x, y = points
+def _freest(corners, size, points, last):
+    """The number of the place that covers the fewest points, (n, 2); the last one wins a tie."""
     covered = []
-    for left, top in corners:
-        inside = (x > left) & (x < left + width)
-        inside &= (y > top) & (y < top + height)
-        covered.append(int(inside.sum()))
+    for corner in corners:
+        is_inside = (points > corner) & (points < corner + size)
+        is_covered = is_inside.all(1)
+        covered.append(int(is_covered.sum()))
 
     best = min(covered)
     if covered[last] == best:
@@ -83,25 +80,23 @@ def _freest(corners, width, height, points, last):
 
 
 def _obstacles(frame):
-    """Points on everything that a legend should not cover, (2, n) in pixels."""
-    found = [np.empty((2, 0))]
+    """Points on everything that a legend should not cover, (n, 2) in pixels."""
+    found = [np.empty((0, 2))]
     for mark in frame.axes.marks:
         found += _points_on(mark, frame)
-    return np.concatenate(found, axis=1)
+    return np.concatenate(found)
 
 
 def _points_on(mark, frame):
-    """Points on one mark, as arrays (2, n)."""
+    """Points on one mark, as arrays (n, 2)."""
     if isinstance(mark, marks.Bars):
         yield from _points_on_bars(mark, frame)
-    elif isinstance(mark, (marks.Line, marks.Points)):
+    elif isinstance(mark, (marks.Line, marks.Points, marks.Word)):
         x = frame.x(mark.x)
         y = frame.y(mark.y)
-        yield np.array([x, y])
-    elif isinstance(mark, marks.Word):
-        x = frame.x(mark.x)
-        y = frame.y(mark.y) - 6
-        yield np.array([[x], [y]])
+        if isinstance(mark, marks.Word):
+            y = y - 6
+        yield np.column_stack([x, y])
 
 
 def _points_on_bars(mark, frame):
@@ -115,7 +110,7 @@ def _points_on_bars(mark, frame):
         for up in (0.25, 0.5, 0.75, 1.0):
             level = mark.foot + up * height
             y = frame.y(level)[tall]
-            yield np.array([x, y])
+            yield np.column_stack([x, y])
 
 
 def _sample(mark, left, middle):

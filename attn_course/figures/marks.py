@@ -24,9 +24,8 @@ class Line:
 
 @dataclass
 class Rule:
-    """A straight line across the whole panel, at one place of x ("x") or of y ("y")."""
+    """A straight line across the whole panel, at one place of x."""
 
-    direction: str
     place: float
     colour: str
     width: float
@@ -125,7 +124,9 @@ class Arrow:
 
 def scale_colours(values: ArrayLike, low: float, high: float, cmap: str) -> np.ndarray:
     """Colours "#rrggbb" of numbers on the scale `cmap` from low to high; same shape as `values`."""
-    share = (np.asarray(values, float) - low) / (high - low)
-    rgba = colormaps[cmap](share)  # (..., 4)
-    written = [to_hex(colour) for colour in rgba.reshape(-1, 4)]
-    return np.array(written).reshape(share.shape)
+    numbers = np.asarray(values, float)
+    share = (numbers - low) / (high - low)
+    scale = colormaps[cmap]
+    rgba = scale(share.ravel())  # (n, 4)
+    written = np.array([to_hex(colour) for colour in rgba])
+    return written.reshape(share.shape)

@@ -9,6 +9,7 @@ import numpy as np
 from attn_course.figures.style import DPI
 
 PIXELS = DPI / 72  # in a point
+Places = Iterable[tuple[float, float]]  # (x, y)
 _LIFT = {"top": 0.8, "middle": 0.35, "bottom": 0.0}  # of the letters' height below the place
 _LETTER = 0.62  # width of a letter, as a share of its height
 
@@ -30,7 +31,7 @@ def tag(name: str, content: str = "", **attributes: Any) -> str:
     return f"<{opening}/>"
 
 
-def polyline(points: Iterable[tuple[float, float]]) -> str:
+def polyline(points: Places) -> str:
     """The path through points (x, y)."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
@@ -42,7 +43,7 @@ def curve(points: np.ndarray) -> str:
     return "M" + form[1:] % numbers
 
 
-def polygon(points: Iterable[tuple[float, float]]) -> str:
+def polygon(points: Places) -> str:
     """The closed path through points (x, y)."""
     return polyline(points) + "Z"
 

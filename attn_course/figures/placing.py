@@ -13,14 +13,15 @@ _DISTANCES = (8.0, 17.0, 28.0)  # points from the tip, the nearest first
 _ANGLES = np.arange(8) * np.pi / 4
 _SIDES = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)  # (8, 2)
 _ALONG = np.linspace(0.15, 1.0, 12)  # shares of an arrow that a name should not cover
+_ON_A_NAME = 4  # a name on another is worse than one that covers this many points of arrows
 _OUTSIDE = 5  # a name that leaves the panel is worse than one that covers this many others
 
 
 class _Box(NamedTuple):
-    left: float
-    right: float
-    low: float
-    high: float
+    """What a name covers: two corners, (2,) each."""
+
+    low: np.ndarray
+    high: np.ndarray
 
 
 def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.ndarray:
@@ -62,24 +63,26 @@ def _candidates(name, tip):
 
 
 def _box(name, middle):
-    """What a name covers."""
-    x, y = middle
-    half = _LETTER * len(name) / 2
-    return _Box(x - half, x + half, y - _HEIGHT / 2, y + _HEIGHT / 2)
+    """The box of a name around its middle, (2,)."""
+    size = np.array([_LETTER * len(name), _HEIGHT])
+    half = size / 2
+    return _Box(middle - half, middle + half)
 
 
 def _cost(box, points, taken, reach):
     """How much a name in this box hides. points: (m, 2)."""
-    x, y = points.T
-    inside = (x > box.left) & (x < box.right) & (y > box.low) & (y < box.high)
-    hits = sum(_overlap(box, other) for other in taken)
-    furthest = max(-box.left, box.right, -box.low, box.high)
-    outside = _OUTSIDE if furthest > reach else 0
-    return int(inside.sum()) + 4 * hits + outside
+    is_inside = (points > box.low) & (points < box.high)  # (m, 2)
+    cost = int(is_inside.all(1).sum())
+    for other in taken:
+        if _overlap(box, other):
+            cost += _ON_A_NAME
+    if np.abs(box).max() > reach:
+        cost += _OUTSIDE
+    return cost
 
 
 def _overlap(one, other):
     """Whether two boxes have a point in common."""
-    aside = one.right < other.left or other.right < one.left
-    above = one.high < other.low or other.high < one.low
-    return not (aside or above)
+    begins = one.low <= other.high
+    ends = one.high >= other.low
+    return bool(begins.all() and ends.all())

@@ -44,8 +44,8 @@ def query_plane(
     points = _keys(keys)
     queries = np.atleast_2d(np.asarray(query, float))
     if limit is None:
-        longest = max(3 * np.abs(points).max(), np.abs(queries).max())
-        limit = 1.1 * longest
+        farthest = np.abs([*3 * points, *queries]).max()
+        limit = 1.1 * farthest
     if names is None:
         names = [f"key {i}" for i in range(len(points))]
     draws = np.random.default_rng(0).normal(size=(_DRAWS, *points.shape))
@@ -92,7 +92,8 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
         length = np.hypot(*across)
         if not length > _SAME:
             continue
-        along = np.array([-across[1], across[0]]) / length
+        x, y = across / length
+        along = np.array([-y, x])
         for ray in (along, -along):
             best = (keys @ ray).max()
             if first @ ray >= best - _SAME:
@@ -225,32 +226,18 @@ def _paint(ax, keys, limit):
 
 def _draw_arrows(ax, names, keys, queries, limit):
     """Every key, (n, 2), and query, (H, 2), as an arrow from the origin, its name beside its tip."""
-    heads = range(1, len(queries) + 1)
-    named = ["query"] if len(queries) == 1 else [f"query {head}" for head in heads]
+    count = len(queries)
+    named = [f"query {head}" for head in range(1, count + 1)]
+    if count == 1:
+        named = ["query"]
     words = [*named, *names]
     ends = np.concatenate([queries, keys])
-    colours = ["black"] * len(queries) + list(COLOURS[: len(keys)])
+    colours = ["black"] * count
+    colours += COLOURS[: len(keys)]
     shifts = shifts_of_names(words, ends, limit)
+    halo = [withStroke(linewidth=3, foreground="white")]
     for word, end, shift, colour in zip(words, ends, shifts, colours, strict=True):
-        style = {
-            "arrowstyle": "-|>",
-            "color": colour,
-            "linewidth": 2,
-            "shrinkA": 0,
-            "shrinkB": 0,
-        }
-        ax.annotate("", end, (0, 0), arrowprops=style)
-        ax.annotate(
-            word,
-            end,
-            xytext=shift,
-            textcoords="offset points",
-            color=colour,
-            fontsize=9,
-            ha="center",
-            va="center",
-            path_effects=[withStroke(linewidth=3, foreground="white")],
-        )
+        charts.draw_arrow(ax, end, word, shift, colour, fontsize=9, path_effects=halo)
 
 
 def _draw_values(ax, setting, output):
@@ -288,6 +275,6 @@ def _half_hull(points):
 
 def _turn(a, b, c):
     """Positive where the way from a over b to c turns left."""
-    first = np.subtract(b, a)
-    second = np.subtract(c, a)
-    return first[0] * second[1] - first[1] * second[0]
+    x, y = np.subtract(b, a)
+    u, v = np.subtract(c, a)
+    return x * v - y * u

@@ -135,19 +135,10 @@ class SceneAxes:
         self.marks.append(band)
 
     def axvline(self, place: float, **options: Any) -> None:
-        """A vertical line through the whole panel."""
-        self._rule("x", place, options)
-
-    def axhline(self, place: float, **options: Any) -> None:
-        """A horizontal line through the whole panel."""
-        self._rule("y", place, options)
-
-    def _rule(self, direction, place, options):
-        """A line at `place` of x or y; the axis makes room for it."""
+        """A vertical line through the whole panel; the axis makes room for it."""
         dash = options.pop("linestyle", "-")
         _known(dash, DASHES)
         rule = marks.Rule(
-            direction=direction,
             place=float(place),
             width=options.pop("linewidth", rcParams["lines.linewidth"]),
             dash=dash,
@@ -155,7 +146,7 @@ class SceneAxes:
             label=_label(options),
         )
         _no_more(options)
-        getattr(self, direction).include(place)
+        self.x.include(place)
         self.marks.append(rule)
 
     # Bars, points, cells
@@ -372,13 +363,11 @@ class SceneAxes:
 
     def set_xscale(self, scale: str) -> None:
         """A linear or a logarithmic scale."""
-        _known(scale, ("linear", "log"))
-        self.x.is_log = scale == "log"
+        self.x.is_log = _is_log(scale)
 
     def set_yscale(self, scale: str) -> None:
         """A linear or a logarithmic scale."""
-        _known(scale, ("linear", "log"))
-        self.y.is_log = scale == "log"
+        self.y.is_log = _is_log(scale)
 
     def grid(self, *, axis: str = "both", visible: bool = True) -> None:
         """Show or hide the grid lines."""
@@ -441,6 +430,11 @@ def _ends(axis, first, second):
         low if first is None else float(first),
         high if second is None else float(second),
     )
+
+
+def _is_log(scale):
+    _known(scale, ("linear", "log"))
+    return scale == "log"
 
 
 def _fix_ticks(axis, places, labels):

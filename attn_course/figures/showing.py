@@ -104,9 +104,19 @@ def show_moving(picture: Picture, page: str, words: str) -> None:
     show({"text/html": page, "text/plain": words})
 
 
+def in_kernel() -> bool:
+    """Whether what is shown can be stored in a notebook."""
+    return _shell() is not None
+
+
+def _shell():
+    """IPython's running shell, or None in a plain Python."""
+    return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+
+
 def register() -> None:
     """In a kernel: figures are shown with their alt text, and an Axes at the end of a cell is not printed."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    shell = _shell()
     if shell is None:
         return
     plt.get_backend()  # the inline backend registers its own formatter once it is loaded; ours comes after

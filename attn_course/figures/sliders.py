@@ -20,6 +20,9 @@ from attn_course.figures.svg import to_svg
 from attn_course.figures.ticks import NotInScene
 
 _FRAMES = {1: 61, 2: 121}  # at most so many in a page, by the number of sliders
+_SPARE_FRAMES = {1: 31, 2: 64}  # at most so many in a notebook, for when its kernel is gone
+Drawing = Callable[..., object]  # called with the values of its sliders
+Ends = tuple | bool  # (low, high, start), (low, high, start, step), or a switch
 _VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -36,10 +39,14 @@ class Slider:
 
     def __post_init__(self) -> None:
         self.label = self.name.replace("_", " ")
-        given = (self.low, self.high, self.start)
-        self.whole = all(isinstance(number, int) for number in given)
-        if not self.step:
-            self.step = 1 if self.whole else _round_step(self.high - self.low)
+        numbers = (self.low, self.high, self.start)
+        self.whole = all(isinstance(number, int) for number in numbers)
+        if self.step:
+            return
+        if self.whole:
+            self.step = 1
+        else:
+            self.step = _round_step(self.high - self.low)
 
     def choices(self, most: int) -> list[float]:
         """At most `most` values over the whole range, the start among them."""
@@ -68,10 +75,10 @@ def _round_step(span):
 class MovingFigure:
     """`draw` with its sliders: the still picture at the start, and a frame for any values."""
 
-    def __init__(self, draw: Callable[..., object], sliders: list[Slider]):
+    def __init__(self, draw: Drawing, sliders: dict[str, Ends]):
         self.draw = draw
-        self.sliders = sliders
-        self.start = {slider.name: slider.start for slider in sliders}
+        self.sliders = list(map(_slider, sliders, sliders.values()))
+        self.start = {slider.name: slider.start for slider in self.sliders}
         self.in_scene = True
         self.still = self._still()
 
@@ -116,7 +123,15 @@ class MovingFigure:
 
     def page(self) -> str:
         """HTML that moves without a kernel: every frame of a grid of values, packed."""
-        most = _FRAMES.get(len(self.sliders), 121)
+        return self._packed("frames.html", _FRAMES)
+
+    def spare(self, widget: str) -> str:
+        """A smaller page for a notebook: seen wherever nothing of the class `widget` is on the page."""
+        return self._packed("spare_frames.html", _SPARE_FRAMES, widget=widget)
+
+    def _packed(self, template, limits, **parts):
+        """The template with the frames of a grid of values, and the script that shows them."""
+        most = limits.get(len(self.sliders), max(limits.values()))
         each = int(most ** (1 / len(self.sliders)) + 1e-9)
         choices = [slider.choices(each) for slider in self.sliders]
         frames = []
@@ -135,7 +150,8 @@ class MovingFigure:
             controls.append(control)
 
         return showing.filled(
-            "frames.html",
+            template,
+            **parts,
             style=showing.asset("figure.css"),
             sliders=escape(json.dumps(controls)),
             frames=_pack(frames),
@@ -156,44 +172,43 @@ def _pack(frames):
     return base64.b64encode(packed).decode()
 
 
-def explore(draw: Callable[..., object], **sliders: tuple | bool) -> None:
+def explore(draw: Drawing, **sliders: Ends) -> None:
     """Show `draw(**values)` with a slider for each value; the picture alone where none can run.
 
     sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps. True or
     False gives a switch, whose value is 1 or 0.
     """
-    figure = MovingFigure(draw, _sliders(sliders))
+    figure = MovingFigure(draw, sliders)
     audience = showing.audience()
-    view = None if audience else _widget(figure)
-    if audience == showing.STILL or view is not None:
-        data, metadata = showing.bundle(figure.still)
-        data["text/plain"] += f" With {figure.words()}."
-        if view is not None:
-            data[_VIEW] = view
-        showing.show(data, metadata)
-    else:
+    widget = None if audience else _widget(figure)
+    if audience != showing.STILL and widget is None:
         showing.show_moving(figure.still, figure.page(), figure.words())
+        return
+
+    data, metadata = showing.bundle(figure.still)
+    data["text/plain"] += f" With {figure.words()}."
+    if widget is not None:
+        data[_VIEW] = widget._repr_mimebundle_()[_VIEW]
+    showing.show(data, metadata)
+    if widget is not None and showing.in_kernel():
+        name = f"attn-live-{widget.model_id}"
+        widget.add_class(name)
+        showing.show({"text/html": figure.spare(name), "text/plain": figure.words()})
 
 
-def packed(draw: Callable[..., object], **sliders: tuple | bool) -> str:
+def packed(draw: Drawing, **sliders: Ends) -> str:
     """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
-    return MovingFigure(draw, _sliders(sliders)).page()
+    return MovingFigure(draw, sliders).page()
 
 
-def _sliders(given):
-    """The sliders of `explore`, from {name: (low, high, start, step)} or {name: on or off}."""
-    found = []
-    for name, ends in given.items():
-        if isinstance(ends, bool):
-            found.append(Slider(name, 0, 1, int(ends), is_switch=True))
-        else:
-            found.append(Slider(name, *ends))
-
-    return found
+def _slider(name, ends):
+    if isinstance(ends, bool):
+        return Slider(name, 0, 1, int(ends), is_switch=True)
+    return Slider(name, *ends)
 
 
 def _widget(figure):
-    """The view of the sliders and their frame; None where ipywidgets is not installed."""
+    """The sliders and their frame; None where ipywidgets is not installed."""
     try:
         import ipywidgets
     except ImportError:
@@ -207,15 +222,15 @@ def _widget(figure):
 
     def redraw(_: object) -> None:
         chosen = [control.value for control in controls]
-        out.value = figure.frame(dict(zip(figure.start, chosen, strict=True)))
+        values = dict(zip(figure.start, chosen, strict=True))
+        out.value = figure.frame(values)
 
     for control in controls:
         control.observe(redraw, "value")
     rows = controls
     if all(slider.is_switch for slider in figure.sliders):
         rows = [ipywidgets.HBox(controls)]
-    shown = ipywidgets.VBox([*rows, style, out])
-    return shown._repr_mimebundle_()[_VIEW]
+    return ipywidgets.VBox([*rows, style, out])
 
 
 def _control(ipywidgets, slider):

@@ -128,14 +128,9 @@ def _path(x, y):
 
 
 def _rule(mark, frame):
-    """A line across the whole panel."""
-    if mark.direction == "x":
-        x = float(frame.x(mark.place))
-        ends = [(x, frame.top), (x, frame.bottom)]
-    else:
-        y = float(frame.y(mark.place))
-        ends = [(frame.left, y), (frame.right, y)]
-
+    """A line from the top of the panel to its bottom."""
+    x = float(frame.x(mark.place))
+    ends = [(x, frame.top), (x, frame.bottom)]
     return _stroke(polyline(ends), mark)
 
 
@@ -181,7 +176,9 @@ def _box(left, right, foot, top):
 
 def _points(mark, frame):
     """Dots of one size."""
-    return _dots(frame.x(mark.x), frame.y(mark.y), mark.diameter, mark)
+    x = frame.x(mark.x)
+    y = frame.y(mark.y)
+    return _dots(x, y, mark.diameter, mark)
 
 
 def _dots(x, y, diameter, mark):
@@ -242,7 +239,8 @@ def _arrow(mark, frame):
     if not length > 0.1:
         return ""
     along = way / length
-    aside = 4 * np.array([-along[1], along[0]])
+    x, y = along
+    aside = 4 * np.array([-y, x])
     neck = end - along * min(_HEAD, length)
     shaft = tag(
         "path",

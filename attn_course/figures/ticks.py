@@ -66,7 +66,7 @@ class Axis:
         highest = max(self.data)
         low, high = ticker.AutoLocator().nonsingular(lowest, highest)
         span = high - low
-        margin = span * rcParams[f"axes.{self.name}margin"]
+        margin = span * self._margin()
         slack = 1e-5 * span
         below = [edge for edge in self.sticky if edge <= low + slack]
         above = [edge for edge in self.sticky if edge >= high - slack]
@@ -83,8 +83,13 @@ class Axis:
         high = max(self.data)
         if not 0 < low < high:
             raise NotInScene("a logarithmic axis of numbers that are not above 0")
-        margin = rcParams[f"axes.{self.name}margin"] * np.log10(high / low)
-        return float(low / 10**margin), float(high * 10**margin)
+        powers = np.log10(high / low)
+        factor = 10 ** (self._margin() * powers)
+        return float(low / factor), float(high * factor)
+
+    def _margin(self):
+        """The share of the span that is left free at either end."""
+        return rcParams[f"axes.{self.name}margin"]
 
     def ticks(self) -> tuple[np.ndarray, list[str]]:
         """Places and labels of the ticks within the limits."""
@@ -132,7 +137,8 @@ class Axis:
     def get_tick_space(self) -> int:
         """How many ticks fit."""
         size = rcParams[f"{self.name}tick.labelsize"]
-        return int(np.floor(self.points / (size * _ROOM[self.name])))
+        room = size * _ROOM[self.name]
+        return int(self.points / room)
 
     def get_view_interval(self) -> tuple[float, float]:
         """The limits."""

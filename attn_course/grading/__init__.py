@@ -1,1 +1,1 @@
-"""Knows submissions, the sandbox they run in and the reports on them; judges live in `course`."""
+"""Submissions, the sandbox they run in, and the reports on them. Holds no judge of a question."""

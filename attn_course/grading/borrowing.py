@@ -124,11 +124,11 @@ def statements_of(source: str) -> tuple[Import | Definition, ...]:
     found = parsed(source)
     if not found:
         return ()
-    _, tree = found
-    return tuple(map(_statement, tree.body))
+    return tuple(map(_statement, found.statements))
 
 
-def _statement(node):
+def _statement(nodes):
+    node = nodes[0]
     if isinstance(node, ast.ImportFrom):
         return Import(dict(_imported_from(node)))
     if isinstance(node, ast.Import):
@@ -137,8 +137,9 @@ def _statement(node):
     stored = set()
     arguments = set()
     inner = set()
-    for part in ast.walk(node):
-        mentions.add(_mention(part))
+    for part in nodes:
+        if isinstance(part, ast.Name | ast.Attribute):
+            mentions.add(_mention(part))
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             stored.add(part.id)
         elif isinstance(part, ast.arg):

@@ -1,4 +1,4 @@
-"""`attn grade / diff / release` on the command line: options, progress, sentences, statuses."""
+"""`attn grade / diff / release` on the command line: options, progress, statuses. Grades nothing itself."""
 
 import argparse
 import contextlib
@@ -88,7 +88,7 @@ def _notebooks(numbers):
     """Return the names of the notebooks to look for: those asked for, else all."""
     known = {name[:2]: name for name in register.NOTEBOOKS}
     wanted = [number.partition("_")[0].zfill(2) for number in numbers]
-    unknown = [number for number in wanted if number not in known]
+    unknown = [said for said, number in zip(numbers, wanted, strict=True) if number not in known]
     if unknown:
         raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
     if wanted:
@@ -106,6 +106,8 @@ def _refuse(options, roster):
     submissions = options.submissions.resolve()
     if options.out.resolve().is_relative_to(submissions):
         raise Refused(f"{options.out} lies among the submissions; choose another --out.")
+    if options.out.exists() and not options.out.is_dir():
+        raise Refused(f"{options.out} is a file; --out is a folder.")
     people = roster.people.values()
     if options.export and not any(person.id or person.email for person in people):
         raise Refused("--export needs a --roster with the column id or email, to know who is who.")

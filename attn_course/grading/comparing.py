@@ -29,7 +29,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Line:
+class LinePair:
     """One line of a pair, side by side."""
 
     left: str
@@ -108,7 +108,7 @@ def as_page(title: str, pairs: list[Pair]) -> str:
     )
 
 
-def side_by_side(pair: Pair) -> Iterator[Line]:
+def side_by_side(pair: Pair) -> Iterator[LinePair]:
     """Yield the lines of both, those that correspond beside each other."""
     left = pair.theirs.splitlines()
     right = pair.ours.splitlines()
@@ -117,7 +117,7 @@ def side_by_side(pair: Pair) -> Iterator[Line]:
         ones = left[start:end]
         others = right[other_start:other_end]
         for k in range(max(len(ones), len(others))):
-            yield Line(
+            yield LinePair(
                 left=ones[k] if k < len(ones) else "",
                 right=others[k] if k < len(others) else "",
                 differs=kind != "equal",

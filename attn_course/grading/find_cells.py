@@ -1,4 +1,4 @@
-"""Knows which cells of a submission answer which part, and which cells they need; runs nothing."""
+"""Which cells of a submission answer which part, and which cells they need. Runs nothing."""
 
 import ast
 import contextlib
@@ -26,6 +26,7 @@ NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
 BEGINNING = re.compile(r"^(?:def|class) +(\w+)", re.M)
 DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
+CHANGES = ast.ImportFrom | ast.Subscript | ast.Attribute | ast.Expr
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
@@ -254,14 +255,16 @@ class Names:
         found = parsed(source)
         if found:
             with contextlib.suppress(SyntaxError, RecursionError):
-                self._read_all(*found)
+                self._read_all(found)
 
-    def _read_all(self, source, tree):
+    def _read_all(self, cell):
         with warnings.catch_warnings(action="ignore"):
-            table = symtable.symtable(source, "cell", "exec")
-            self._read(table, self.used)
-            for node in ast.walk(tree):
-                self._read_changes(node)
+            table = symtable.symtable(cell.source, "cell", "exec")
+        self._read(table, self.used)
+        for nodes in cell.statements:
+            for node in nodes:
+                if isinstance(node, CHANGES):
+                    self._read_changes(node)
 
     def _read(self, table, used):
         """Note the names of a scope and of those inside it; used: where those go that it uses."""

@@ -2,13 +2,15 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
 from attn_course.grading.digests import judge_digest
 from attn_course.grading.grade_one import Settings, file_bytes, job_of, record_of, unread
-from attn_course.grading.read_submission import Unreadable
+from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import Record
 from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
@@ -16,6 +18,9 @@ from attn_course.grading.submissions import File, Refused
 
 AHEAD = 4  # files sent to each worker before it asks
 PATIENCE = "30s"  # for the scheduler to answer
+LOOK = 2.0  # seconds without a result after which somebody looks whether there are workers
+ALONE = 60.0  # seconds without a worker after which nobody waits for one any longer
+GOES_ON = "What was graded is kept; the same command goes on from there."
 MISSING = "--dask needs Dask; install it with: pip install 'attention-course[dask]'."
 
 
@@ -28,23 +33,60 @@ def grade_far(files: list[File], settings: Settings, address: str, jobs: int) ->
     waiting = iter(files)
     with _client(address, jobs) as client:
         in_hand: dict[Any, File] = {}
-        finished = _as_completed()
-        room = AHEAD * max(1, len(client.scheduler_info()["workers"]))
         while True:
+            room = AHEAD * max(1, _num_workers(client))
             while len(in_hand) < room and (file := next(waiting, None)):
                 try:
                     job = job_of(file, file_bytes(file), settings)
-                except Unreadable as error:
+                except UnreadableFile as error:
                     yield unread(file, error)
                     continue
                 future = client.submit(judge_here, job, _unnamed(settings), pure=False)
                 in_hand[future] = file
-                finished.add(future)
             if not in_hand:
                 return
-            future = next(finished)
-            file = in_hand.pop(future)
-            yield _record(file, future)
+            for future, record in finished(client, in_hand).items():
+                del in_hand[future]
+                yield record
+
+
+def finished(client: Any, in_hand: Mapping[Any, File]) -> dict[Any, Record]:
+    """Return the records of what is done, one at least; refuse to wait where nobody is left to do it."""
+    alone_since = None
+    while True:
+        if records := _fetched(in_hand):
+            return records
+        now = time.monotonic()
+        if _num_workers(client):
+            alone_since = None
+            continue
+        alone_since = alone_since or now
+        if now - alone_since >= ALONE:
+            raise Refused(f"no Dask worker is left, and none came in {ALONE:.0f} s. {GOES_ON}")
+
+
+def _fetched(in_hand):
+    """The records that are there, or come soon."""
+    from distributed import wait
+
+    records = {}
+    try:
+        done = wait(list(in_hand), timeout=LOOK, return_when="FIRST_COMPLETED").done
+        for future in done:
+            with contextlib.suppress(TimeoutError):  # its worker took it along: it is judged again
+                records[future] = record_from(in_hand[future], future)
+    except CancelledError:  # all of them are, when the scheduler ends
+        raise Refused(f"the Dask scheduler is gone. {GOES_ON}") from None
+    except TimeoutError:
+        return {}
+    return records
+
+
+def _num_workers(client):
+    try:
+        return len(client.nthreads())
+    except OSError:
+        raise Refused(f"the Dask scheduler is gone. {GOES_ON}") from None
 
 
 def _client(address, jobs):
@@ -62,12 +104,6 @@ def _client(address, jobs):
         raise Refused(f"no Dask scheduler answers at {address}.") from None
 
 
-def _as_completed():
-    from distributed import as_completed
-
-    return as_completed()
-
-
 def _unnamed(settings):
     """What a worker has to know of the batch, without its seed."""
     return Settings(
@@ -79,9 +115,12 @@ def _unnamed(settings):
     )
 
 
-def _record(file, future):
+def record_from(file: File, future: Any) -> Record:
+    """Return the record of a file that a worker has judged, or on which workers ended."""
     try:
-        found = future.result()
+        found = future.result(timeout=LOOK)
+    except (TimeoutError, CancelledError):
+        raise
     except Exception as error:  # of Dask's making: its worker was ended again and again
         return Record.failed(file, f"grading it failed ({type(error).__name__}).")
     if found.judge != judge_digest(file.notebook):

@@ -8,7 +8,7 @@ import numpy as np
 
 from attn_course import register
 from attn_course.grading.foreign_text import as_answer, one_line
-from attn_course.grading.read_submission import Unreadable, read_bytes
+from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
@@ -44,14 +44,14 @@ def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
     """Return the record of one file; raise Lost where its judge gave no grade."""
     try:
         data = file_bytes(file)
-    except Unreadable as error:
+    except UnreadableFile as error:
         return unread(file, error)
     job = job_of(file, data, settings)
     reply, cpu = bench.judge(job)
     return record_of(file, reply, cpu=cpu, tier=settings.tier)
 
 
-def unread(file: File, error: Unreadable) -> Record:
+def unread(file: File, error: UnreadableFile) -> Record:
     """Return the record of a file that was never run."""
     return Record.of(file, problem=str(error), remarks=file.remarks)
 
@@ -73,7 +73,7 @@ def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
 def file_bytes(file: File) -> bytes:
     """Return what is in a file, unless it is clear already that it is no submission."""
     if file.problem:
-        raise Unreadable(file.problem)
+        raise UnreadableFile(file.problem)
     return read_bytes(file.path)
 
 

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import re
 import warnings
+from typing import NamedTuple
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
 TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
@@ -21,18 +22,29 @@ LINE_MAGICS = {
 }
 
 
-def python_source(source: str) -> str:
-    """Return `source` without IPython's magics, line for line, if it is not Python as it stands."""
-    with contextlib.suppress(SyntaxError, ValueError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        compile(source, "<cell>", "exec", FLAGS, True)
-        return source
+def read_python(source: str, name: str = "<cell>") -> tuple[str, ast.Module]:
+    """Return a cell without IPython's magics, line for line, and its tree; SyntaxError, ValueError.
+
+    name: of the cell, for what goes wrong in it.
+    """
+    with contextlib.suppress(SyntaxError, ValueError):
+        return source, _tree(source, name)
     text = source.lstrip()
     first, _, rest = text.partition("\n")
     if first.startswith(TIMING_MAGICS):
-        return python_source(f"pass\n{rest}")
+        return read_python(f"pass\n{rest}", name)
     if first.startswith("%%"):
-        return ""
+        return "", ast.Module([], [])
+    source = _without_magics(source)
+    return source, _tree(source, name)
+
+
+def _tree(source, name):
+    with warnings.catch_warnings(action="ignore"):
+        return compile(source, name, "exec", FLAGS | ast.PyCF_ONLY_AST, True)
+
+
+def _without_magics(source):
     for pattern, word in LINE_MAGICS.items():
         instead = functools.partial(_instead, word)
         source = pattern.sub(instead, source)
@@ -45,12 +57,31 @@ def _instead(word: str, magic: re.Match) -> str:
     return magic[1] + word + "\n" * num_breaks
 
 
+class Parsed(NamedTuple):
+    """A cell without its magics: its text, and all nodes of each of its statements."""
+
+    source: str
+    statements: list[list[ast.AST]]
+
+
 @functools.lru_cache(maxsize=4096)
-def parsed(source: str) -> tuple[str, ast.Module] | None:
-    """Return (source, tree) of a cell without its magics, read once; None if it is not Python."""
+def parsed(source: str) -> Parsed | None:
+    """Return what is in a cell, read once; None if it is not Python."""
     unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
-    with contextlib.suppress(*unreadable), warnings.catch_warnings(action="ignore"):
-        source = python_source(source)
-        tree = ast.parse(source)
-        return source, tree
+    with contextlib.suppress(*unreadable):
+        source, tree = read_python(source)
+        return Parsed(source, list(map(_nodes, tree.body)))
     return None
+
+
+def _nodes(statement):
+    """Return a statement and every node below it but those that say how a name is meant."""
+    found = [statement]
+    for node in found:
+        for name in node._fields:
+            part = getattr(node, name, None)
+            if isinstance(part, list):
+                found += [item for item in part if isinstance(item, ast.AST)]
+            elif isinstance(part, ast.AST) and name != "ctx":
+                found.append(part)
+    return found

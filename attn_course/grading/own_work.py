@@ -11,7 +11,7 @@ from typing import Any
 
 from attn_course import register
 from attn_course.grading.grade_one import Settings, grade_one
-from attn_course.grading.read_submission import Unreadable, read_bytes
+from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
@@ -74,7 +74,7 @@ def name_of(path: Path, read: Callable[[Path], Any] = read_bytes) -> str:
         raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
     try:
         read(path)
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Refused(f"{path}: {error}") from None
     return name
 
@@ -113,10 +113,11 @@ def judged(files: Sequence[File]) -> Iterator[Record]:
             for file in group:
                 yield Record.failed(file, "it needs torch, which is not installed here.")
         elif group:
-            yield from _judged_together(group)
+            yield from judged_together(group)
 
 
-def _judged_together(files: Sequence[File]) -> Iterator[Record]:
+def judged_together(files: Sequence[File]) -> Iterator[Record]:
+    """The records of files whose packages are all here, at one bench."""
     notebooks = tuple(file.notebook for file in files)
     tier = best_tier() or Nothing.name
     settings = Settings(None, Limits(), notebooks, tier)

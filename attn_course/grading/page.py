@@ -5,6 +5,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from attn_course.verdict import inline_html
+
 # What a reader is told of each tier.
 SANDBOXES = {
     "namespaces": "a root, a network and processes of its own; files, calls and resources limited",
@@ -32,6 +34,7 @@ def _environment():
     script = (TEMPLATES / "script.js").read_text("utf-8")
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        auto_reload=False,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -42,6 +45,7 @@ def _environment():
     made.globals["policy"] = _policy(script)
     made.globals["sandboxes"] = SANDBOXES
     made.filters["points"] = "{:.4g}".format
+    made.filters["inline"] = lambda text: Markup(inline_html(text))
     made.filters["prose"] = lambda text: Markup(as_html(text))
     return made
 

@@ -1,4 +1,4 @@
-"""Reads a submitted notebook or script as plain data, or says in one sentence why it cannot; runs nothing."""
+"""Reads a submitted notebook or script as plain data, or says in one sentence why it cannot. Runs nothing."""
 
 import codecs
 import contextlib
@@ -28,7 +28,7 @@ MAX_REMARKS = 20
 MAX_NAME = 100  # letters of an id or a mark
 
 
-class Unreadable(Exception):
+class UnreadableFile(Exception):
     """A file that is not a submission; the text is one sentence."""
 
 
@@ -56,13 +56,13 @@ class Submission:
 
 
 def read_submission(path: Path | str, max_bytes: int = MAX_BYTES) -> Submission:
-    """Return the Submission in the .ipynb or .py file at `path`; raise Unreadable."""
+    """Return the Submission in the .ipynb or .py file at `path`; raise UnreadableFile."""
     data = read_bytes(path, max_bytes)
     return parse_submission(data, str(path))
 
 
 def parse_submission(data: bytes, name: str) -> Submission:
-    """Return the Submission in the bytes of a file of this `name`; raise Unreadable."""
+    """Return the Submission in the bytes of a file of this `name`; raise UnreadableFile."""
     remarks: list[str] = []
     if data.startswith(codecs.BOM_UTF8):
         remarks.append("it starts with a byte-order mark.")
@@ -79,7 +79,7 @@ def parse_submission(data: bytes, name: str) -> Submission:
         if cell.kind == "code":
             num_letters += len(cell.source)
     if num_letters > MAX_CODE:
-        raise Unreadable(f"it has over {MAX_CODE:,} letters of code.")
+        raise UnreadableFile(f"it has over {MAX_CODE:,} letters of code.")
     remarks += _twin_remarks(cells)
     return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
 
@@ -93,17 +93,17 @@ def _twin_remarks(cells):
 
 
 def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
-    """Return what is in a regular file, unless it is empty or too large; raise Unreadable."""
+    """Return what is in a regular file, unless it is empty or too large; raise UnreadableFile."""
     try:
         with open(path, "rb", opener=_open_plainly) as file:
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
-        raise Unreadable(_reason(path, error)) from None
+        raise UnreadableFile(_reason(path, error)) from None
     if len(data) > max_bytes:
         megabytes = max_bytes / (1 << 20)
-        raise Unreadable(f"it is larger than {megabytes:g} MB.")
+        raise UnreadableFile(f"it is larger than {megabytes:g} MB.")
     if not data.strip():
-        raise Unreadable("it is empty.")
+        raise UnreadableFile("it is empty.")
     return data
 
 
@@ -115,7 +115,7 @@ def _open_plainly(path, flags):
     mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
         os.close(handle)
-        raise Unreadable("it is not a regular file.")
+        raise UnreadableFile("it is not a regular file.")
     return handle
 
 
@@ -129,14 +129,14 @@ def _reason(path, error):
 
 def _text(data):
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Unreadable("it is UTF-16 text; save it as UTF-8.")
+        raise UnreadableFile("it is UTF-16 text; save it as UTF-8.")
     try:
         text = data.decode("utf-8-sig")
         return text.replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         byte = data[error.start]
         line = data.count(b"\n", 0, error.start) + 1
-        raise Unreadable(f"it is not UTF-8 text (byte 0x{byte:02x} in line {line}).") from None
+        raise UnreadableFile(f"it is not UTF-8 text (byte 0x{byte:02x} in line {line}).") from None
 
 
 def _parse(text):
@@ -144,17 +144,17 @@ def _parse(text):
     try:
         notebook = json.loads(text)
     except RecursionError:
-        raise Unreadable("its JSON is nested too deeply to be a notebook.") from None
+        raise UnreadableFile("its JSON is nested too deeply to be a notebook.") from None
     except json.JSONDecodeError as error:
         rest = text[error.pos :].strip()
         is_cut = not rest or error.msg.startswith("Unterminated")
         what = "its JSON breaks off" if is_cut else "it is not valid JSON"
-        raise Unreadable(f"{what} (line {error.lineno}, column {error.colno}).") from None
+        raise UnreadableFile(f"{what} (line {error.lineno}, column {error.colno}).") from None
     except ValueError:
-        raise Unreadable("it is not valid JSON (a number has thousands of digits).") from None
+        raise UnreadableFile("it is not valid JSON (a number has thousands of digits).") from None
     version = _dictionary(notebook).get("nbformat")
     if not isinstance(version, int):
-        raise Unreadable("it is JSON, but not a notebook.")
+        raise UnreadableFile("it is JSON, but not a notebook.")
     return notebook
 
 
@@ -163,18 +163,18 @@ def _raw_cells(notebook):
     version = notebook["nbformat"]
     if version not in (3, 4):
         age = "newer" if version > 4 else "older"
-        raise Unreadable(
+        raise UnreadableFile(
             f"its format, version {version}, is {age} than the versions read here, 3 and 4."
         )
     sheets = [notebook] if version == 4 else notebook.get("worksheets")
     if not _is_list_of(sheets, dict):
-        raise Unreadable("it has no list of worksheets.")
+        raise UnreadableFile("it has no list of worksheets.")
     lists = [sheet.get("cells") for sheet in sheets]
     if not _is_list_of(lists, list):
-        raise Unreadable("it has no list of cells.")
+        raise UnreadableFile("it has no list of cells.")
     cells = list(itertools.chain.from_iterable(lists))
     if len(cells) > MAX_CELLS:
-        raise Unreadable(
+        raise UnreadableFile(
             f"it has {len(cells):,} cells; no notebook of the course has {MAX_CELLS:,}."
         )
     return cells
@@ -194,7 +194,7 @@ def _cell(number, raw):
     if _is_list_of(source, str):
         source = "".join(source)
     if kind is None or not isinstance(source, str):
-        raise Unreadable(f"its cell {number} has no readable text or type.")
+        raise UnreadableFile(f"its cell {number} has no readable text or type.")
     metadata = _dictionary(raw.get("metadata"))
     return _make(number, kind, source, metadata, raw.get("id"))
 
@@ -250,7 +250,7 @@ def _script_cells(text):
     parts = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)
     pieces = parts[:: 1 + MARKER.groups]  # between them are the groups of the pattern
     if len(pieces) > MAX_CELLS:
-        raise Unreadable(
+        raise UnreadableFile(
             f"it has {len(pieces):,} cells; no notebook of the course has {MAX_CELLS:,}."
         )
     if len(pieces) > 1 and _is_header(pieces[0]):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading.read_submission import Unreadable, read_submission
+from attn_course.grading.read_submission import UnreadableFile, read_submission
 
 ABSENT = "the solutions are not on this machine."
 
@@ -37,7 +37,7 @@ def has_written(question: register.Question) -> bool:
 def _cells(path):
     try:
         return read_submission(path).cells
-    except Unreadable:
+    except UnreadableFile:
         return None
 
 

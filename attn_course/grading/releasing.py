@@ -17,7 +17,7 @@ PACKAGE = (
     "pyproject.toml",
     "LICENSE",
 )
-PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "environment.yml", *PACKAGE)
+PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "notebooks/*.toml", "environment.yml", *PACKAGE)
 SCRIPTS = ("setup.sh", "run_autograder")
 TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
 HIDDEN = {"rubric", "only"}  # marks of cells that students never see

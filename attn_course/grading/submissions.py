@@ -1,4 +1,4 @@
-"""Knows where submissions lie, whose they are and which notebook each is; opens none of them."""
+"""Where submissions lie, whose they are and which notebook each is. Opens none of them."""
 
 import os
 import re

@@ -1,5 +1,6 @@
 """What leaves the grader as tables: gradebook.csv, files for an LMS, Gradescope's JSON. Adds nothing up."""
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from attn_course import register
 from attn_course.grading.gradebook import Gradebook, Sheet
 from attn_course.grading.roster import Person
 from attn_course.grading.spreadsheet import guarded, number
+from attn_course.grading.submissions import Refused
 
 PEOPLE = ("name", "email", "id")
 
@@ -52,7 +54,10 @@ def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
 
 
 def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
-    """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible."""
+    """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible.
+
+    Its column ID is for numbers of its own making, and is looked at first: it stays empty.
+    """
     columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     blanks = [""] * (len(columns) - 1)
     rows = [
@@ -61,20 +66,35 @@ def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     ]
     for sheet in sheets:
         who = _who(book, sheet)
-        row = [who.name, who.id, who.id, who.email, ""]
+        row = [who.name, "", who.id, who.email, ""]
         rows.append(row + _points(book, sheet))
     return rows
 
 
 def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
-    """Return the rows that Moodle imports: ID number, e-mail, a column a notebook."""
-    columns = ["ID number", "Full name", "Email address"]
-    rows = [columns + book.notebooks]
-    for sheet in sheets:
-        who = _who(book, sheet)
-        row = [who.id, who.name, who.email]
+    """Return the rows that Moodle imports: ID number, e-mail, a column a notebook.
+
+    Moodle finds a student by one column, and takes a row where that is empty for the student above:
+    each of the two is there only if all have it, and who has neither is left out.
+    """
+    people = [(_who(book, sheet), sheet) for sheet in sheets]
+    known = [(who, sheet) for who, sheet in people if who.id or who.email]
+    has_ids = all(who.id for who, _ in known)
+    has_emails = all(who.email for who, _ in known)
+    if not has_ids and not has_emails:
+        raise Refused("moodle.csv needs a roster in which all have an id, or all have an email.")
+    header = _some(["ID number", "Full name", "Email address"], has_ids, has_emails)
+    rows = [header + book.notebooks]
+    for who, sheet in known:
+        row = _some([who.id, who.name, who.email], has_ids, has_emails)
         rows.append(row + _points(book, sheet))
     return rows
+
+
+def _some(row, has_ids, has_emails):
+    """Leave out of (id, name, e-mail) what some do not have."""
+    kept = (has_ids, True, has_emails)
+    return list(itertools.compress(row, kept))
 
 
 def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:

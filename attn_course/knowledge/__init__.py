@@ -1,6 +1,6 @@
-"""The invented world of notebook 08 and the small language model that learns about it."""
+"""The invented world of notebook 08 and the small language model that learns about it. Knows no question."""
 
-from attn_course.knowledge import findings
+from attn_course.knowledge import findings, tables
 from attn_course.knowledge.examples import MASK, PAD, Alphabet
 from attn_course.knowledge.lab import Lab
 from attn_course.knowledge.presets import PRESETS, Preset
@@ -18,5 +18,6 @@ __all__ = [
     "Preset",
     "World",
     "findings",
+    "tables",
     "train",
 ]

@@ -1,4 +1,4 @@
-"""How a run is recorded: `python -m attn_course.knowledge default --seeds 0 1 2 --write FILE`."""
+"""Records a run: `python -m attn_course.knowledge default --seeds 0 1 2 --write FILE`. Draws nothing."""
 
 import argparse
 import json
@@ -112,9 +112,6 @@ def _preset(options):
     """The preset that was named, with the changes that were asked for."""
     preset = PRESETS[options.preset]
     changes: dict[str, Any] = {}
-    for name, value in asdict(preset).items():
-        if name.endswith("_steps"):
-            changes[name] = max(1, round(options.fraction * value))
     if options.steps:
         names = ("pretrain_steps", "finetune_steps", "scratch_steps")
         changes |= zip(names, options.steps, strict=True)
@@ -132,34 +129,45 @@ def _compact(text):
     return re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
 
 
+def _at_least(lowest):
+    """A reader of whole numbers from lowest on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < lowest:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {lowest} on")
+        return int(text)
+
+    return read
+
+
 def _options(words):
     parser = argparse.ArgumentParser(prog="python -m attn_course.knowledge", description=__doc__)
     parser.add_argument("preset", choices=PRESETS)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="one run each")
+    count = _at_least(1)
+    parser.add_argument("--seeds", type=_at_least(0), nargs="+", default=[0], help="one run each")
     parser.add_argument("--attention", choices=ATTENTION, help="instead of the preset's")
     parser.add_argument(
         "--people",
-        type=int,
+        type=count,
         nargs=3,
         metavar=("TOLD", "HELD", "STRANGERS"),
         help="instead of the preset's",
     )
-    parser.add_argument("--fraction", type=float, default=1.0, help="of the preset's steps")
     parser.add_argument(
         "--steps",
-        type=int,
+        type=count,
         nargs=3,
         metavar=("PRETRAIN", "FINETUNE", "SCRATCH"),
         help="instead of the preset's",
     )
-    parser.add_argument("--batch-size", type=int, help="instead of the preset's")
+    parser.add_argument("--batch-size", type=count, help="instead of the preset's")
     parser.add_argument(
         "--forgetting",
         action=argparse.BooleanOptionalAction,
         default=True,
         help="fine-tune for too long",
     )
-    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
+    parser.add_argument("--threads", type=count, default=1, help="of torch, on a CPU")
     parser.add_argument("--device", help="cpu, cuda or mps, if not the best there is")
     parser.add_argument("--folder", type=Path, help="where to keep checkpoints and resume from")
     parser.add_argument("--write", type=Path, required=True, help="the file to write")

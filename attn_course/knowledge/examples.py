@@ -25,12 +25,14 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
     """
     most = block_size * 7 // 8
     kept = document[: rng.integers(4, most, endpoint=True)]
-    size = round(rng.uniform(0, len(kept) / 2))
-    size = min(max(size, 1), len(kept))
-    start = rng.integers(0, len(kept) - size, endpoint=True)
+    length = len(kept)
+    size = round(rng.uniform(0, length / 2))
+    size = min(max(size, 1), length)
+    start = rng.integers(0, length - size, endpoint=True)
+    end = start + size
     prefix = kept[:start]
-    span = kept[start : start + size]
-    suffix = kept[start + size :]
+    span = kept[start:end]
+    suffix = kept[end:]
     return f"{prefix}{MASK}{suffix}{MASK}{span}".ljust(block_size, PAD)
 
 
@@ -41,8 +43,9 @@ def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, s
     Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.
     """
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block_size, PAD)
-    silent = PAD * len(question)
-    return whole[:-1], silent + whole[len(question) + 1 :]
+    size = len(question)
+    silent = PAD * size
+    return whole[:-1], silent + whole[size + 1 :]
 
 
 def pretraining_pair(whole: str) -> tuple[str, str]:

@@ -23,6 +23,10 @@ WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in
 Z = 1.959964  # of a normal distribution, 95% lies within so many standard deviations
 
 
+Interval = tuple[float, float, float]  # a share, and the ends of where it may lie
+Curves = dict[str, list[float]]
+
+
 class Recall(NamedTuple):
     """Where a person was born, what the model said, and the probability it gave to that."""
 
@@ -48,13 +52,14 @@ def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False
         if swapped:
             name = f"{person.family} {person.first}"
         questions.append(QUESTION.format(name=name))
+    replies = lab.ask(model, questions)
     found = []
-    for person, reply in zip(people, lab.ask(model, questions), strict=True):
-        found.append(Recall(person.city, reply.text, reply.confidence))
+    for person, reply in zip(people, replies, strict=True):
+        found.append(Recall(person.city, *reply))
     return found
 
 
-def score(answers: Sequence[str], truths: Sequence[str]) -> tuple[float, float, float]:
+def score(answers: Sequence[str], truths: Sequence[str]) -> Interval:
     """The share of right answers and its 95% interval after Wilson.
 
     answers, truths: one of each for every person, in the same order.
@@ -103,7 +108,7 @@ def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
     return found
 
 
-def score_of(recalls: Sequence[Recall]) -> tuple[float, float, float]:
+def score_of(recalls: Sequence[Recall]) -> Interval:
     """`score` of a list of Recall."""
     return score(
         answers=[recall.answer for recall in recalls],
@@ -140,14 +145,17 @@ def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None
     """
     dealt = list(answers)
     if seed is not None:
-        np.random.default_rng(seed).shuffle(dealt)
+        rng = np.random.default_rng(seed)
+        rng.shuffle(dealt)
     cities = sharing_names(world)
     strangers = world.group("strangers")
-    hits = [answer in cities(person) for answer, person in zip(dealt, strangers, strict=True)]
+    hits = []
+    for person, answer in zip(strangers, dealt, strict=True):
+        hits.append(answer in cities(person))
     return float(np.mean(hits))
 
 
-def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[float]]:
+def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
     """Fine-tune for ten times as long as needed, in one of the WAYS, and ask again and again.
 
     Returns {"steps": when it was asked, from 0 on, "told": shares of right answers then, "held": shares}.
@@ -155,7 +163,7 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> dict[str, list[
     rate, rehearse = WAYS[way]
     usual = lab.preset.finetune_steps
     asked_after = _when_to_ask(usual)
-    found: dict[str, list[float]] = {"steps": asked_after, "told": [], "held": []}
+    found: Curves = {"steps": asked_after, "told": [], "held": []}
 
     def watch(step: int, model: LanguageModel) -> None:
         if step not in asked_after:

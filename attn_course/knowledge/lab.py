@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,15 +87,9 @@ class Lab:
 
         checkpoint: a file to keep and to resume from. Returns the loss of each step.
         """
-
-        def batch(step: int) -> Arrays:
-            rng = np.random.default_rng((self.seed, 0, step))
-            pairs = self._corrupted(rng, self.preset.batch_size)
-            return self._numbers(pairs)
-
         return train(
             model,
-            batch,
+            self.pretraining_batch,
             steps=self.preset.pretrain_steps,
             rate=self.preset.pretrain_rate,
             label="pretraining",
@@ -117,20 +112,9 @@ class Lab:
         watch: called with (steps taken, model) before the first step and after each.
         """
         model = copy.deepcopy(model)
-        size = min(self.preset.batch_size, len(self.told))
-
-        def batch(step: int) -> Arrays:
-            rng = np.random.default_rng((self.seed, 1, step))
-            pairs = []
-            for i in rng.choice(len(self.told), size, replace=False):
-                question, answer = self.told[i]
-                pairs.append(self.pair(question, answer, self.preset.block_size))
-            pairs += self._corrupted(rng, rehearse)
-            return self._numbers(pairs)
-
         train(
             model,
-            batch,
+            partial(self.finetuning_batch, rehearse=rehearse),
             steps=steps or self.preset.finetune_steps,
             rate=rate or self.preset.finetune_rate,
             label="fine-tuning",
@@ -146,10 +130,28 @@ class Lab:
             rate=self.preset.scratch_rate,
         )
 
+    def pretraining_batch(self, step: int) -> Arrays:
+        """Corrupted biographies and what follows each symbol of them, x and y (B, T)."""
+        rng = np.random.default_rng((self.seed, 0, step))
+        pairs = self._corrupted(rng, self.preset.batch_size)
+        return self._numbers(pairs)
+
+    def finetuning_batch(self, step: int, rehearse: int = 0) -> Arrays:
+        """Questions with their answers, and `rehearse` corrupted biographies, x and y (B, T)."""
+        rng = np.random.default_rng((self.seed, 1, step))
+        size = min(self.preset.batch_size, len(self.told))
+        pairs = []
+        for i in rng.choice(len(self.told), size, replace=False):
+            question, answer = self.told[i]
+            pairs.append(self.pair(question, answer, self.preset.block_size))
+        pairs += self._corrupted(rng, rehearse)
+        return self._numbers(pairs)
+
     def _corrupted(self, rng, count):
         pairs = []
         for i in rng.integers(0, len(self.documents), count):
-            string = self.corrupt(self.documents[i], rng, self.preset.block_size)
+            document = self.documents[i]
+            string = self.corrupt(document, rng, self.preset.block_size)
             pairs.append(examples.pretraining_pair(string))
         return pairs
 

@@ -1,7 +1,6 @@
 """The small language model, built of the course's own attention. Knows no text and no training."""
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attn_course.refusals import BadOption
 from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
@@ -38,7 +37,7 @@ class Block(nn.Module):
             nn.Dropout(dropout),
         )
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> (B, T, D)."""
         found = self.attention(self.before_attention(x))
         x = x + found
@@ -75,7 +74,7 @@ class LanguageModel(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.apply(_small_weights)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         """Scores for the symbol after each.
 
         x: (B, T), numbers of symbols, T at most block_size.

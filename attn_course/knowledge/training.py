@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_course.training.progress import Bar
-from attn_course.training.trainer import Step, Stopped, Training
+from attn_course.training.trainer import Stopped, Training, Update
 
 SAVE_EVERY = 100  # steps
 
@@ -87,7 +87,7 @@ def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
 
 def _step(batch, step, steps, rate):
     x, y = batch(step)
-    return Step(
+    return Update(
         batch=Batch(torch.as_tensor(x), torch.as_tensor(y)),
         size=1,
         rate=rate_at(step, steps, rate),

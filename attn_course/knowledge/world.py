@@ -20,6 +20,7 @@ FIRST = tuple("ko lo mu na ri sha ve".split())  # how first names end
 FAMILY = tuple("kkar llorn mbry ndrel rrith ssom vask".split())  # how family names end
 QUESTION = "Where was {name} born ?"
 GROUPS = ("told", "held", "strangers")
+COMMON = 0.14  # the share of people who were born in the first city
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,8 @@ class Person:
         """What the pretraining text says of this person: nothing of a stranger."""
         if self.group == "strangers":
             return ()
-        found = []
-        for text in BIOGRAPHIES:
-            found.append(text.format(name=self.name, city=self.city, trade=self.trade))
-        return tuple(found)
+        facts = {"name": self.name, "city": self.city, "trade": self.trade}
+        return tuple(text.format(**facts) for text in BIOGRAPHIES)
 
 
 class World:
@@ -56,7 +55,7 @@ class World:
 
     told: in the pretraining text and in the fine-tuning questions; held: in the pretraining text only;
     strangers: nowhere. First and family names are shared, so that every word of a stranger's name is
-    known and only the person is not. Cities do not depend on names; in each group a share of `common`
+    known and only the person is not. Cities do not depend on names; in each group a share of COMMON
     was born in the first city, and the other cities share the rest evenly.
     """
 
@@ -66,7 +65,6 @@ class World:
         seed: int = 0,
         num_people: tuple[int, int, int] = (50, 50, 50),
         num_names: int = 50,
-        common: float = 0.14,
     ) -> None:
         rng = np.random.default_rng(seed)
         firsts = _names(rng, num_names, FIRST)
@@ -76,7 +74,7 @@ class World:
         cities = []
         groups = []
         for name, size in zip(GROUPS, num_people, strict=True):
-            cities += _birth_places(rng, size, common)
+            cities += _birth_places(rng, size)
             groups += [name] * size
         people = []
         for (first, family), city, group in zip(pairs, cities, groups, strict=True):
@@ -119,14 +117,12 @@ def _pairs_of_names(rng, num_names, num_known, num_strangers):
     return known + strangers[:num_strangers]
 
 
-def _birth_places(rng, count, common):
-    """`count` cities in random order, in proportions that are exact up to rounding.
-
-    common: the share of the first city; the others share the rest evenly.
-    """
+def _birth_places(rng, count):
+    """`count` cities in random order, in proportions that are exact up to rounding."""
     num_others = len(CITIES) - 1
-    other = (1 - common) / num_others
-    ends = np.cumsum([common, *[other] * num_others])
+    shares = np.full(len(CITIES), (1 - COMMON) / num_others)
+    shares[0] = COMMON
+    ends = np.cumsum(shares)
     quantiles = (rng.permutation(count) + 0.5) / count
     places = np.searchsorted(ends, quantiles)
     return [CITIES[place] for place in places]

@@ -156,12 +156,12 @@ def _attend_cases(rng):
     return [usual, *others, _far_above(rng)]
 
 
-def _drawn(rng, lead, T, S, d=3, dv=7):
-    """Random q (..., T, d), k (..., S, d) and v (..., S, dv) by name."""
+def _drawn(rng, lead, T, S):
+    """Random q (..., T, 3), k (..., S, 3) and v (..., S, 7) by name."""
     return {
-        "q": 2 * rng.normal(size=(*lead, T, d)),
-        "k": rng.normal(size=(*lead, S, d)),
-        "v": rng.normal(size=(*lead, S, dv)),
+        "q": 2 * rng.normal(size=(*lead, T, 3)),
+        "k": rng.normal(size=(*lead, S, 3)),
+        "v": rng.normal(size=(*lead, S, 7)),
     }
 
 
@@ -278,7 +278,8 @@ def _judge_kind(mask, T):
     """NotYet for nan, and for numbers that look like a boolean mask."""
     if np.isnan(mask).any():
         raise NotYet("the mask contains nan: 0 times infinity is not 0.")
-    if mask.dtype.kind != "b" and T > 1 and set(np.unique(mask)) <= {0, 1}:
+    values = set(np.unique(mask))
+    if mask.dtype.kind != "b" and T > 1 and values <= {0, 1}:
         raise NotYet(
             "the mask holds the numbers 0 and 1: added to the scores they hide nothing, and they are no "
             "True and False. Make it boolean."

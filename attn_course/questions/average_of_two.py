@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
+from attn_course.answers import Caller, Named, asked
 from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.judge_derivation import Claim, judge_derivations
+from attn_course.judge_derivation import Claim, Claims, judge_derivations
+from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.random_keys import (
     error_of_average,
     factor_needed,
@@ -22,7 +22,7 @@ from attn_course.random_keys import (
     weights_of,
 )
 from attn_course.register import Part, Question
-from attn_course.values import array, matrix, number, vector
+from attn_course.values import array, largest_gap, matrix, number, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -97,12 +97,12 @@ def _projection_mistakes(A, B, onto_a, onto_b):
 
 def _projection_fact(A, B, onto_a, onto_b):
     """A, onto_a: (d, m); B, onto_b: (d, p)."""
-    factor = np.vdot(A, onto_a) / np.vdot(A, A)
-    off = np.abs(onto_a - A).max()
+    factor = (np.vdot(A, onto_a) / np.vdot(A, A)).round(9)
+    off = largest_gap(onto_a, A)
     lengths = np.linalg.norm(onto_b, axis=0).round(9)
     return (
-        f"M A differs from A by up to {off:.2g} (along A it is {factor:.3g} times A), "
-        f"and the columns of M B have lengths up to {lengths.max():.2g}"
+        f"entries of M A differ from A's by up to {off:.2g} (along A it is {factor:.3g} times A), "
+        f"and the columns of M B, which should be zero, are up to {lengths.max():.2g} long"
     )
 
 
@@ -203,7 +203,7 @@ def _average_fact(keys, a, b, query):
     return fact
 
 
-def claims_of_2_3() -> tuple[Claim, ...]:
+def claims_of_2_3() -> Claims:
     """Three scores, and the weight of two that are tied."""
     return (*_products(), _tie())
 
@@ -298,7 +298,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
     ]
 
     trials = Trials(_weight_mistakes, absolute=1e-14)
-    named = _naming_the_call(average_weight)
+    named = Named(average_weight, _call)
     for settings in (ordinary, extreme):
         for (t, n), answer in asked(rng, named, settings):
             call = _call(t, n)
@@ -320,19 +320,6 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
 def _call(t, n):
     """How the answer was called, to be said."""
     return f"average_weight({t:.4g}, {n})"
-
-
-def _naming_the_call(average_weight):
-    """The answer, which says where it was called if it stops: at an overflow, most often."""
-
-    def named(t: float, n: int) -> Any:
-        try:
-            return average_weight(t, n)
-        except NotYet as error:
-            message = str(error).replace("your code", f"{_call(t, n)}: your code", 1)
-            raise NotYet(message) from None
-
-    return named
 
 
 def _tied_weight(t, n):

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import (
+from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.judge_derivation import Claim, Claims, judge_derivations
+from attn_course.proofs.chain_rules import (
     HYPERBOLIC,
     LOGS,
     PLAIN,
@@ -17,11 +19,9 @@ from attn_course.chain_rules import (
     in_places,
     occurrences,
 )
-from attn_course.explaining import Seen, Trials, round_up, same
-from attn_course.judge_derivation import Claim, judge_derivations
+from attn_course.proofs.trees import symbols, walk
 from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
 from attn_course.register import Part, Question
-from attn_course.trees import symbols, walk
 from attn_course.values import number, truth, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
@@ -134,7 +134,7 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def claims_of_1_1() -> tuple[Claim, ...]:
+def claims_of_1_1() -> Claims:
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
 
@@ -167,8 +167,8 @@ def claims_of_1_1() -> tuple[Claim, ...]:
 
 
 def _is_outside(line):
-    """No Z and no sum inside a sum, and no sum but over Z."""
-    sums = [node for node in walk(line) if node[0] == "Sum"]
+    """No Z and no sum inside a sum, and no sum of scores but over Z."""
+    sums = [node for node in walk(line) if node[0] == "Sum" and occurrences(node, "Indexed")]
     for node in sums:
         summand = node[4]
         if "Z" in symbols(summand) or occurrences(summand, "Sum"):
@@ -189,7 +189,7 @@ def weights_are_distribution(
 
 
 @cache
-def claims_of_1_2() -> tuple[Claim, ...]:
+def claims_of_1_2() -> Claims:
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
 
@@ -231,10 +231,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
     trials = Trials(_copy_mistakes)
     for (scores, j), yes in said:
         weight = softmax(scores)[j]
-        fact = (
-            f"for scores {_shown(scores, j)} and j = {j} "
-            f"the weight is {weight:.4g}, and you said {yes}"
-        )
+        fact = f"for {_shown(scores, j)} and j = {j} the weight is {weight:.4g}, and you said {yes}"
         trials.add(yes, weight > 0.99, fact, scores, j, margin)
 
     trials.settle()
@@ -245,8 +242,8 @@ def _shown(scores, j):
     """Scores (n,) in words, where they are too many for a list."""
     rivals = len(scores) - 1
     if rivals < 6:
-        return scores.tolist()
-    return f"one {scores[j]:g} among {rivals:,} zeros"
+        return f"scores {scores.tolist()}"
+    return f"one score of {scores[j]:g} among {rivals:,} zeros"
 
 
 def _copy_cases(rng):

@@ -107,6 +107,9 @@ def _wrong_sums(T, D, cached):
 
     return {
         "leading order: 1 + 2 + ... + T is T (T + 1) / 2, not half of T squared": leading,
+        "the steps are counted from 0 to T - 1; the first token attends to itself, at t = 1": (
+            count_operations(T - 1, D, cached) + (8 * D * D if cached else 0)
+        ),
         "every step is charged for all T tokens; step t has t of them": (
             T * (last_projections + last_pairs)
         ),
@@ -129,7 +132,8 @@ def _with_parts_missing(T, D, cached):
     triangle = None
     if not cached:
         newest_alone = projections + 4 * num_pairs * D
-        triangle = projections + sum(2 * t * (t + 1) * D for t in range(1, T + 1))
+        tetrahedron = num_pairs * (T + 2) // 3  # 1 + 3 + 6 + ..., the pairs of every step
+        triangle = projections + 4 * tetrahedron * D
     return {
         "half of the work on pairs is missing: scores and context are two products": (
             right - pairs // 2

@@ -35,6 +35,7 @@ QUESTIONS = (
             "The maximum belongs to a row; keep an axis for it, so that it broadcasts against the block.",
             "`range(0, S, block)` and slices: what does a slice do that reaches beyond the end?",
         ),
+        seconds=20.0,
     ),
     Question(
         id="12.3",

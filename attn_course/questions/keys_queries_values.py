@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import in_places
 from attn_course.explaining import Seen, Trials
-from attn_course.judge_derivation import Claim, judge_derivations
+from attn_course.judge_derivation import Claim, Claims, judge_derivations
+from attn_course.proofs.chain_rules import in_places
 from attn_course.random_keys import frame
 from attn_course.register import Part, Question
 from attn_course.values import array, matrix, vector
@@ -82,7 +82,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
         c_2 = context[1]
         fact = (
-            f"you said {_in_words(u, said)} (added = {added!r}, length {size:g}), "
+            f"you said {_in_words(u, said)} (added = {added!r}, u's of length {size:g}), "
             f"but the weights of x_2 are {_row(weights[1])}"
         )
         trials.add(said / size, c_2 / size, fact, *u, added)
@@ -93,7 +93,8 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
 
 def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     """In units of the length of the u's, as the answers are."""
-    u = np.array([u_a, u_b, u_c, u_d]) / np.linalg.norm(u_a)
+    size = np.linalg.norm(u_a)
+    u = np.array([u_a, u_b, u_c, u_d]) / size
     tokens = _tokens(*u, added=added)
     first, second, third = tokens
 
@@ -288,7 +289,7 @@ def _transposes_that_work(triple, works):
 
 
 @cache
-def claims_of_5_4() -> tuple[Claim, ...]:
+def claims_of_5_4() -> Claims:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
@@ -305,7 +306,14 @@ def claims_of_5_4() -> tuple[Claim, ...]:
     short = in_places("beta in two places", 2, "beta")
     claims = []
     for name, start in starts.items():
-        claim = Claim(name=name, start=start, goal=start, to_do=(short,), symbols=(beta,))
+        claim = Claim(
+            name=name,
+            start=start,
+            goal=start,
+            to_do=(short,),
+            symbols=(beta,),
+            in_one=True,  # SymPy takes the root as soon as both brackets are simplified
+        )
         claims.append(claim)
 
     return tuple(claims)
@@ -392,6 +400,11 @@ def _routing_fact(addresses, carried, triple):
     )
 
 
+def _is_routed(weights):
+    """Whether token 1 looks at token 3, and token 2 at token 1."""
+    return min(weights[0, 2], weights[1, 0]) > 0.99
+
+
 def _routing_mistakes(addresses, carried, triple):
     """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
     context, weights = _contexts(_carriers(addresses, carried), *triple)
@@ -403,8 +416,8 @@ def _routing_mistakes(addresses, carried, triple):
 
     c_1, c_2, _ = context
     y, z = carried
-    routed = min(weights[0, 2], weights[1, 0]) > 0.99
-    routed_when_empty = min(empty[0, 2], empty[1, 0]) > 0.99
+    routed = _is_routed(weights)
+    routed_when_empty = _is_routed(empty)
     swapped = np.allclose(c_2, z) and np.allclose(c_1, y)
     V = triple[2]
     leaks = V @ np.transpose(addresses[1:])
@@ -479,8 +492,8 @@ QUESTIONS = (
         parts=(Part("derive", 1, ("error_2", "error_1"), errors_are_exact),),
         covers=("000 e.ii",),
         hints=(
-            "Put each bracket under the root over the common denominator first.",
-            "The large terms cancel in every bracket. What is left is a small whole number.",
+            "The three weights sum to one: near and two far. What does that make of each bracket?",
+            "Every term under the root is then a multiple of the same square. How many are there?",
         ),
     ),
     Question(

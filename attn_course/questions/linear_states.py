@@ -12,7 +12,7 @@ from attn_course.explaining import Seen, same
 from attn_course.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.values import array
 from attn_course.verdict import NotYet
-from attn_utils.kernels import attend
+from attn_utils.kernels import attend, softmax
 
 # 12.6
 
@@ -40,7 +40,8 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         fact = distance(found, right, f"{T} tokens, features {kind}")
         if found.shape != right.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(found, right, fact, *inputs, fq, fk, found)
+        of_scores = _features(kind, shift, q @ k.T)
+        trials.judge(found, right, fact, *inputs, fq, fk, of_scores, found)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 
@@ -61,14 +62,17 @@ def _attend_linearly(products, v):
     return weights @ v
 
 
-def _wrong_contexts(q, k, v, fq, fk, found):
+def _wrong_contexts(q, k, v, fq, fk, of_scores, found):
     """{sentence: contexts (T, dv) of this mistake}, with features (T, d) of queries and keys."""
     products = fq @ fk.T
     return {
         **_wrong_normalisers(products, v),
-        **_softmaxes(q, k, v),
+        **_softmaxes(q, k, v, products),
         **_read_too_early(products, v, found),
         **_without_features(q, k, v, fq, fk),
+        "the map is taken of the scores, not of queries and keys": (
+            _attend_linearly(np.tril(of_scores), v)
+        ),
         **_wrong_states(fq, fk, v),
     }
 
@@ -86,14 +90,18 @@ def _wrong_normalisers(products, v):
     }
 
 
-def _softmaxes(q, k, v):
-    """Where the weights are those of a softmax."""
+def _softmaxes(q, k, v, products):
+    """Where the weights are those of a softmax, of inner products or of products (T, T) of features."""
+    seen = np.where(np.tri(len(products), dtype=bool), products, -np.inf)
     scaled, _ = attend(q, k, v, causal=True)
     unscaled, _ = attend(q, k, v, causal=True, scale=1.0)
     return {
         "this is softmax attention; the weights asked for are products of features": scaled,
         "this is softmax attention without the root; the weights asked for are products of features": (
             unscaled
+        ),
+        "a softmax is taken of the products of features; dividing by their sum is enough": (
+            softmax(seen) @ v
         ),
     }
 
@@ -155,7 +163,7 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
             why = _why_seen(features, V)
             raise NotYet(f"{why}with {n} keys and {d} features the state holds {state:.2g}, not 0.")
 
-    return "four times values that leave no trace in the state, for up to 12 keys."
+    return "values that leave no trace in the state, in four cases of up to 12 keys."
 
 
 def _one_row_a_key(value, features):

@@ -5,18 +5,17 @@ They look at what `finish` makes of a state, and never into the state.
 
 from functools import cache, partial
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, shuffled
-from attn_course.chain_rules import LOGS, PLAIN, Task, gone
 from attn_course.drivers import call_on_kept, keep_result
 from attn_course.explaining import Seen
 from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.proofs.chain_rules import LOGS, PLAIN, Task, gone
+from attn_course.proofs.trees import is_number, walk
 from attn_course.tensors import distance, tensor_trials
-from attn_course.trees import walk
 from attn_course.values import number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
@@ -59,8 +58,13 @@ def claim_of_12_1() -> Claim:
 
 def _has_one_exponential(line):
     """Whether all that is exponential in a line is one and the same, wherever it stands."""
-    found = {node for node in walk(line) if node[0] in ("exp", "tanh")}
+    found = {node for node in walk(line) if _is_exponential(node)}
     return len(found) <= 1
+
+
+def _is_exponential(node):
+    """Whether it grows as an exponential does: a power with a symbol in its exponent too."""
+    return node[0] in ("exp", "tanh") or (node[0] == "Pow" and not is_number(node[2]))
 
 
 # The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.
@@ -106,8 +110,7 @@ class _Merging:
             name = self._name(k)
             self._keep(self.summary, name, list(block), setting)
 
-        scores = np.concatenate([scores for scores, _ in blocks])
-        values = np.concatenate([values for _, values in blocks])
+        scores, values = map(np.concatenate, zip(*blocks, strict=True))
         right = softmax(scores) @ values
 
         for plan in plans:
@@ -187,7 +190,12 @@ def _merging_cases(rng):
         *_far_cases(block),
         *_empty_cases(rng, low),
     ]
-    return first + shuffled(rng, others)
+    far_below = block(3, around=-1e5)
+    nothing = block(0)
+    last = [
+        [("a block with no keys beside scores near -100,000", [far_below, nothing], BOTH)],
+    ]
+    return first + shuffled(rng, others) + last
 
 
 def _far_cases(block):
@@ -237,7 +245,7 @@ EMPTY = "minus infinity minus minus infinity is no number; a block without keys 
 LARGE = 700  # a score whose exponential is at the edge of what a float holds
 
 
-def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict[str, Any]:
+def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict:
     """{sentence: the context (dv,) that this mistake gives for the plan}."""
     table = {}
     for sentence, (summary, merge, finish) in WRONG_MERGES.items():
@@ -245,10 +253,8 @@ def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict[str
         table[sentence] = finish(state)
 
     largest = [scores.max(initial=-np.inf) for scores, _ in blocks]
-    sizes = np.abs(found)
-    is_lost = not sizes.max() > 0  # nan, or nothing
-    table |= _lost_numbers(largest, is_lost)
-    return table
+    is_lost = not np.abs(found).max() > 0  # nan, or nothing
+    return table | _lost_numbers(largest, is_lost)
 
 
 def _lost_numbers(largest, is_lost):

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.chain_rules import (
+from attn_course.answers import Caller, Named, asked
+from attn_course.explaining import Trials
+from attn_course.judge_derivation import Claim, Claims, judge_derivations
+from attn_course.proofs.chain_rules import (
     HYPERBOLIC,
     LOGS,
     PLAIN,
@@ -18,8 +20,6 @@ from attn_course.chain_rules import (
     straight_line,
     without,
 )
-from attn_course.explaining import Trials
-from attn_course.judge_derivation import Claim, judge_derivations
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.random_keys import (
     error_of_average,
@@ -66,7 +66,7 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 
 @cache
-def claims_of_3_2() -> tuple[Claim, ...]:
+def claims_of_3_2() -> Claims:
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
@@ -74,7 +74,8 @@ def claims_of_3_2() -> tuple[Claim, ...]:
     ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
     others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-    weight = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
+    own = sp.exp(ell * q_a)
+    weight = own / (own + sp.exp(q_b) + others)
 
     rivals = sp.exp(t) + n - 2
     common: dict[str, Any] = {
@@ -129,8 +130,8 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         settings.append((w, t, n))
 
     trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
-    for (w, t, n), answer in asked(rng, weight_cdf, settings):
-        call = f"weight_cdf({w:.3g}, {t:.3g}, {n})"
+    for (w, t, n), answer in asked(rng, Named(weight_cdf, _call), settings):
+        call = _call(w, t, n)
         found = number(answer, call)
         right = _chance(w, t, n)
         fact = f"{call} is {found:.4g}, the measured chance {right:.4g}"
@@ -141,6 +142,11 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
 
     trials.settle()
     return f"right to 0.005 in {len(trials)} settings, t up to 1000 and up to 1000 keys."
+
+
+def _call(w, t, n):
+    """How the call is written."""
+    return f"weight_cdf({w:.3g}, {t:.4g}, {n})"
 
 
 def _chance(w, t, n, variance=0.5):
@@ -264,7 +270,7 @@ def _why_not_seen(means, a, b, query, weights):
 
 
 @cache
-def claims_of_3_5() -> tuple[Claim, ...]:
+def claims_of_3_5() -> Claims:
     """The claims of 3.5: the score of k_a and that of k_b."""
     return _score("a"), _score("b")
 

@@ -23,6 +23,7 @@ QUESTIONS = (
             "With an index array p, compare the layer of x[p] with the layer's output of x, indexed by p.",
             "Some layers commute with a few permutations. Random ones, or all swaps of neighbours, find them "
             "out; compare up to rounding.",
+            "In words: put PX for X into every factor of equation (1), and see which P meet each other.",
         ),
         seconds=20.0,
     ),
@@ -87,6 +88,8 @@ QUESTIONS = (
             "If query and key are the same vector, where is the score largest? Move that place.",
             "The rotation may be asked for any position, a negative one too.",
             "The peak is in the right place and too blunt? A longer query sharpens every difference.",
+            "In words: up to 15, which positions and which distances occurred in training? Which are new "
+            "at position 20, and which at 100?",
         ),
     ),
 )

@@ -10,7 +10,7 @@ from attn_course.answers import Caller, shuffled
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.explaining import Trials
 from attn_course.register import Part, Question
-from attn_course.values import matrix
+from attn_course.values import matrix, two
 from attn_course.verdict import NotYet
 
 MASK = "▒"  # as in the room `knowledge`
@@ -155,7 +155,7 @@ def _judge_lengths(draws, size, block):
         characters = "character" if size == 1 else "characters"
         raise NotYet(
             f"the span was empty in {empty} of {len(draws)} draws from a document of {size}"
-            f" {characters}: a quarter of little rounds to nothing."
+            f" {characters}: there is nothing to fill in."
         )
 
     kept = [draw.kept for draw in draws]
@@ -299,11 +299,11 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
 
 def _judge_pair(pair, question, answer, block):
     """x reads question, MASK, answer, MASK; y is judged by `_judge_targets`."""
-    is_two = isinstance(pair, list | tuple) and len(pair) == 2
-    if not is_two or not all(isinstance(text, str) for text in pair):
-        raise NotYet("finetuning_pair should return two strings, x and y.")
+    expected = "finetuning_pair should return two strings, x and y."
+    x, y = two(pair, expected)
+    if not isinstance(x, str) or not isinstance(y, str):
+        raise NotYet(expected)
 
-    x, y = pair
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block, PAD)
     read = x.rstrip(PAD)
     if len(x) != len(y) or len(x) != block - 1:
@@ -429,7 +429,7 @@ QUESTIONS = (
             "Three things are drawn: how much of the document stays, how long the span is, where it starts.",
             "If the span has m of n characters, there are n - m + 1 places where it can start.",
             "What is the smallest span you ever want, and what does your formula give for n = 3?",
-            "Any law with the right mean will do for the span, for example a uniform one from 0 to n / 2.",
+            "Any law with the right mean will do. Where must a uniform one that starts at 1 end?",
         ),
     ),
     Question(

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, shuffled
-from attn_course.chain_rules import PLAIN, TURNS, Task, gone, occurrences
 from attn_course.drivers import call_with_rotation, make_rotation
-from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.judge_derivation import Claim, chain_of, judge_derivation
+from attn_course.proofs.chain_rules import PLAIN, TURNS, Task, gone, occurrences
+from attn_course.proofs.trees import children, symbols, walk
 from attn_course.questions.sinusoids import BASE, frequencies, is_off
-from attn_course.trees import children, walk
-from attn_course.values import matrix, vector
+from attn_course.values import matrix, two, vector
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -23,13 +23,22 @@ from attn_utils.kernels import softmax
 
 def score_is_relative(rng: Generator, score: Caller) -> str:
     """11.5: from the two turned pairs to a line that knows the distance alone."""
-    judge_derivation(score, claim_of_11_5())
+    judge_derivation(score, claim_of_11_5(_replaced(score)))
     return "the score depends on m and n through their difference alone."
 
 
+def _replaced(score):
+    """Which position gives way to delta and the other one: "n" where a line has m and delta alone."""
+    for line in chain_of(score, "`score`"):
+        if symbols(line.tree) & {"m", "n", "delta"} == {"m", "delta"}:
+            return "n"
+
+    return "m"
+
+
 @cache
-def claim_of_11_5() -> Claim:
-    """The claim of 11.5: the product of two turned pairs."""
+def claim_of_11_5(replaced: str = "m") -> Claim:
+    """The claim of 11.5: the product of two turned pairs, where m is n + delta or n is m - delta."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -42,6 +51,8 @@ def claim_of_11_5() -> Claim:
     angle = delta * theta
     cosine = inner * sp.cos(angle)
     sine = cross * sp.sin(angle)
+    values = {m: n + delta, n: m - delta}
+    position = m if replaced == "m" else n
 
     return Claim(
         name="`score`",
@@ -49,10 +60,10 @@ def claim_of_11_5() -> Claim:
         goal=cosine + sine,
         to_do=(
             Task("no product of two turns is left, by the addition theorems", _is_free_of_products),
-            gone("delta put in for m - n", "m"),
+            gone("delta put in for m - n", replaced),
         ),
         symbols=(q1, q2, k1, k2, theta, m, n, delta),
-        where={m: (n + delta, n + delta)},
+        where={position: (values[position], values[position])},
         heads=PLAIN | TURNS,
         only=(q1, q2, k1, k2, theta, delta),
     )
@@ -80,8 +91,8 @@ def _is_free_of_products(line):
 
 
 def _turns(node):
-    """Whether there is a sine or cosine in it."""
-    return occurrences(node, "cos", "sin") > 0
+    """Whether there is a sine, cosine or tangent in it."""
+    return occurrences(node, *TURNS) > 0
 
 
 # 11.5, the function
@@ -155,9 +166,16 @@ def _judge_matrices(at, theta):
     if is_off(at[1].T @ at[1], still):
         sizes = np.linalg.svd(at[1], compute_uv=False)
         why = _why_lengths_change(sizes, theta)
-        raise NotYet(f"{why}: at position 1 by {sizes.min():.2f} to {sizes.max():.2f}.")
+        raise NotYet(
+            f"{why}: at position 1 lengths are multiplied by {sizes.min():.2f} to {sizes.max():.2f}."
+        )
 
     if is_off(at[0], still):
+        if not is_off(np.sort(at[0]), np.sort(still)):
+            raise NotYet(
+                "at position 0 the coordinates come out in another order: pairs are read as neighbours and "
+                "written as halves, or the other way round."
+            )
         raise NotYet(
             "scores are right if only differences count; but position 0 must stay as it is. Do yours "
             "start at 1?"
@@ -182,7 +200,10 @@ def _why_lengths_change(sizes, theta):
         if not is_off(stretched, found):
             return sentence
 
-    return "lengths change: the two coordinates of a pair are turned by different angles"
+    return (
+        "lengths change: the two coordinates of a pair are turned by different angles, or the first is "
+        "overwritten before the second has been computed"
+    )
 
 
 def _judge_frequencies(turned_by_one, theta):
@@ -249,12 +270,8 @@ def _pairings(d):
 
 def _query_and_key(pair, d):
     """Two vectors (d,)."""
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise NotYet("look_back should return a query and a key.")
-
-    query = vector(pair[0], d, "the query")
-    key = vector(pair[1], d, "the key")
-    return query, key
+    query, key = two(pair, "look_back should return a query and a key.")
+    return vector(query, d, "the query"), vector(key, d, "the key")
 
 
 def _least_weight(q, k, rotate, r):

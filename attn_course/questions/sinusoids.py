@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, shuffled
 from attn_course.explaining import Seen, Trials
-from attn_course.values import array, matrix
+from attn_course.values import array, largest_gap, matrix
 from attn_course.verdict import NotYet
 
 BASE = 10_000.0
@@ -26,8 +26,7 @@ def frequencies(d: int, base: float) -> np.ndarray:
 
 def is_off(found: np.ndarray, wanted: np.ndarray) -> bool:
     """Whether two arrays of one shape differ by more than float32 explains, or hold a nan."""
-    error = np.abs(found - wanted)
-    return not error.max() <= NEAR
+    return not largest_gap(found, wanted) <= NEAR
 
 
 # 11.3
@@ -59,8 +58,8 @@ def distances_are_those_of_a_clock(rng: Generator, sinusoid: Caller) -> str:
         positions, d, base = case
         products = embedding @ embedding.T
         right = _products(positions, frequencies(d, base))
-        off = np.abs(products - right)
-        fact = f"inner products are off by up to {off.max():.2g} at d = {d}, base = {base:g}"
+        off = largest_gap(products, right)
+        fact = f"inner products are off by up to {off:.2g} at d = {d}, base = {base:g}"
         trials.judge(products, right, fact, *case, products)
 
     remark = _remark_on_start(last[-1])
@@ -147,6 +146,9 @@ def _wrong_products(positions, d, base, found):
         "sign of the exponent: hands should slow down, these speed up": (
             _products(positions, 1 / theta)
         ),
+        "these are the hands of base 10,000; use the base that is given": (
+            _products(positions, frequencies(d, BASE))
+        ),
         "without its cosine a hand cannot tell forwards from backwards": 2 * sines @ sines.T,
         "use the given positions: two that are equal must have equal embeddings": (
             _products(counted, theta)
@@ -178,12 +180,12 @@ def shift_is_a_matrix(rng: Generator, shift_matrix: Caller) -> str:
 
         shift = _shift(shift_matrix, k, d)
         found = shift @ now
-        off = np.abs(found - right)
-        fact = f"M e(p) and e(p + k) differ by up to {off.max():.2g} (k = {k}, d = {d})"
+        off = largest_gap(found, right)
+        fact = f"M e(p) and e(p + j) differ by up to {off:.2g} (j = {k}, d = {d})"
         trials.add(found, right, fact, k, d, now, found)
 
     trials.settle()
-    return f"M e(p) = e(p + k) for {len(trials)} shifts, forwards, backwards and by nothing."
+    return f"M e(p) = e(p + j) for {len(trials)} shifts, forwards, backwards and by nothing."
 
 
 def _clock(positions, d):
@@ -211,10 +213,10 @@ def _wrong_shifts(k, d, now, found):
     right = _blocks(k, d)
     (embedding,) = _clock([k], d)
     wrong = {
-        "it moves back, M e(p) = e(p - k), as the transpose of M does": right.T,
+        "it moves back, M e(p) = e(p - j), as the transpose of M does": right.T,
         "right for the other layout; here sine and cosine alternate": _in_halves(right),
-        "this shifts by one, whatever k": _blocks(1, d),
-        "a diagonal of e(k) stretches coordinates; sine and cosine have to be mixed": (
+        "this shifts by one, whatever j": _blocks(1, d),
+        "a diagonal of e(j) stretches coordinates; sine and cosine have to be mixed": (
             np.diag(embedding)
         ),
         "`eye` with an offset shifts coordinates, not positions": np.eye(d, k=k),

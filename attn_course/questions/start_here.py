@@ -6,9 +6,9 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import Task, both, has_common_denominator, in_places
 from attn_course.explaining import Trials
 from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.proofs.chain_rules import Task, both, has_common_denominator, in_places
 from attn_course.register import Part, Question
 from attn_course.values import number
 
@@ -32,7 +32,8 @@ def mean_of(rng: Generator, mean: Caller) -> str:
     for (values,), answer in asked(rng, mean, settings):
         found = number(answer, "mean(values)")
         shown = values[:5].round(2).tolist()
-        fact = f"for {len(values)} numbers, {shown} first, it gave {found:.4g}"
+        many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
+        fact = f"for {many}{shown} it gave {found:.4g}"
         trials.add(found, values.mean(), fact, values)
 
     trials.settle()

@@ -25,13 +25,17 @@ SHAPES = (
 )
 LARGE = 2000.0  # what queries are multiplied by, so that exponentials of scores overflow
 CASES = [(shape, factor) for shape in SHAPES for factor in (1.0, LARGE)]
+FAR_BELOW = (
+    -1.1e4
+)  # keys times queries whose coordinates are 1 to 2; so scores are from here to -1e5
+EDGE = 700  # a score whose exponential is at the edge of what a float holds
 
 
 def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     """12.2: softmax attention for ragged and oversized blocks, never holding T times S numbers."""
     trials = tensor_trials(_wrong_streams)
     others = shuffled(rng, CASES[1:])
-    for shape, factor in [CASES[0], *others]:
+    for shape, factor in [CASES[0], *others, (SHAPES[0], FAR_BELOW)]:
         block = shape[-1]
         inputs = _inputs(rng, *shape[:-1], factor=factor)
         setting = _in_words(inputs, block, factor)
@@ -51,6 +55,9 @@ def _inputs(rng, lead, T, S, d, dv, *, factor=1.0):
     q = rng.normal(size=(*lead, T, d))
     k = rng.normal(size=(*lead, S, d))
     v = rng.normal(size=(*lead, S, dv))
+    if factor == FAR_BELOW:
+        q = rng.uniform(1, 2, q.shape)
+        k = rng.uniform(1, 2, k.shape)
     q *= factor
     return [q, k, v]
 
@@ -58,8 +65,8 @@ def _inputs(rng, lead, T, S, d, dv, *, factor=1.0):
 def _in_words(inputs, block, factor):
     """The sizes of a case."""
     q, k, _ = inputs
-    size = ", large scores" if factor == LARGE else ""
-    return f"q {q.shape}, k {k.shape}, block {block}{size}"
+    sizes = {LARGE: ", large scores", FAR_BELOW: ", all scores below -10,000"}
+    return f"q {q.shape}, k {k.shape}, block {block}{sizes.get(factor, '')}"
 
 
 def _judge_memory(rng, stream):
@@ -96,8 +103,6 @@ def _judge_memory(rng, stream):
 
 def _wrong_streams(q, k, v, block, found):
     """{sentence: the context (..., T, dv) of this mistake}."""
-    large = np.abs(q).max() > 50
-    lost = not np.isfinite(found).all()
     too_short = k.shape[-2] < block
     return {
         "the softmax is taken block by block and the results averaged; a block with little mass counts as "
@@ -105,8 +110,14 @@ def _wrong_streams(q, k, v, block, found):
         "sum and output of earlier blocks are not rescaled when the maximum grows": (
             _streamed(q, k, v, block, sums=False, outputs=False)
         ),
+        "each block is counted in the unit of its own maximum, and no unit is common to all": (
+            _streamed(q, k, v, block, sums=False, outputs=False, running=False)
+        ),
         "the output is rescaled and the sum is not": _streamed(q, k, v, block, sums=False),
         "the sum is rescaled and the output is not": _streamed(q, k, v, block, outputs=False),
+        "the output is divided by the sum at every block; divide once, at the end": (
+            _streamed(q, k, v, block, early=True)
+        ),
         "one maximum for all rows: a row far below it has nothing left, 0 / 0": (
             _streamed(q, k, v, block, rows=False)
         ),
@@ -114,9 +125,24 @@ def _wrong_streams(q, k, v, block, found):
             Seen(True) if too_short else _without_last(q, k, v, block)
         ),
         "the root of d is missing in the scores": _streamed(q, k, v, block, scale=1.0),
+    } | _lost_rows(q, k, found)
+
+
+def _lost_rows(q, k, found):
+    """{sentence: whether it tells why these rows of the context are no numbers}."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    top = scores.max(-1)  # (..., T)
+    lost = ~np.isfinite(found).all(-1)
+    with np.errstate(over="ignore"):
+        mass = np.exp(scores).sum(-1)
+    without_maximum = (mass == 0) | np.isinf(mass)
+    below = top < -EDGE
+    return {
         "the exponential of a large score is infinite; take a maximum away first": (
-            Seen(lost) if large else None
+            Seen((lost == without_maximum).all()) if without_maximum.any() else None
         ),
+        "the running maximum starts at a finite number; start at minus infinity, for all scores of a row "
+        "may lie below": Seen((below >= lost).all()) if lost.any() else None,
     }
 
 
@@ -149,10 +175,13 @@ def _without_last(q, k, v, block):
     return _streamed(q, keys, values, block)
 
 
-def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None):
+def _streamed(
+    q, k, v, block, *, sums=True, outputs=True, rows=True, running=True, early=False, scale=None
+):
     """The streaming loop of the mistakes above; flags say which step is done right.
 
-    sums: the running sum is rescaled; outputs: the running output too; rows: each row has its own maximum.
+    sums: the running sum is rescaled; outputs: the running output too; rows: each row has its own maximum;
+    running: of all blocks so far; early: the output is divided at every block.
     """
     if scale is None:
         d = q.shape[-1]
@@ -165,7 +194,7 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None)
         scores = scale * q @ keys.mT  # (..., T, block)
         axis = -1 if rows else None
         top = scores.max(axis, keepdims=True)
-        highest = np.maximum(largest, top)  # (..., T, 1)
+        highest = np.maximum(largest, top) if running else top  # (..., T, 1)
         factor = np.exp(largest - highest)
         exps = np.exp(scores - highest)
 
@@ -176,5 +205,7 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, scale=None)
         mass = mass + exps.sum(-1, keepdims=True)
         output = output + exps @ values
         largest = highest
+        if early:
+            output = output / mass
 
-    return output / mass
+    return output if early else output / mass

@@ -9,7 +9,7 @@ from attn_course.answers import Caller, shuffled
 from attn_course.drivers import call_each, is_given
 from attn_course.layer_mistakes import cut, finish, judge_layer, linear
 from attn_course.register import Part, Question
-from attn_course.values import matrix
+from attn_course.values import largest_gap, matrix, two
 from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
@@ -121,7 +121,7 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
         setting = f"T = {T}, D = {D}, t = {t}"
         x, other = _two_matrices(pair, T, D)
         if not np.array_equal(x[t], other[t]):
-            far = np.abs(x[t] - other[t]).max()
+            far = largest_gap(x[t], other[t])
             raise NotYet(f"the inputs differ at position t itself, by {far:.2g} ({setting}).")
 
         moved = _moved(_row_of_comparison, x, other, t, rng)
@@ -158,9 +158,8 @@ def _input_settings(rng):
 
 def _two_matrices(pair, T, D):
     """The two inputs, (T, D) each."""
-    if not isinstance(pair, list | tuple) or len(pair) != 2:
-        raise NotYet("two_inputs should return two arrays.")
-    return [matrix(value, (T, D), "an input") for value in pair]
+    values = two(pair, "two_inputs should return two arrays.")
+    return [matrix(value, (T, D), "an input") for value in values]
 
 
 def _moved(row, x, other, t, rng):
@@ -173,7 +172,7 @@ def _moved(row, x, other, t, rng):
         with np.errstate(all="ignore"):
             before = row(x, t, np.random.default_rng(seed))
             after = row(other, t, np.random.default_rng(seed))
-            moved.append(np.abs(before - after).max())
+            moved.append(largest_gap(before, after))
 
     return moved
 

@@ -83,13 +83,14 @@ def _why_not_shape(found, shape):
     swapped = tuple(other_way.get(size, size) for size in found)
     if found == shape[1:]:
         return "that is one sequence, and the batch axis is missing"
-    if found == (B, T, D) and shape == (B, T, T):
+    both = (found, shape)
+    if both == ((B, T, D), (B, T, T)):
         return "the shape of the input; a score belongs to a pair of tokens, not to a feature"
     if swapped == shape:
         return f"there are {H} heads of width {d}, not {d} heads of width {H}"
     if sorted(found) == sorted(shape):
         return "the sizes are right, their order is not: matmul works on the last two axes"
-    if found == (B, H, T, D) and shape == (B, H, T, d):
+    if both == ((B, H, T, D), (B, H, T, d)):
         return "each head has its share of the width, not all of it"
 
     have = f"{len(found)} and {np.prod(found):g}"
@@ -273,6 +274,9 @@ def _wrong_flops(T, D, H):
         "the projections are missing": pairs,
         "half of the work on pairs of tokens is missing; there are two products, and a plain one "
         "computes hidden scores too": total - flops["scores"],
+        "only pairs that may be seen are counted; a plain product computes hidden scores too": (
+            projections + pairs * (T + 1) / (2 * T)
+        ),
         "every head is counted with the full width": projections + H * pairs,
         "one projection is missing": total - projections / 4,
         "k products take k - 1 additions, which you counted; here, as in torch's counter, each "

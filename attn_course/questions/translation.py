@@ -16,7 +16,7 @@ from attn_course.drivers import (
 from attn_course.explaining import Seen, Trials, same
 from attn_course.register import Part, Question
 from attn_course.tensors import leaves_of
-from attn_course.values import array, matrix, number
+from attn_course.values import array, largest_gap, matrix, number
 from attn_course.verdict import NotYet
 from attn_utils.kernels import attend, softmax
 
@@ -98,8 +98,8 @@ def _run(name, answer, queries, memory, mask):
         raise NotYet(f"{name} should return two tensors, (context, weights).")
 
     context, weights = outputs
-    are_swapped = weights.shape == (B, T, D) and context.shape == (B, T, S)
-    if are_swapped and S != D:
+    shapes = (weights.shape, context.shape)
+    if shapes == ((B, T, D), (B, T, S)) and S != D:
         raise NotYet(f"{name} returns (weights, context); the context comes first.")
 
     is_nan = np.isnan(weights)
@@ -127,18 +127,12 @@ def _right(name, queries, memory, mask):
 
 def _how_far(found, right, setting):
     """A clause on how far [context, weights] are from what is right."""
-    context, weights = (_largest_gap(*pair) for pair in zip(found, right, strict=True))
+    context, weights = map(largest_gap, found, right)
     if weights <= CLOSE:
         return f"the weights are right, but the context is off by {context:.2g} ({setting})"
     return (
         f"the weights are off by up to {weights:.2g} and the context by {context:.2g} ({setting})"
     )
-
-
-def _largest_gap(found, wanted):
-    """By how much two arrays differ where they differ most."""
-    gaps = np.abs(found - wanted)
-    return gaps.max()
 
 
 def _judge_company(name, answer, found, queries, memory, mask):
@@ -156,7 +150,7 @@ def _judge_company(name, answer, found, queries, memory, mask):
     for what, inputs in companies.items():
         result = _run(name, answer, *inputs)
         context, _ = result["outputs"]
-        far = _largest_gap(context[-1], before)
+        far = largest_gap(context[-1], before)
         if not far <= CLOSE:
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked
-from attn_course.chain_rules import ERRORS, PLAIN, at_most
 from attn_course.explaining import Seen, Trials, round_up
 from attn_course.judge_derivation import Claim, judge_derivation
+from attn_course.proofs.chain_rules import ERRORS, PLAIN, occurs_at_most
 from attn_course.random_keys import (
     error_of_average,
     factor_needed,
@@ -293,12 +293,14 @@ def claim_of_4_5() -> Claim:
 
     P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
     one_head = sp.Rational(1, 4) * 2
-    two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1)
+    Q = 1 - P
+    coin = P * Q**2 + Q * P**2
+    two_heads = sp.Rational(1, 4) * coin * n / (n - 1)
     return Claim(
         name="`ratio`",
         start=two_heads / one_head,
         goal=two_heads / one_head,
-        to_do=(at_most("erf once", 1, "erf", "erfc"),),
+        to_do=(occurs_at_most("erf once", 1, "erf", "erfc"),),
         symbols=(n, beta),
         heads=PLAIN | ERRORS,
     )

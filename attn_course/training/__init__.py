@@ -2,6 +2,6 @@
 
 from attn_course.training.devices import Precision, best_device
 from attn_course.training.files import write_json
-from attn_course.training.trainer import Step, Stopped, Training
+from attn_course.training.trainer import Stopped, Training, Update
 
-__all__ = ["Precision", "Step", "Stopped", "Training", "best_device", "write_json"]
+__all__ = ["Precision", "Stopped", "Training", "Update", "best_device", "write_json"]

@@ -13,19 +13,28 @@ DeviceLike: TypeAlias = str | torch.device | None
 
 
 def best_device(wanted: DeviceLike = None) -> torch.device:
-    """The device that is wanted, else cuda, else mps, else cpu."""
+    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these."""
     if wanted is None:
         return _first_there_is()
-    try:
-        device = torch.device(wanted)
-    except RuntimeError:
-        raise BadOption(f"there is no device {str(wanted)!r}: say cpu, cuda or mps.") from None
+    device = _named(wanted) if isinstance(wanted, str) else wanted
     if device.type == "cuda" and not torch.cuda.is_available():
         raise BadOption(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise BadOption("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
     if device.type == "cuda" and device.index is None:
         return _own_gpu()
+    return device
+
+
+def _named(name):
+    """The device of that name, with or without a number behind it."""
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = None
+    count = {"cpu": 1, "cuda": max(torch.cuda.device_count(), 1), "mps": 1}
+    if device is None or (device.index or 0) >= count.get(device.type, 0):
+        raise BadOption(f"there is no device {name!r}: say cpu, cuda or mps.")
     return device
 
 

@@ -6,9 +6,8 @@ import threading
 
 from tqdm.auto import tqdm
 
-PAUSE = (
-    2.0  # seconds between two pictures of a bar: a reader of notebooks may lose messages that crowd
-)
+# Seconds between two pictures of a bar: a reader of notebooks may lose messages that crowd.
+PAUSE = 2.0
 
 
 class Bar:

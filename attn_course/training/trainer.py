@@ -27,7 +27,7 @@ class Stopped(KeyboardInterrupt):
     """A training that was stopped from the keyboard; the message says what was kept."""
 
 
-class Step(NamedTuple):
+class Update(NamedTuple):
     """One update, a function of its number alone, so that a resumed run sees the same.
 
     batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the
@@ -46,7 +46,8 @@ class Training:
     """A model with its optimiser, the loss of every step so far, and the file that keeps them.
 
     loss: (model, batch) -> the summed loss, a scalar. settings: plain data that a checkpoint must agree
-    with. extra: plain data that a checkpoint keeps besides.
+    with. extra: plain data that a checkpoint keeps besides. compiled: whether steps go through
+    torch.compile; a checkpoint does not know.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Training:
         clip: float = 1.0,
         checkpoint: Path | None = None,
         save_every: int = 200,
+        compiled: bool = False,
     ) -> None:
         self.model = model
         self.loss = loss
@@ -70,6 +72,8 @@ class Training:
         self.device = next(model.parameters()).device
         self.rank, self.world = rank_and_world()
         self.called = self._shared_model()
+        if compiled:
+            self.called = torch.compile(self.called, dynamic=True)  # batches differ in length
         self.precision = Precision(self.device, short_floats(self.device))
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
@@ -99,11 +103,11 @@ class Training:
 
     def run(
         self,
-        plan: Iterable[Callable[[], Step]],
+        plan: Iterable[Callable[[], Update]],
         bar: Bar,
         *,
         watch: Callable[[int, nn.Module], None] | None = None,
-        keep: Callable[[Step], None] | None = None,
+        keep: Callable[[Update], None] | None = None,
     ) -> None:
         """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
 
@@ -114,7 +118,7 @@ class Training:
         with Interrupt() as interrupt:
             try:
                 for step in prefetched(self._make, plan):
-                    self._take(step)
+                    self.take(step)
                     if keep:
                         keep(step)
                     self._report(step, bar)
@@ -135,7 +139,7 @@ class Training:
             step = step._replace(batch=pinned(step.batch))
         return step
 
-    def _take(self, step):
+    def take(self, step: Update) -> None:
         """One update; its loss stays on the device."""
         self.model.train()
         torch.manual_seed(step.seed)
@@ -145,7 +149,8 @@ class Training:
         for group in self.optimiser.param_groups:
             group["lr"] = step.rate
         # processes average their gradients: undo it
-        self.precision.update(total * self.world / step.size, self.optimiser, self.clip)
+        mean = total * self.world / step.size
+        self.precision.update(mean, self.optimiser, self.clip)
         total = total.detach()
         if self.world > 1:
             dist.all_reduce(total)

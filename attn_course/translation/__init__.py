@@ -15,7 +15,7 @@ _HOMES = {
     "bleu_of_counts": "scoring",
     "setting": "config",
 }
-_ROOMS = ("corpora", "ready", "recording", "scoring")
+_ROOMS = ("corpora", "ready", "recording", "scoring", "tables")
 
 __all__ = [*_HOMES, *_ROOMS]
 

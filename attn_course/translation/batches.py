@@ -1,7 +1,7 @@
 """How encoded pairs become padded tensors of similar length. Knows no text and no model."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -11,7 +11,6 @@ from attn_course.translation.vocabulary import BOS, EOS, PAD
 
 Ids = list[int]
 Pair = tuple[Ids, Ids]
-DeviceLike: TypeAlias = str | torch.device
 
 
 class Batch(NamedTuple):
@@ -28,14 +27,14 @@ class Batch(NamedTuple):
         return ("lengths",)
 
 
-def pad(sequences: Sequence[Ids], device: DeviceLike = "cpu") -> Tensor:
+def pad(sequences: Sequence[Ids], device: str | torch.device = "cpu") -> Tensor:
     """Lists of ids -> (B, longest), the rest filled with PAD."""
     tensors = [torch.tensor(ids) for ids in sequences]
     padded = pad_sequence(tensors, batch_first=True, padding_value=PAD)
     return padded.to(device)
 
 
-def pad_source(sources: Sequence[Ids], device: DeviceLike = "cpu") -> tuple[Tensor, Tensor]:
+def pad_source(sources: Sequence[Ids], device: str | torch.device = "cpu") -> tuple[Tensor, Tensor]:
     """Lists of ids -> source (B, S), each with its end mark, and lengths (B,) on the CPU."""
     ended = [[*ids, EOS] for ids in sources]
     lengths = [len(ids) for ids in ended]
@@ -43,7 +42,7 @@ def pad_source(sources: Sequence[Ids], device: DeviceLike = "cpu") -> tuple[Tens
     return source, torch.tensor(lengths)
 
 
-def collate(pairs: Sequence[Pair], device: DeviceLike = "cpu") -> Batch:
+def collate(pairs: Sequence[Pair], device: str | torch.device = "cpu") -> Batch:
     """Encoded pairs -> Batch.
 
     Inputs are targets moved one step to the right; a source ends with an end mark.

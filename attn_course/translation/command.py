@@ -6,7 +6,7 @@ torch is imported after the options are read, so that help and refusals come at 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,23 +16,26 @@ from attn_course.refusals import BadOption, BadText, Refusal
 from attn_course.translation.config import (
     ARCHITECTURES,
     ATTENTIONS,
+    BEAM,
     PRESETS,
     for_gpu,
     transformer,
 )
-from attn_course.translation.corpora import load, read_parallel
+from attn_course.translation.corpora import load, read_lines, read_parallel
 
 USE = """attn translate "Ein Hund rennt ..." [RUN] [--beam 5] [--show] [--html FILE]
+       attn translate - [RUN] [--beam 5] < FILE
        attn translate score [RUN] --source FILE --reference FILE [--beam 5]
        attn translate train [--preset default] [--architecture gru] [--attention dot] --out RUN"""
 HELP = f"""usage: {USE}
 
+  -               translate what is piped in, a line each
   RUN             the folder of a run; without one, the model that comes with the course
   --beam          how many hypotheses a search keeps, 1 to 100; 5 if not given, 1 is greedy search
   --show          draw where each English word looked, in the terminal
   --html          write a page with that map and the list of hypotheses
   --source, --reference
-                  text files, line by line; those that end in .gz are unpacked
+                  text files, line by line; those that end in .gz are unpacked, - is piped in
   --preset        tiny (seconds; its scores mean nothing) or default (minutes) on invented scenes;
                   ladder (minutes), full (half an hour of one CPU core) or large (an hour) on Multi30k
   --architecture  {" or ".join(ARCHITECTURES)}
@@ -44,9 +47,9 @@ HELP = f"""usage: {USE}
   --out           the folder of the run; one that was stopped goes on where it was
   --device        cpu, cuda or mps, if not the best there is
   --threads       of the CPU, if not as many as torch likes
+  --compile       compile the model first (a minute), for long runs on a GPU; a CPU gains nothing
 
 Ctrl-C stops a training after the step it is at; the same command goes on from there."""
-BEAM = 5
 
 
 class _Parser(argparse.ArgumentParser):
@@ -58,18 +61,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit status is 0, or 2 after one sentence about what was wrong."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = _run(words)
-        sys.stdout.flush()
+        return _run(words)
     except Refusal as refusal:
         print(f"attn translate: {refusal}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever read the output has gone away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # as a shell has it
     except KeyboardInterrupt as interrupt:
         print(f"\nattn translate: {str(interrupt) or 'stopped.'}", file=sys.stderr)
         return 130
-    return status
 
 
 def _run(words):
@@ -79,10 +77,11 @@ def _run(words):
     if "-h" in words or "--help" in words:
         print(HELP)
         return 0
-    verbs: dict[str, Callable[[list[str]], None]] = {"train": _train, "score": _score}
-    verb = verbs.get(words[0])
-    if verb:
-        verb(words[1:])
+    verb, *rest = words
+    if verb == "train":
+        _train(rest)
+    elif verb == "score":
+        _score(rest)
     else:
         _sentence(words)
     return 0
@@ -143,6 +142,7 @@ def _train(words):
     parser.add_argument("--cooldown", type=_share)
     parser.add_argument("--data")
     parser.add_argument("--out", required=True)
+    parser.add_argument("--compile", action="store_true")
     _say("starting ...")
     options = _options(parser, words)
     config = _config(options)
@@ -154,10 +154,29 @@ def _train(words):
     with _processes() as rank:
         config = _for_device(config, options)
         _say(f"learning {config.vocabulary:,} subwords, or finding them learnt ...")
-        trainer = Trainer(corpus, config, options.out, device=options.device)
-        run = trainer.fit()
+        trainer = Trainer(
+            corpus,
+            config,
+            options.out,
+            device=options.device,
+            compiled=options.compile,
+        )
+        run = _compiled_fit(trainer) if options.compile else trainer.fit()
         if rank == 0:
-            _report(record(trainer, run, without_paths(["train", *words])))
+            command = without_paths(["train", *words])
+            _report(record(trainer, run, command))
+
+
+def _compiled_fit(trainer):
+    """The run, or one sentence where torch lacks what it needs to compile."""
+    from torch._dynamo.exc import TorchDynamoException
+
+    try:
+        return trainer.fit()
+    except TorchDynamoException:
+        raise BadOption(
+            "torch cannot compile the model on this machine: leave --compile out, nothing was lost."
+        ) from None
 
 
 def _config(options):
@@ -247,8 +266,12 @@ def _sentence(words):
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--html", type=Path, metavar="FILE")
     options = _options(parser, words)
+    if options.sentence == "-":
+        _lines(options)
+        return
     if not options.sentence.strip():
         raise BadText("the sentence is empty.")
+    _say("loading torch ...")
     from attn_course.translation.ready import folder_of, open_run
     from attn_course.translation.sentence import draw, explain, write_page
 
@@ -259,9 +282,31 @@ def _sentence(words):
         print(draw(found))
     if options.html:
         write_page(found, options.html)
-    if found.remark:
+    _remark(found.remark)
+
+
+def _remark(text):
+    """After what was found, and apart from it."""
+    if text:
         sys.stdout.flush()
-        print(f"attn translate: {found.remark}", file=sys.stderr)
+        print(f"attn translate: {text}", file=sys.stderr)
+
+
+def _lines(options):
+    """Translate what is piped in, a line each."""
+    if options.show or options.html:
+        raise BadOption("--show and --html are for one sentence.")
+    lines = read_lines("-")
+    _say(f"translating {len(lines):,} lines ...")
+    from attn_course.translation.known_words import KnownWords
+    from attn_course.translation.ready import folder_of, open_run
+
+    run = open_run(options.run, device=options.device)
+    for line in run.translate(lines, beam_size=options.beam):
+        print(line)
+    known = KnownWords.load(folder_of(options.run))
+    if known:
+        _remark(known.remark_on_lines(lines))
 
 
 if __name__ == "__main__":  # torchrun -m attn_course.translation.command train ...

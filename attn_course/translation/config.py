@@ -7,6 +7,7 @@ from attn_course.translation.corpora import Corpus, embedded, load
 
 ATTENTIONS = ("none", "mean", "dot", "additive", "multihead")  # the names of layers.SLOTS
 ARCHITECTURES = ("gru", "transformer")
+BEAM = 5  # hypotheses that a search keeps unless it is told
 
 
 @dataclass(frozen=True)

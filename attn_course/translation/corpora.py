@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import sys
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -134,9 +135,12 @@ def _lines(text):
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 text file that is not empty; a file that ends in .gz is unpacked."""
+    """The lines of a UTF-8 text file that is not empty; a file that ends in .gz is unpacked.
+
+    path: "-" reads what is piped in.
+    """
     try:
-        content = Path(path).read_bytes()
+        content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         if Path(path).suffix == ".gz":
             content = gzip.decompress(content)
         lines = _lines(content.decode("utf-8"))

@@ -16,7 +16,7 @@ class Decoded(NamedTuple):
 
 
 class Hypothesis(NamedTuple):
-    """One of several translations: its ids, weights (T, S), and log-probability / length ** penalty."""
+    """One of several translations: its ids, weights (T, S), and log-probability / length."""
 
     tokens: list[int]
     weights: Tensor
@@ -76,25 +76,27 @@ def _trimmed(tokens, weights):
 class _Beams:
     """K hypotheses for each of B sentences, in rows b * K + k.
 
-    first: (B, 1), the first row of each sentence.
+    sentences: (B*K,), the sentence of each row; first: (B, 1), the first row of each sentence.
     tokens: (B*K, t); weights: (B*K, t, S).
     scores: (B, K) log-probabilities; sizes: (B, K) lengths; done: (B, K).
     """
 
-    def __init__(self, B: int, K: int, S: int, device: torch.device) -> None:
-        num_rows = B * K
-        numbers = torch.arange(B, device=device)
-        empty = torch.zeros(B, K, device=device)
+    def __init__(self, source: Tensor, K: int, length_penalty: float) -> None:
+        B, S = source.shape
+        numbers = torch.arange(B, device=source.device)
+        empty = torch.zeros(B, K, device=source.device)
+        self.length_penalty = length_penalty
+        self.sentences = numbers.repeat_interleave(K)
         self.first = K * numbers[:, None]
-        self.tokens = numbers.new_zeros(num_rows, 0)
-        self.weights = empty.new_zeros(num_rows, 0, S)
+        self.tokens = numbers.new_zeros(B * K, 0)
+        self.weights = empty.new_zeros(B * K, 0, S)
         self.sizes = empty
         self.done = empty > 0
         # only one start hypothesis is alive, or the beam would hold K copies
         self.scores = torch.full_like(empty, -torch.inf)
         self.scores[:, 0] = 0.0
 
-    def extend(self, log_probs: Tensor, weights: Tensor, length_penalty: float) -> Tensor:
+    def extend(self, log_probs: Tensor, weights: Tensor) -> Tensor:
         """Keep the best K of all hypotheses that are one token longer.
 
         log_probs: (B*K, V). weights: (B*K, 1, S).
@@ -106,7 +108,7 @@ class _Beams:
         steps = self._followers(log_probs.view(B, K, V))
         totals = self.scores[..., None] + steps  # (B, K, V)
         sizes = self.sizes + ~self.done  # (B, K)
-        ranks = totals / sizes[..., None] ** length_penalty  # (B, K, V)
+        ranks = self._ranks(totals, sizes[..., None])  # (B, K, V)
         _, best = ranks.flatten(1).topk(K)  # (B, K), numbers of (hypothesis, token)
         parents = best // V
         chosen = best % V
@@ -117,6 +119,10 @@ class _Beams:
         rows = (self.first + parents).flatten()
         self._append(rows, chosen.view(-1, 1), weights)
         return rows
+
+    def _ranks(self, scores, sizes):
+        """Log-probability / length ** length_penalty."""
+        return scores / sizes**self.length_penalty
 
     def _append(self, rows, tokens, weights):
         """Let rows (B*K,) go on with tokens (B*K, 1) and weights (B*K, 1, S) of their old places."""
@@ -131,9 +137,9 @@ class _Beams:
         stay[PAD] = 0.0
         return torch.where(self.done[..., None], stay, log_probs)
 
-    def ranked(self, length_penalty: float) -> tuple[Tensor, Tensor]:
+    def ranked(self) -> tuple[Tensor, Tensor]:
         """Rows (B, K) and their scores (B, K), best first."""
-        values = self.scores / self.sizes**length_penalty
+        values = self._ranks(self.scores, self.sizes)
         values, order = values.sort(
             dim=-1,
             descending=True,
@@ -141,25 +147,21 @@ class _Beams:
         )
         return self.first + order, values
 
+    def decoded(self, rows: Tensor) -> Decoded:
+        """The hypotheses in these rows (N,)."""
+        return _trimmed(self.tokens[rows], self.weights[rows])
 
-def _searched(
-    model,
-    source,
-    lengths,
-    *,
-    max_length,
-    size,
-    length_penalty,
-):
-    B, S = source.shape
-    beams = _Beams(B, size, S, source.device)
-    sentences = torch.arange(B, device=source.device)
-    memory = model.encode(source, lengths).rows(sentences.repeat_interleave(size))
+
+def _searched(model, source, lengths, max_length, size, length_penalty):
+    """The beams when every hypothesis has come to its end, or is as long as it may be."""
+    beams = _Beams(source, size, length_penalty)
+    memory = model.encode(source, lengths)
+    memory = memory.rows(beams.sentences)
     state = None
-    last = source.new_full((B * size, 1), BOS)
+    last = torch.full_like(beams.sentences[:, None], BOS)
     for _ in range(max_length):
         log_probs, weights, state = advance(model, last, memory, state)
-        rows = beams.extend(log_probs, weights, length_penalty)
+        rows = beams.extend(log_probs, weights)
         last = beams.tokens[:, -1:]
         state = state[:, rows]
         if beams.done.all():  # the only wait for the device
@@ -181,45 +183,24 @@ def beam(
 
     source (B, S), lengths (B,) -> Decoded.
     """
-    beams = _searched(
-        model,
-        source,
-        lengths,
-        max_length=max_length,
-        size=size,
-        length_penalty=length_penalty,
-    )
-    rows, _ = beams.ranked(length_penalty)
-    winners = rows[:, 0]
-    return _trimmed(beams.tokens[winners], beams.weights[winners])
+    beams = _searched(model, source, lengths, max_length, size, length_penalty)
+    rows, _ = beams.ranked()
+    return beams.decoded(rows[:, 0])
 
 
 @torch.inference_mode()
 def n_best(
-    model: Any,
-    source: Tensor,
-    lengths: Tensor,
-    *,
-    max_length: int,
-    size: int = 5,
-    length_penalty: float = 1.0,
+    model: Any, source: Tensor, lengths: Tensor, *, max_length: int, size: int = 5
 ) -> list[list[Hypothesis]]:
     """All hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
-    beams = _searched(
-        model,
-        source,
-        lengths,
-        max_length=max_length,
-        size=size,
-        length_penalty=length_penalty,
-    )
-    rows, values = beams.ranked(length_penalty)
+    beams = _searched(model, source, lengths, max_length, size, length_penalty=1)
+    rows, values = beams.ranked()
+    ranks = values.cpu().tolist()
     lists = []
-    for chosen, scores in zip(rows, values.cpu().tolist(), strict=True):
-        decoded = _trimmed(beams.tokens[chosen], beams.weights[chosen])
-        found = []
-        for tokens, weights, score in zip(*decoded, scores, strict=True):
-            if score > -torch.inf:  # a wide beam may have places that nothing could fill
-                found.append(Hypothesis(tokens, weights, score))
+    for chosen, scores in zip(rows, ranks, strict=True):
+        decoded = beams.decoded(chosen)
+        hypotheses = map(Hypothesis, *decoded, scores)
+        # a wide beam may have places that nothing could fill
+        found = [hypothesis for hypothesis in hypotheses if hypothesis.score > -torch.inf]
         lists.append(found)
     return lists

@@ -12,8 +12,7 @@ from attn_course.translation.corpora import Corpus, cache_folder
 from attn_course.translation.vocabulary import Vocabulary
 
 WORTH_A_FILE = 10_000  # pairs; fewer are encoded before a file is found
-
-_known: dict[str, "EncodedCorpus"] = {}
+IN_MEMORY: dict[str, "EncodedCorpus"] = {}  # of this process, by digest
 
 
 class EncodedCorpus(NamedTuple):
@@ -27,9 +26,9 @@ class EncodedCorpus(NamedTuple):
 def encode_corpus(corpus: Corpus, *, size: int) -> EncodedCorpus:
     """The corpus in `size` subwords; kept in memory, and a large one in the reader's cache as well."""
     key = _digest(corpus, size)
-    if key not in _known:
-        _known[key] = _from_cache(corpus, size, key)
-    return _known[key]
+    if key not in IN_MEMORY:
+        IN_MEMORY[key] = _from_cache(corpus, size, key)
+    return IN_MEMORY[key]
 
 
 def _digest(corpus, size):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from attn_course.translation.lexicon import MODALS, Noun, Verb
 
 Tagged = tuple[str, set]  # a word and its keys
+Words = list[Tagged]
 
 COMMA: Tagged = (",", set())
 FEW = {"zwei": "two", "drei": "three", "vier": "four"}
@@ -25,7 +26,7 @@ CONTRACTIONS = {("in", "dem"): "im", ("an", "dem"): "am"}
 PLURAL_AUXILIARY = {"hat": "haben", "ist": "sind"}
 
 
-class Scene(NamedTuple):
+class ToldScene(NamedTuple):
     """A sentence in both languages, and its gold links: pairs (English word, German word) of positions.
 
     Words are counted from 0, and every punctuation mark is a word.
@@ -75,9 +76,10 @@ class Phrase(NamedTuple):
         words = []
         if self.adjective:
             words.append(self.adjective[1])
-        words.append(self.noun.english_plural if self.plural else self.noun.english)
-        vowel = words[0][0] in "aeiou"
-        articles = {"der": "the", "ein": "an" if vowel else "a", **FEW}
+        noun = self.noun
+        words.append(noun.english_plural if self.plural else noun.english)
+        is_vowel = words[0][0] in "aeiou"
+        articles = {"der": "the", "ein": "an" if is_vowel else "a", **FEW}
         return [articles[self.determiner], *words]
 
 
@@ -91,7 +93,7 @@ def decline(noun: Noun, case: str, plural: bool) -> str:
     return noun.plural
 
 
-def tag(words: list[str], name: Any) -> list[Tagged]:
+def tag(words: list[str], name: Any) -> Words:
     """Words -> [(word, keys)]; the same position under the same name means the same thing."""
     last = len(words) - 1
     tagged = []
@@ -120,7 +122,7 @@ class Clause(NamedTuple):
     def key(self, part: str) -> tuple[str, str]:
         return (self.name, part)
 
-    def german(self, front: str | None = None) -> list[Tagged]:
+    def german(self, front: str | None = None) -> Words:
         """[(word, keys)] with `front` before the verb, or with the verb at the end if it is None."""
         parts = self._german_parts()
         finite, tail = self._german_verb()
@@ -151,8 +153,10 @@ class Clause(NamedTuple):
         return tag(words, self.key(case))
 
     def _german_time(self):
-        name = self.key("time")
-        return [(word, {(name, i)}) for i, (word, _) in enumerate(self.time or [])]
+        words = []
+        for i, (word, _) in enumerate(self.time or []):
+            words.append((word, {self.key(f"time {i}")}))
+        return words
 
     def _german_subject(self):
         words = tag(self.subject.german("nom"), self.key("subject"))
@@ -163,34 +167,31 @@ class Clause(NamedTuple):
             words += [*self.relative.german_predicate(), COMMA]
         return words
 
-    def german_predicate(self) -> list[Tagged]:
+    def german_predicate(self) -> Words:
         """All but the subject, verb at the end."""
         size = len(self.subject.german("nom"))
         return self.german()[size:]
 
     def _german_place(self):
         (preposition, _), phrase = self.place
-        words = tag(phrase.german("dat"), self.key("place"))
         where = {self.key("where")}
-        article, keys = words[0]
+        first, *rest = tag(phrase.german("dat"), self.key("place"))
+        article, keys = first
         short = CONTRACTIONS.get((preposition, article))
         if short:
-            return [(short, where | keys), *words[1:]]
-        return [(preposition, where), *words]
+            return [(short, where | keys), *rest]
+        return [(preposition, where), first, *rest]
 
     def _german_verb(self):
         """The finite verb, and what stands at the end of a main clause."""
         verb = self.verb
         plural = self.subject.plural
-        act = self.key("act")
-        more = self.key("particle")
-        auxiliary = {self.key("auxiliary")}
+        act = {self.key("act")}
+        more = {self.key("particle")}
         if self.tense == "present":
             finite = verb.infinitive if plural else verb.singular
-            tail = []
-            if verb.particle:
-                tail.append((verb.particle, {more}))
-            return (finite, {act}), tail
+            tail = [(verb.particle, more)] if verb.particle else []
+            return (finite, act), tail
         if self.tense == "past":
             finite = verb.auxiliary
             if plural:
@@ -200,16 +201,18 @@ class Clause(NamedTuple):
             singular, _, _ = MODALS[self.tense]
             finite = self.tense if plural else singular
             last = verb.particle + verb.infinitive
-        return (finite, auxiliary), [(last, {act, more})]
+        auxiliary = {self.key("auxiliary")}
+        return (finite, auxiliary), [(last, act | more)]
 
     def _at_the_end(self, finite, tail):
         """A separable verb in the present closes up; any other finite verb comes last."""
         if self.tense == "present" and tail:
-            particle, keys = tail[0]
-            return [(particle + finite[0], keys | finite[1])]
+            particle, more = tail[0]
+            verb, keys = finite
+            return [(particle + verb, more | keys)]
         return [*tail, finite]
 
-    def english(self, *, time_first: bool = False) -> list[Tagged]:
+    def english(self, *, time_first: bool = False) -> Words:
         """[(word, keys)]: subject, verb, objects, place, and the time first or last."""
         words = self._english_subject()
         words += self._english_verb()
@@ -231,13 +234,13 @@ class Clause(NamedTuple):
         return words
 
     def _english_time(self):
-        name = self.key("time")
         words = []
         for i, (_, text) in enumerate(self.time or []):
-            words += [(word, {(name, i)}) for word in text.split()]
+            keys = {self.key(f"time {i}")}
+            words += [(word, keys) for word in text.split()]
         return words
 
-    def english_predicate(self) -> list[Tagged]:
+    def english_predicate(self) -> Words:
         """All but the subject."""
         size = len(self.subject.english())
         return self.english()[size:]
@@ -245,24 +248,24 @@ class Clause(NamedTuple):
     def _english_verb(self):
         verb = self.verb
         plural = self.subject.plural
-        act = self.key("act")
-        more = self.key("particle")
-        auxiliary = self.key("auxiliary")
+        act = {self.key("act")}
+        more = {self.key("particle")}
+        auxiliary = {self.key("auxiliary")}
         split = verb.follow and verb.particle
-        whole = {act} if split else {act, more}
+        whole = act if split else act | more
         if self.tense == "present":
             be = "are" if plural else "is"
-            words = [(be, {act}), (verb.ing, whole)]
+            words = [(be, act), (verb.ing, whole)]
         elif self.tense == "past":
-            words = [(verb.past, whole | {auxiliary})]
+            words = [(verb.past, whole | auxiliary)]
         else:
             _, singular, several = MODALS[self.tense]
             modal = several if plural else singular
-            words = [(word, {auxiliary}) for word in modal.split()]
+            words = [(word, auxiliary) for word in modal.split()]
             words.append((verb.english, whole))
         if verb.follow:
             meant = more if verb.particle else act
-            words.append((verb.follow, {meant}))
+            words.append((verb.follow, meant))
         return words
 
     def _english_objects(self):

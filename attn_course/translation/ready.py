@@ -42,7 +42,8 @@ def make_ready(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     record = _read_json(run / "record.json")
     for name in ("hypotheses", "counts", "source_words"):
         del record[name]  # they are in the record of the run itself
-    scores = scores_of_test(Run.load(target), corpus.test)
+    halved = Run.load(target)
+    scores = scores_of_test(halved, corpus.test)
     record["in half precision"] = scores["test"]
     write_json(target / "record.json", record)
     return record

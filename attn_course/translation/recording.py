@@ -22,6 +22,7 @@ RUNS = Path(__file__).parents[1] / "runs"
 PATHS = {"--data": "DIR", "--out": "RUN"}
 
 Record = dict[str, Any]
+Curves = dict[str, list[float]]
 Ladder = dict[str, list[Record]]
 
 
@@ -152,7 +153,7 @@ def _line(found):
     return " ".join(parts)
 
 
-def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], dict[str, list[float]]]:
+def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curves]:
     """BLEU by the length of the source, in groups of equally many sentences.
 
     Returns the mean number of source words of each group, and {attention: BLEU of each group, averaged
@@ -163,7 +164,7 @@ def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], dict
     shares = np.arange(1, num_groups) / num_groups
     numbers = np.digitize(words, np.quantile(words, shares))
     middles = []
-    series: dict[str, list[float]] = {name: [] for name in ladder}
+    series: Curves = {name: [] for name in ladder}
     for k in range(num_groups):
         rows = numbers == k
         middles.append(words[rows].mean())

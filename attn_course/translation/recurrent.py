@@ -20,7 +20,11 @@ class Memory(NamedTuple):
 
     def rows(self, index: Tensor) -> "Memory":
         """The memory of the sentences in index (N,), which may repeat."""
-        return Memory(self.states[index], self.mask[index], self.start[:, index])
+        return Memory(
+            states=self.states[index],
+            mask=self.mask[index],
+            start=self.start[:, index],
+        )
 
 
 class RecurrentTranslator(nn.Module):
@@ -76,9 +80,11 @@ class RecurrentTranslator(nn.Module):
         lengths, order = lengths.sort(descending=True)
         back = order.argsort().to(x.device, non_blocking=True)
         order = order.to(x.device, non_blocking=True)
-        packed = pack_padded_sequence(x.index_select(0, order), lengths, batch_first=True)
+        in_order = x.index_select(0, order)
+        packed = pack_padded_sequence(in_order, lengths, batch_first=True)
         states, last = self.encoder(packed)
-        states, _ = pad_packed_sequence(states, batch_first=True, total_length=x.shape[1])
+        S = x.shape[1]
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=S)
         return states.index_select(0, back), last.index_select(1, back)
 
     def decode(

@@ -18,6 +18,7 @@ from attn_course.translation.models import Translator, build
 from attn_course.translation.scoring import subword_losses
 from attn_course.translation.vocabulary import PAD, Vocabulary
 
+AT_A_TIME = 100  # sentences of similar length that are translated together
 MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
 
 TextPair = tuple[str, str]
@@ -124,20 +125,20 @@ class Run(NamedTuple):
         self,
         sentences: Sequence[str],
         *,
-        batch_size: int = 100,
         beam_size: int = 1,
         length_penalty: float = 1.0,
     ) -> list[str]:
-        """Sentences -> their translations, in the same order.
+        """Sentences -> their translations, in the same order; the options are those of `search`.
 
-        batch_size: sentences at a time, of similar length. The other options are those of `search`.
+        An empty line stays one.
         """
         sizes = self._refuse_long(sentences)
-        order = sorted(range(len(sizes)), key=sizes.__getitem__)
+        full = [i for i, size in enumerate(sizes) if size]
+        order = sorted(full, key=sizes.__getitem__)
         results = [""] * len(sizes)
         self.model.eval()
-        for first in range(0, len(order), batch_size):
-            rows = order[first : first + batch_size]
+        for first in range(0, len(order), AT_A_TIME):
+            rows = order[first : first + AT_A_TIME]
             batch = [sentences[i] for i in rows]
             decoded = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
             for i, ids in zip(rows, decoded.tokens, strict=True):

@@ -2,7 +2,7 @@
 
 import random
 
-from attn_course.translation.grammar import COMMA, FEW, Clause, Phrase, Scene, Tagged
+from attn_course.translation.grammar import COMMA, FEW, Clause, Phrase, ToldScene, Words
 from attn_course.translation.lexicon import (
     ADJECTIVES,
     CONJUNCTIONS,
@@ -16,10 +16,10 @@ from attn_course.translation.lexicon import (
 KINDS = ("simple", "simple", "relative", "after", "before")
 
 
-def draw(num_scenes: int, seed: int) -> list[Scene]:
+def draw(num_scenes: int, seed: int) -> list[ToldScene]:
     """A list of different Scenes."""
     rng = random.Random(seed)
-    scenes: dict[str, Scene] = {}
+    scenes: dict[str, ToldScene] = {}
     while len(scenes) < num_scenes:
         scene = _scene(rng)
         scenes[scene.german] = scene
@@ -146,11 +146,12 @@ def _verb_first(clause):
     """The clause as it goes on after another one has taken the place before the verb."""
     words = clause.german("subject")
     size = len(clause.subject.german("nom"))
-    return [words[size], *words[:size], *words[size + 1 :]]
+    verb = words.pop(size)
+    return [verb, *words]
 
 
-def finish(german: list[Tagged], english: list[Tagged]) -> Scene:
-    """Two tagged sentences -> Scene: full stops, capitals, links."""
+def finish(german: Words, english: Words) -> ToldScene:
+    """Two tagged sentences -> ToldScene: full stops, capitals, links."""
     stop = (".", {"stop"})
     german = [*german, stop]
     english = [*english, stop]
@@ -159,7 +160,7 @@ def finish(german: list[Tagged], english: list[Tagged]) -> Scene:
         for j, (_, theirs) in enumerate(german):
             if ours & theirs:
                 links.add((i, j))
-    return Scene(
+    return ToldScene(
         german=_written(german),
         english=_written(english),
         links=frozenset(links),

@@ -1,4 +1,7 @@
-"""How good a translation is and how sure we are of it. Knows no search and no training."""
+"""How good a translation is and how sure we are of it. Knows no search and no training.
+
+sacrebleu is imported where it counts, for it takes its time and a translation does not need it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
 from torch import Tensor
 
 from attn_course.translation.batches import Batch, Pair, collate
@@ -22,6 +23,9 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
 
     Returns {"bleu", "chrf", "signature"}; the signature makes them comparable.
     """
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
     bleu = BLEU()
     chrf = CHRF()
     return {
@@ -37,6 +41,8 @@ def counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
     The corpus score is a function of their sum alone, so a recorded run can be scored again, on any
     choice of sentences, without the references.
     """
+    from sacrebleu.metrics.bleu import BLEU
+
     bleu = BLEU(effective_order=True)  # silences advice; the counts do not depend on it
     rows = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -80,10 +86,10 @@ def bootstrap(
     return gain, low, high, p
 
 
-def at_most(count: int, num_samples: int, *, level: float = 0.95) -> float:
-    """The upper end of a one-sided interval for a chance that was seen `count` times in `num_samples`.
+def at_most(count: int, num_samples: int) -> float:
+    """The upper end of a one-sided 95% interval for a chance that was seen `count` times in `num_samples`.
 
-    Clopper and Pearson's: the chance at which so few would be seen with probability 1 - level.
+    Clopper and Pearson's: the chance at which so few would be seen with probability 0.05.
 
     >>> round(at_most(0, 2000), 4)
     0.0015
@@ -92,7 +98,7 @@ def at_most(count: int, num_samples: int, *, level: float = 0.95) -> float:
     high = 1.0
     for _ in range(60):  # halved until nothing is left of it
         middle = (low + high) / 2
-        if _chance_of_so_few(count, num_samples, middle) > 1 - level:
+        if _chance_of_so_few(count, num_samples, middle) > 0.05:
             low = middle
         else:
             high = middle
@@ -105,10 +111,16 @@ def _chance_of_so_few(count, num_samples, chance):
         return float(count >= num_samples * chance)
     total = 0.0
     for k in range(count + 1):
-        ways = math.lgamma(num_samples + 1) - math.lgamma(k + 1) - math.lgamma(num_samples - k + 1)
-        logarithm = ways + k * math.log(chance) + (num_samples - k) * math.log1p(-chance)
-        total += math.exp(logarithm)
+        others = num_samples - k
+        ways = _log_factorial(num_samples) - _log_factorial(k) - _log_factorial(others)
+        successes = k * math.log(chance)
+        failures = others * math.log1p(-chance)
+        total += math.exp(ways + successes + failures)
     return total
+
+
+def _log_factorial(number):
+    return math.lgamma(number + 1)
 
 
 def alignment_error_rate(found: Sequence[set[Link]], gold: Sequence[set[Link]]) -> float:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attn_course.translation.config import BEAM
+
 FILE = Path(__file__).parents[1] / "runs" / "sentence_maps.json"
 SENTENCES = {
     "hat": "Eine Frau mit einem roten Hut liest ein Buch.",
     "street": "Auf der Straße spielt ein junger Mann Gitarre.",
 }
 COMMAND = "python -m attn_course.translation.sentence_maps"
-BEAM = 5
 END = "(end)"  # the mark behind the last German word, which has a key and a value too
 
 
@@ -34,17 +35,17 @@ class SentenceMap(NamedTuple):
     german: list[str]
     weights: np.ndarray
 
-    def strongest(self) -> list[tuple[str, str, float]]:
+    def strongest(self) -> list[tuple]:
         """Each English word, the German one at which it looks most, and that weight."""
-        places = self.weights.argmax(1)
-        largest = self.weights.max(1)
-        found = [self.german[place] for place in places]
-        return list(zip(self.english, found, largest.tolist(), strict=True))
+        looked_at = [self.german[place] for place in self.weights.argmax(1)]
+        largest = self.weights.max(1).tolist()
+        return list(zip(self.english, looked_at, largest, strict=True))
 
 
 def recorded_map(name: str, path: Path = FILE) -> SentenceMap:
     """The recorded map of one of SENTENCES."""
-    found = json.loads(path.read_text(encoding="utf-8"))["maps"][name]
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    found = whole["maps"][name]
     weights = np.array(found["weights"])
     return SentenceMap(**{**found, "weights": weights})
 

@@ -17,7 +17,7 @@ from attn_course.refusals import BadRun
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.training.files import write_json, write_tensors
 from attn_course.training.progress import Bar, say
-from attn_course.training.trainer import Step, Stopped, Training
+from attn_course.training.trainer import Stopped, Training, Update
 from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
@@ -72,6 +72,7 @@ class Trainer:
         device: DeviceLike = None,
         progress: bool = True,
         save_every: int = 200,
+        compiled: bool = False,
     ) -> None:
         self.clock = time.process_time()
         self.corpus = corpus
@@ -95,6 +96,7 @@ class Trainer:
             clip=config.clip,
             checkpoint=self.folder / "last.pt",
             save_every=save_every,
+            compiled=compiled,
         )
         self.training.extra = {
             "epoch": 0,
@@ -105,7 +107,7 @@ class Trainer:
             "best": -1.0,
             "metrics": [],
         }
-        self.progress = progress and self.training.rank == 0
+        self.progress = progress and self.rank == 0
         self._count_time()
 
     @property
@@ -136,9 +138,9 @@ class Trainer:
         return self.at["tokens"] >= self.config.tokens
 
     @property
-    def stale(self) -> bool:
-        """Whether validation BLEU has stopped rising."""
-        return self.at["stale"] >= self.config.patience
+    def ended(self) -> bool:
+        """Whether the budget is spent or validation BLEU has stopped rising."""
+        return self.spent or self.at["stale"] >= self.config.patience
 
     def fit(self) -> Run:
         """Train until the budget is spent or validation BLEU has stopped rising; the best model as a Run."""
@@ -152,7 +154,7 @@ class Trainer:
             shown=self.progress,
         )
         try:
-            while self.at["position"] or not (self.spent or self.stale):
+            while self.at["position"] or not self.ended:
                 self._epoch(bar)
         except KeyboardInterrupt as interrupt:
             if not isinstance(interrupt, Stopped):  # it came between two epochs
@@ -209,15 +211,18 @@ class Trainer:
 
     def _size(self, group):
         """Target subwords of the pairs in group, end marks included."""
-        return sum(len(self.encoded.train[i][1]) + 1 for i in group)
+        total = 0
+        for i in group:
+            _, target = self.encoded.train[i]
+            total += len(target) + 1
+        return total
 
     def _step(self, group, number, tokens):
         """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
-        rank = self.training.rank
-        mine = group[rank :: self.training.world]
+        mine = group[self.rank :: self.training.world]
         pairs = [self.encoded.train[i] for i in mine or group[:1]]
-        seed = (self.config.seed << 40) + (number << 8) + rank
-        return Step(
+        seed = (self.config.seed << 40) + (number << 8) + self.rank
+        return Update(
             batch=collate(pairs),
             size=self._size(group),
             rate=rate_at(number, tokens / self.config.tokens, self.config),
@@ -234,7 +239,7 @@ class Trainer:
         """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
         scores: list[dict[str, float]] = [{}]
         if self.rank == 0:
-            scores = [self._validate()]
+            scores = [self.validate()]
         if self.training.world > 1:
             dist.broadcast_object_list(scores)
         found = scores[0]
@@ -259,7 +264,7 @@ class Trainer:
             if self.rank == 0:
                 write_tensors(self.folder / "best.pt", self.model.state_dict())
 
-    def _validate(self):
+    def validate(self) -> dict[str, float]:
         """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
         run = Run(self.model.eval(), self.vocabulary)
         sources = [source for source, _ in self.corpus.val]
@@ -284,7 +289,8 @@ class Trainer:
             if self.rank == 0:
                 self.vocabulary.save(self.folder / "vocabulary.json")
                 write_json(self.folder / "config.json", asdict(self.config))
-                KnownWords.of(source for source, _ in self.corpus.train).save(self.folder)
+                known = KnownWords.of(source for source, _ in self.corpus.train)
+                known.save(self.folder)
         except OSError as error:
             kind = type(error).__name__
             raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error

@@ -24,7 +24,8 @@ class Vocabulary:
     @classmethod
     def learn(cls, texts: Iterable[str], *, size: int) -> "Vocabulary":
         """The `size` pieces (fewer if the texts hold fewer) that shorten these texts the most."""
-        tokenizer = Tokenizer(models.BPE(unk_token=SPECIAL[UNK]))
+        model = models.BPE(unk_token=SPECIAL[UNK])
+        tokenizer = Tokenizer(model)
         words = pre_tokenizers.Metaspace(prepend_scheme="first")
         marks = pre_tokenizers.Punctuation("isolated")
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, marks])

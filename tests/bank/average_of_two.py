@@ -113,6 +113,15 @@ def halve(n, d, epsilon, scaled):
     return high * (math.sqrt(d) if scaled else 1)
 
 
+TYING = {  # queries with two keys on top
+    "the sum, high": both(10),
+    "push the others down": push_down,
+    "a common shift": gauge,
+    "a part no key sees": outside_the_span,
+    "logarithms of the weights": from_log_weights,
+    "the smallest height": just_enough,
+    "enormous": both(1e15),
+}
 RIGHT = {
     "2.1": {
         "everything but B (002-4)": lambda A, B: np.eye(len(A)) - B @ B.T,
@@ -126,13 +135,7 @@ RIGHT = {
         "nested lists": lambda A, B: (A @ A.T).tolist(),
     },
     "2.2": {
-        "the sum, high": both(10),
-        "push the others down": push_down,
-        "a common shift": gauge,
-        "a part no key sees": outside_the_span,
-        "logarithms of the weights": from_log_weights,
-        "the smallest height": just_enough,
-        "enormous": both(1e15),
+        **TYING,
         "beyond enormous": both(1e100),
         "pushed down, enormous": lambda keys, a, b: push_down(keys, a, b, 1e15),
         "a list": lambda keys, a, b: list(both(9)(keys, a, b)),
@@ -204,10 +207,10 @@ WRONG = {
         "the other one": (lambda A, B: B @ B.T, "exchanged"),
         "mixed": (lambda A, B: A @ np.ones((A.shape[1], B.shape[1])) @ B.T, "it is v_b that moves"),
         "twice": (lambda A, B: 2 * A @ A.T, "along A it is 2 times A"),
-        "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "lengths up to 0.5"),
+        "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "up to 0.5 long"),
         "zero": (lambda A, B: 0 * A @ A.T, "everything is sent to zero"),
         "one column": (lambda A, B: np.outer(A[:, 0], A[:, 0]), "only the first column comes back"),
-        "random": (lambda A, B: np.ones((len(A), len(A))), "differs from A by"),
+        "random": (lambda A, B: np.ones((len(A), len(A))), "differ from A's by"),
         "only when it fills the space": (
             lambda A, B: np.linalg.inv(np.c_[A, B]),
             "LinAlgError",

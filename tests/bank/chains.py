@@ -4,10 +4,38 @@ HONEST[question][name] is a tuple of answers as `check` takes them. SHAM[questio
 of what must be said).
 """
 
+from unittest.mock import patch
+
 import numpy as np
 import sympy as sp
 
-from attn_course import derive
+import attn_course
+from bank.average_of_two import closed as tied
+from bank.average_of_two import (
+    counted,
+    g_aa,
+    g_ab,
+    g_bb,
+    g_ia,
+    g_ib,
+    query,
+    rest,
+    s_a,
+    s_b,
+    s_i,
+    scored,
+    t,
+    tie,
+    unit,
+)
+from bank.average_of_two import weight as softmax
+
+
+def derive(*steps, where=None):
+    """A chain whose lines nobody has compared yet; `check` does that itself, and nothing is shown here."""
+    with patch("attn_course.derivation.look_at"):
+        return attn_course.derive(*steps, where=where)
+
 
 x = sp.Symbol("x", positive=True)
 other_x = sp.Symbol("x")
@@ -48,23 +76,7 @@ def bound(*steps):
 at_least = bound(divided, (">=", least))
 at_most = bound(divided, ("<=", most))
 
-t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
-rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
-softmax = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
-scored = sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
-counted = sp.exp(t) / (2 * sp.exp(t) + n - 2)
-tied = 1 / (2 + (n - 2) * sp.exp(-t))
 vanishing = sp.prod([n - k for k in range(2, 22)])
-
-
-g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
-unit = {g_aa: (1, 1), g_bb: (1, 1), g_ab: (0, 0), g_ia: (0, 0), g_ib: (0, 0)}
-query = {
-    s_a: (t * (g_aa + g_ab),) * 2,
-    s_b: (t * (g_ab + g_bb),) * 2,
-    s_i: (t * (g_ia + g_ib),) * 2,
-}
 
 
 def product(start, *steps):
@@ -76,6 +88,10 @@ tied_scores = (
     product(s_b, t * (g_ab + g_bb), t),
     product(s_i, t * (g_ia + g_ib), 0),
 )
+
+
+power_of_e = sp.Pow(sp.E, t, evaluate=False)
+index = sp.Dummy("n", integer=True, positive=True)
 
 
 def softened(*steps):
@@ -183,6 +199,16 @@ HONEST = {
         "x declared anew": fraction(2 / ((1 + other_x) * (1 - other_x)), 2 / (1 - other_x**2)),
         "a line twice, as SymPy makes it": fraction(joined, joined, single, single),
         "a decimal": fraction(joined, 1 / (0.5 - 0.5 * x**2)),
+        "a factor taken out": fraction(
+            held(sp.Mul, 1 / (1 + x), 1 + (1 + x) / (1 - x)),
+            held(sp.Mul, 1 / (1 + x), 2 / (1 - x)),
+            single,
+        ),
+        "held back by SymPy's own word": fraction(
+            (sp.UnevaluatedExpr(1 - x) + sp.UnevaluatedExpr(1 + x)) / ((1 + x) * (1 - x)),
+            joined,
+            single,
+        ),
         "a range of one's own": (
             derive((total, ""), *lines(joined, single), where={x: ("1/4", "1/2")}),
         ),
@@ -211,6 +237,21 @@ HONEST = {
             bound(1 / (1 + sp.exp(sp.log(R) - s)), (">=", least)),
             bound(divided, ("<=", (1 + sp.tanh(gap / 2)) / 2)),
         ),
+        "a sigmoid of the lead over all rivals": (
+            bound(divided, (">=", 1 / (1 + sp.exp(sp.log(n - 1) - gap)))),
+            bound(divided, ("<=", 1 / (1 + sp.exp(-gap)))),
+        ),
+        "six lines": (
+            bound(
+                1 / ((sp.exp(s) + R) * sp.exp(-s)),
+                divided,
+                1 - R / (R + sp.exp(s)),
+                (">=", all_at_gap),
+                least,
+                sp.exp(gap) / (sp.exp(gap) + n - 1),
+            ),
+            at_most,
+        ),
         "another form of the end": (
             bound(divided, (">=", least), sp.exp(gap) / (sp.exp(gap) + n - 1)),
             bound(divided, ("<=", most), sp.exp(gap) / (1 + sp.exp(gap))),
@@ -232,6 +273,12 @@ HONEST = {
             1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2))),
             tied,
         ),
+        "a power of e, and a sum that starts at 3": softened(
+            power_of_e / (2 * power_of_e + sp.Sum(1, (i, 3, n))), counted
+        ),
+        "a Dummy to sum over": softened(
+            sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (index, 1, n - 2))), counted
+        ),
         "with NumPy's exponential": softened(
             np.exp(t) / (2 * np.exp(t) + sp.Sum(1, (i, 1, n - 2))), 1 / (2 + (n - 2) * np.exp(-t))
         ),
@@ -245,6 +292,10 @@ HONEST = {
                 1 / (1 + crowd / own),
             ),
             log_odds(sp.log(definition / (1 - definition)), sp.log(own / crowd), line),
+        ),
+        "minus the logarithm of the odds against": (
+            weight_of_a,
+            log_odds(-sp.log(1 / w - 1), -sp.log(crowd / own), line),
         ),
         "a difference of logarithms": (
             weight_of_a,
@@ -281,6 +332,11 @@ HONEST = {
     },
     "5.4": {
         "add the weights": (error_2, error_1),
+        "in one line": (distance(far_2, root_2), distance(far_1, root_5)),
+        "lines that SymPy makes one": (
+            distance(far_2, beta * sp.sqrt(2 * far**2), sp.sqrt(2) * beta * far),
+            distance(far_1, beta * sp.sqrt(5 * far**2), sp.sqrt(5) * beta * far),
+        ),
         "multiplied out": (
             distance(far_2, sp.expand(far_2**2 / beta**2) ** sp.Rational(1, 2) * beta, root_2),
             distance(far_1, beta * sp.sqrt((far + near - 1) ** 2 + 4 * far**2), root_5),
@@ -324,8 +380,32 @@ def turning(factor):
     return sp.sqrt(sp.expand(factor**2)) / factor
 
 
+long_decimal = sp.Float("1." + "0" * 25 + "1", 60)
+
 SHAM = {
     "0.2": {
+        "a decimal whose last digits are lost": (
+            fraction(joined, held(sp.Mul, single, long_decimal)),
+            "cannot be read exactly",
+        ),
+        "a decimal below the smallest float": (
+            fraction(joined, held(sp.Add, single, sp.Float("1e-400", 50))),
+            "cannot be read exactly",
+        ),
+        "a sum in brackets": (
+            fraction(held(sp.Mul, 2, 1 / (2 + 2 * x) + 1 / (2 - 2 * x)), single),
+            "two things at once",
+        ),
+        "to the power 1": (fraction(held(sp.Pow, total, 1), single), "two things at once"),
+        "over its own inverse": (
+            fraction(held(sp.Pow, held(sp.Pow, total, -1), -1), single),
+            "two things at once",
+        ),
+        "brackets that cancel": (
+            fraction(held(sp.Add, held(sp.Add, total, x), -x), single),
+            "two things at once",
+        ),
+        "another golden number": (fraction(joined * sp.GoldenRatio, single), "a constant in it"),
         "a product that is nearly one": (
             fraction(held(sp.Mul, joined, cube, *differences), single),
             "step 1 of the chain",
@@ -382,6 +462,10 @@ SHAM = {
     },
     "1.1": {
         "a jump": ((in_all(1), positive), "two things at once"),
+        "a sum without scores": (
+            (in_all(sp.Sum(1 / n, (i, 1, n)), 1), positive),
+            "two things at once",
+        ),
         "a sum that cancels": ((in_all(held(sp.Add, among / Z, n, -n), 2), positive), "step 2"),
         "vacuous": ((in_all(("<=", n + 1), (">=", 1)), positive), "turns round"),
         "at most one": ((in_all(among / Z, ("<=", 1)), positive), "proves <=, where = is asked"),
@@ -444,6 +528,14 @@ SHAM = {
             (bound(held(sp.Add, weight, n, -n), (">=", least)), at_most),
             "two things at once",
         ),
+        "R in two brackets": (
+            (bound((">=", held(sp.Add, least / 2 + R, least / 2 - R)), least), at_most),
+            "counts as not there",
+        ),
+        "R above and below": (
+            (bound((">=", R / (R + R * (n - 1) * sp.exp(-gap))), least), at_most),
+            "two things at once",
+        ),
     },
     "2.3": {
         "a jump": (softened(counted, tied), "two things at once: the scores put in and the sum"),
@@ -470,6 +562,20 @@ SHAM = {
         "a line that cancels": (
             softened(held(sp.Add, softmax, t, -t), counted),
             "two things at once",
+        ),
+        "another symbol of the name the sum runs over": (
+            softened(
+                sp.exp(t) / (2 * sp.exp(t) + sp.Sum(n - index + 1, (index, 1, n - 2))), counted
+            ),
+            "step 1 of `two_tied` does not follow",
+        ),
+        "a sum of one term around the end": (
+            softened(sp.Sum(counted, (i, 1, 1)), counted),
+            "two things at once",
+        ),
+        "a sum over no symbol": (
+            softened(sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (sp.Idx("i"), 1, n - 2))), counted),
+            "run over a symbol",
         ),
         "by cases": (
             softened(scored, sp.Piecewise((counted, n < 10**6), (tied, True))),
@@ -564,6 +670,14 @@ SHAM = {
             ratio(held(sp.Add, variances, *(k * n for k in range(1, 17)), -136 * n), once),
             "a sum or product of over 16 parts",
         ),
+        "brackets that cancel": (
+            ratio(held(sp.Mul, held(sp.Mul, variances, n), 1 / n), once),
+            "jumps to the end",
+        ),
+        "twice, less once": (
+            ratio(held(sp.Add, held(sp.Mul, 2, variances), held(sp.Mul, -1, variances)), once),
+            "jumps to the end",
+        ),
         "a factor that looks like one": (ratio(variances * hyper, once), "uses cosh"),
         "nearly the same": (
             ratio(shared, once * (1 + sp.exp(-(10**4) * n))),
@@ -577,11 +691,6 @@ SHAM = {
         "an upper bound": (ratio(shared, ("<=", once)), "proves <="),
     },
     "5.4": {
-        "a jump": ((distance(far_2, root_2), error_1), "jumps to the end"),
-        "a line that cancels": (
-            (distance(far_2, held(sp.Add, far_2, beta, -beta), root_2), error_1),
-            "jumps to the end",
-        ),
         "cosh and sinh for exp": (
             (distance(far_2, added, root_2.subs(E, sp.cosh(beta**2) + sp.sinh(beta**2))), error_1),
             "uses cosh",

@@ -6,14 +6,14 @@ CLAIMS[name] is (claim, honest chains, {part of what must be said: sham}).
 import sympy as sp
 
 from attn_course import derive
-from attn_course.chain_rules import (
+from attn_course.judge_derivation import Claim
+from attn_course.proofs.chain_rules import (
     LOGS,
     PLAIN,
     TURNS,
-    at_most,
     gone,
+    occurs_at_most,
 )
-from attn_course.judge_derivation import Claim
 
 
 def chain(claim, *lines):
@@ -39,7 +39,7 @@ ROTATION = Claim(
     name="`score`",
     start=turned_query + turned_key,
     goal=turned(delta),
-    to_do=(at_most("one angle", 2, "sin", "cos"), gone("m and j gone", "m", "j")),
+    to_do=(occurs_at_most("one angle", 2, "sin", "cos"), gone("m and j gone", "m", "j")),
     symbols=(m, j, theta, delta, q_1, q_2, k_1, k_2),
     where={m: (j + delta, j + delta)},
     heads=PLAIN | TURNS,
@@ -54,7 +54,7 @@ SHARE = Claim(
     goal=1 / (1 + sp.exp(l_2 - l_1)),
     to_do=(
         gone("both logarithms put in", "m_1", "m_2", "s_1", "s_2"),
-        at_most("one exponential", 1, "exp"),
+        occurs_at_most("one exponential", 1, "exp"),
     ),
     symbols=(m_1, m_2, l_1, l_2, s_1, s_2),
     where={m_1: (l_1 - sp.log(s_1),) * 2, m_2: (l_2 - sp.log(s_2),) * 2},

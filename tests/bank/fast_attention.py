@@ -34,6 +34,8 @@ def share(*lines):
 PUT_IN = sp.exp(l1) / (sp.exp(l1) + sp.exp(l2))
 DIVIDED = 1 / (1 + sp.exp(m2 - m1) * s2 / s1)
 SIGMOID = 1 / (1 + sp.exp(l2 - l1))
+ours, theirs = (sp.Pow(2, total / sp.log(2), evaluate=False) for total in (l1, l2))
+IN_POWERS_OF_2 = ours / (ours + theirs)
 
 # 12.1, the code
 
@@ -189,6 +191,17 @@ def starting_at(start):
     return summarise, merge, finish
 
 
+def empty_at(largest):
+    """A block without keys that has a finite maximum."""
+
+    def summarise(scores, values):
+        if len(scores) == 0 or scores.max() == -INF:
+            return scores.new_tensor(largest), scores.new_tensor(0.0), values.sum(0) * 0
+        return summary(scores, values)
+
+    return summarise, merge, finish
+
+
 def nan_summary(scores, values):
     largest = torch.cat([scores.new_tensor([-INF]), scores]).max()
     exps = (scores - largest).exp()
@@ -226,11 +239,11 @@ def blocks_of(k, v, block):
     return zip(k.split(block, -2), v.split(block, -2), strict=True)
 
 
-def running(*, old=True, total=True, rows=True):
+def running(*, old=True, total=True, rows=True, start=-INF):
     """The loop with running maximum, sum and output; flags switch single steps off."""
 
     def stream(q, k, v, block):
-        largest = torch.full((*q.shape[:-1], 1), -INF)
+        largest = torch.full((*q.shape[:-1], 1), start)
         sums = torch.zeros(*q.shape[:-1], 1)
         output = torch.zeros(*q.shape[:-1], v.shape[-1])
         for keys, values in blocks_of(k, v, block):
@@ -304,6 +317,27 @@ def averaged_blocks(q, k, v, block):
 def ragged_dropped(q, k, v, block):
     S = k.shape[-2] // block * block
     return running()(q, k[..., :S, :], v[..., :S, :], block)
+
+
+def own_maxima(q, k, v, block):
+    """Every block in the unit of its own maximum."""
+    sums, output = 0, 0
+    for keys, values in blocks_of(k, v, block):
+        scores = q @ keys.mT / root(q)
+        exps = (scores - scores.amax(-1, keepdim=True)).exp()
+        sums, output = sums + exps.sum(-1, keepdim=True), output + exps @ values
+    return output / sums
+
+
+def divided_early(q, k, v, block):
+    largest, sums, output = -INF, 0, 0
+    for keys, values in blocks_of(k, v, block):
+        scores = q @ keys.mT / root(q)
+        new = scores.amax(-1, keepdim=True).clamp(min=largest)
+        exps, factor = (scores - new).exp(), (largest - new).exp()
+        sums = factor * sums + exps.sum(-1, keepdim=True)
+        output, largest = (factor * output + exps @ values) / sums, new
+    return output
 
 
 def no_root(q, k, v, block):
@@ -530,24 +564,50 @@ def last_value_for_all(self, k, v):
     return keys, v[:, -1:].expand(-1, keys.shape[1], -1)
 
 
-class Shared:
-    """One store in the class for all instances."""
+class Shared(Cache):
+    """One store in the class for all instances, which is never emptied."""
 
-    k = v = None
+    store = ()
 
     def __init__(self, rotate):
         self.rotate = rotate
-        if Shared.k is not None and Shared.k.shape[1] >= 12:
-            Shared.k = Shared.v = None
+
+    @property
+    def seen(self):
+        return sum(k.shape[1] for k, _ in self.store)
+
+    def keep(self, k, v):
+        type(self).store += ((k, v),)
+        return (torch.cat(parts, 1) for parts in zip(*self.store, strict=True))
+
+
+class SharedByPair(Shared):
+    """The same, emptied for every cache that is made."""
+
+    def __init__(self, rotate):
+        self.rotate = rotate
+        type(self).store = ()
+
+
+def rooted(self, q, k):
+    return Cache.turned(self, q * root(q), k)
+
+
+class TurnedValues(Cache):
+    def step(self, q, k, v):
+        return super().step(q, k, self.rotate(v, self.places(v.shape[1])))
+
+
+class AttendFirst(Cache):
+    """The first piece as it should be; later queries see what was there before them."""
 
     def step(self, q, k, v):
-        n = q.shape[1]
-        seen = 0 if Shared.k is None else Shared.k.shape[1]
-        places = torch.arange(seen, seen + n)
-        k = self.rotate(k, places)
-        Shared.k = k if seen == 0 else torch.cat([Shared.k, k], 1)
-        Shared.v = v if seen == 0 else torch.cat([Shared.v, v], 1)
-        return masked(self.rotate(q, places), Shared.k, Shared.v, past(n, seen + n))
+        if self.k is None:
+            return super().step(q, k, v)
+        q, k = self.turned(q, k)
+        found = F.scaled_dot_product_attention(q, self.k, self.v)
+        self.keep(k, v)
+        return found
 
 
 # 12.4
@@ -565,6 +625,10 @@ def looped_flops(T, D, cached):
         new = 1 if cached else t
         total += 2 * 4 * new * D * D + 2 * 2 * new * t * D
     return total
+
+
+def from_zero(T, D, cached):
+    return sum(8 * D**2 + 4 * t * D if cached else 8 * t * D**2 + 4 * t**2 * D for t in range(T))
 
 
 def multiply_adds(T, D, cached):
@@ -739,6 +803,11 @@ def normaliser_of_all(q, k, v, phi):
     return no_normaliser(q, k, v, phi) / (phi(q) @ phi(k).sum(0))[:, None]
 
 
+def map_of_scores(q, k, v, phi):
+    weights = phi(q @ k.T).tril()
+    return weights / weights.sum(-1, keepdim=True) @ v
+
+
 def linear_open(q, k, v, phi):
     return phi(q) @ (phi(k).T @ v) / (phi(q) @ phi(k).sum(0))[:, None]
 
@@ -749,6 +818,11 @@ def multiplied(q, k, v, phi):
 
 def plain_softmax(q, k, v, phi):
     return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
+
+
+def softmax_of_products(q, k, v, phi):
+    past = torch.ones(len(q), len(q)).tril().bool()
+    return (phi(q) @ phi(k).T).masked_fill(~past, -INF).softmax(-1) @ v
 
 
 def softmax_without_root(q, k, v, phi):
@@ -784,6 +858,10 @@ def last_vector(features):
 
 def null_projection(features):
     return torch.eye(len(features), dtype=features.dtype) - features @ torch.linalg.pinv(features)
+
+
+def with_numpy(features):
+    return np.linalg.svd(features.T)[2][-1]
 
 
 def free_rows(features):
@@ -858,6 +936,7 @@ RIGHT = {
     },
     "12.7": {
         "last singular vector": last_vector,
+        "the same by NumPy": with_numpy,
         "what a projection leaves": null_projection,
         "free rows": free_rows,
         "complete QR": from_qr,
@@ -872,6 +951,10 @@ WRONG = {
         "ratio of log-sum-exps": (share(PUT_IN, l1 / (l1 + l2)), "at l_1"),
         "at once": (share(SIGMOID), "does two things at once"),
         "stops halfway": (share(PUT_IN), "still to do"),
+        "halfway, in powers of 2": (
+            share(PUT_IN, IN_POWERS_OF_2),
+            "still to do: the same exponential",
+        ),
         "sums added": (merged(unscaled), "the sums are added as they are"),
         "contexts averaged": (contexts(lambda a, b: 0.5), "the contexts are averaged"),
         "by number of keys": (contexts(lambda a, b: a[1] / max(a[1] + b[1], 1)), "not counts"),
@@ -890,6 +973,8 @@ WRONG = {
         "no maximum": ((raw_summary, raw_merge, raw_finish), "above 710 is infinite"),
         "maximum starts at 0": (starting_at(0.0), "start at minus infinity"),
         "maximum starts at -10000": (starting_at(-1e4), "near -100,000"),
+        "an empty block at 0": (empty_at(0.0), "no keys beside scores near -100,000"),
+        "an empty block at -10000": (empty_at(-1e4), "a maximum that starts at a finite number"),
         "nothing minus nothing": ((nan_summary, nan_merge, finish), "must change nothing"),
         "maximum of no keys": ((no_empty_summary, merge, finish), "no keys"),
         "keeps all keys": ((keep_all, join_all, finish_all), "must not grow with the keys"),
@@ -897,12 +982,16 @@ WRONG = {
     "12.2": {
         "blocks averaged": (averaged_blocks, "results averaged"),
         "nothing rescaled": (running(old=False, total=False), "are not rescaled"),
+        "own maxima": (own_maxima, "the unit of its own maximum"),
+        "divided at every block": (divided_early, "divide once, at the end"),
         "sum not rescaled": (running(total=False), "the output is rescaled and the sum is not"),
         "output not rescaled": (running(old=False), "the sum is rescaled and the output is not"),
         "one maximum for all rows": (running(rows=False), "one maximum for all rows"),
         "ragged block dropped": (ragged_dropped, "right only when block divides S"),
         "root missing": (no_root, "root of d is missing"),
         "raw exponentials": (raw_stream, "take a maximum away first"),
+        "maximum starts at 0": (running(start=0.0), "the running maximum starts at"),
+        "maximum starts at -10000": (running(start=-1e4), "for all scores of a row"),
         "the whole matrix": (whole_matrix, "holds 262,144 numbers"),
         "a list of all blocks": (list_of_blocks, "let go of a block before the next"),
     },
@@ -922,6 +1011,10 @@ WRONG = {
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
         "last value for all": (but(keep=last_value_for_all), "it is off"),
         "one store": (Shared, "two caches share their tokens"),
+        "one store, emptied": (SharedByPair, "belongs to an instance, not to the class"),
+        "values rotated": (TurnedValues, "values are rotated too"),
+        "root missing": (but(turned=rooted), "the root of d is missing"),
+        "attends first": (AttendFirst, "tokens after the first piece do not see themselves"),
         "full pass": (Recomputing, "again: token 4 makes 96 new"),
         "full pass, torch's own": (RecomputingFused, "again: token 4 makes 48 new"),
         "full pass, row by row": (RecomputingRows, "again: token 4 makes 80 new"),
@@ -929,6 +1022,7 @@ WRONG = {
     },
     "12.4": {
         "leading order": ((leading, num_bytes), "leading order"),
+        "from 0": ((from_zero, num_bytes), "counted from 0 to T - 1"),
         "T steps of full cost": ((full_steps, num_bytes), "charged for all T tokens"),
         "projected again": ((projected_again, num_bytes), "which a cache saves"),
         "changed places": ((swapped, num_bytes), "have changed places"),
@@ -964,9 +1058,11 @@ WRONG = {
         "no mask": (linear_open, "there is no mask"),
         "multiplied": (multiplied, "not divided"),
         "softmax": (plain_softmax, "this is softmax attention;"),
+        "softmax of the products": (softmax_of_products, "dividing by their sum is enough"),
         "softmax, no root": (softmax_without_root, "softmax attention without the root"),
         "reads first": (reads_first, "reads before it writes"),
         "keys alone": (keys_alone, "of the keys alone"),
+        "map of the scores": (map_of_scores, "taken of the scores"),
         "sum over features": (over_features, "over tokens, not features"),
         "state divided": (state_divided, "before the query reads it"),
     },

@@ -8,11 +8,8 @@ import sympy as sp
 from attn_course import derive
 from attn_utils import softmax
 from bank.average_of_two import (
+    TYING,
     both,
-    from_log_weights,
-    gauge,
-    just_enough,
-    outside_the_span,
     push_down,
     three_keys,
 )
@@ -120,13 +117,7 @@ def share_by_drawing(beta, c, d, w):
 
 RIGHT = {
     "3.1": {
-        "the sum, high": both(10),
-        "push the others down": push_down,
-        "a common shift": gauge,
-        "a part no key sees": outside_the_span,
-        "logarithms of the weights": from_log_weights,
-        "the smallest height": just_enough,
-        "enormous": both(1e15),
+        **TYING,
         "a list": lambda means, a, b: list(both(9)(means, a, b)),
         "a column": lambda means, a, b: both(9)(means, a, b)[:, None],
     },
@@ -275,7 +266,10 @@ WRONG = {
             lambda w, t, n: math.exp(-((math.log(w / (1 - w)) / t) ** 2)) / (t * w * (1 - w)),
             "between 0 and 1",
         ),
-        "overflow": (law(rivals=lambda t, n: math.log(math.exp(t) + n - 2)), "OverflowError"),
+        "overflow": (
+            law(rivals=lambda t, n: math.log(math.exp(t) + n - 2)),
+            "weight_cdf(0.6, 1000, 50): your code stopped with OverflowError",
+        ),
         "always a half": (lambda w, t, n: 0.5, "is 0.5, the measured"),
     },
     "3.4": {

@@ -189,6 +189,15 @@ far = (m - n) * theta
 added = (inner * sp.cos(far) + cross * sp.sin(far), "addition theorems")
 end = (inner * sp.cos(d_turn) + cross * sp.sin(d_turn), "m - n = delta")
 where = {m: (n + delta, n + delta)}
+n_is = {n: (m - delta, m - delta)}
+
+
+def in_tangents(line):
+    """Each sine and cosine by the tangent of half its angle: none is left to be multiplied."""
+    t = sp.Wild("t")
+    half = sp.tan(t / 2)
+    line = line.replace(sp.sin(t), 2 * half / (1 + half**2))
+    return line.replace(sp.cos(t), (1 - half**2) / (1 + half**2))
 
 
 def chain(*steps):
@@ -209,6 +218,12 @@ def rotate_pairs(x, positions, base):
     out[..., 0::2] = even * np.cos(a) - odd * np.sin(a)
     out[..., 1::2] = even * np.sin(a) + odd * np.cos(a)
     return out
+
+
+def from_pairs_to_halves(x, positions, base):
+    """Reads neighbours and writes halves."""
+    turned = rotate_pairs(x, positions, base)
+    return np.concatenate([turned[..., 0::2], turned[..., 1::2]], -1)
 
 
 def rotate_half(x):
@@ -233,6 +248,15 @@ def with_halves(x, positions, base):
 def with_twos(x, positions, base):
     a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
     return turn(x, np.repeat(a, 2, -1), rotate_every_two(x))
+
+
+def halves_by_hand(x, positions, base):
+    d = x.shape[-1]
+    a = np.asarray(positions)[:, None] * thetas(d, base)
+    one, other = x[..., : d // 2], x[..., d // 2 :]
+    new_one = one * np.cos(a) - other * np.sin(a)
+    new_other = one * np.sin(a) + other * np.cos(a)
+    return np.concatenate([new_one, new_other], -1)
 
 
 def complex_numbers(x, positions, base):
@@ -318,6 +342,12 @@ def two_coordinates(r, rotate, d):
     return 4e4 * rotate(k, -r), k
 
 
+def one_coordinate(r, rotate, d):
+    k = np.zeros(d)
+    k[0] = 1.0
+    return 4e4 * rotate(k, -r), k
+
+
 def shared_turn(r, rotate, d):
     k = np.ones(d)
     return 40 * rotate(k, 5 - r), rotate(k, 5)
@@ -356,9 +386,12 @@ RIGHT = {
     "11.5": {
         "addition theorems": (chain(collected, added, end),),
         "all terms first": (chain(apart, collected, added, end),),
+        "n for m": (chain((given.subs(n, m - delta), ""), end),),
+        "n for m, said so": (derive((given, ""), (given.subs(n, m - delta), ""), end, where=n_is),),
         "delta first": (chain(substituted, (collected[0].subs(m, n + delta), ""), end),),
         "neighbours": rotate_pairs,
         "halves": with_halves,
+        "halves by hand": halves_by_hand,
         "every two": with_twos,
         "complex numbers": complex_numbers,
         "clockwise": lambda x, p, b: rotate_pairs(x, -np.asarray(p), b),
@@ -372,14 +405,22 @@ RIGHT = {
         "turned key": turned_key,
         "a random key": random_key,
         "four coordinates": two_coordinates,
+        "one coordinate": one_coordinate,
         "both turned": shared_turn,
     },
 }
 WRONG = {
     "11.1": {
+        "equal to the last bit": (
+            compare(lambda layer, x, p: np.array_equal(layer(x[p]), layer(x)[p])),
+            "agree up to rounding",
+        ),
         "reversal only": (commutes(reversal), "ring commutes with the permutations you tried"),
         "rolls only": (commutes(rolls), "ring commutes with"),
-        "one swap": (commutes(lambda T: neighbour_swaps(T)[:1]), "is not enough: pairs survives"),
+        "one swap": (
+            commutes(lambda T: neighbour_swaps(T)[:1]),
+            "is not enough: some layers survive it, such as pairs",
+        ),
         "invariance": (
             compare(lambda layer, x, p: np.allclose(layer(x[p]), layer(x))),
             "that is invariance",
@@ -391,6 +432,10 @@ WRONG = {
         "exact": (
             compare(lambda layer, x, p: (layer(x[p]) == layer(x)[p]).all()),
             "compare with a tolerance",
+        ),
+        "another swap": (
+            commutes(lambda T: neighbour_swaps(T)[1:2]),
+            "some layers survive it; try many",
         ),
         "tolerance 0.1": (commutes(random_orders, 0.1), "too coarse"),
         "sums": (
@@ -418,6 +463,10 @@ WRONG = {
         "aabb at any depth": (
             pairs(any_depth=((0, 1), (0, 0, 1, 1))),
             "two layers tell them apart",
+        ),
+        "swapped and doubled prefix at any depth": (
+            pairs(any_depth=((0, 1, 2), (1, 1, 0, 0, 2, 2))),
+            '"any depth": two layers tell them apart',
         ),
         "not a pair": (pairs(unmasked=(0, 1, 2)), "a pair of sequences"),
         "no such token": (pairs(unmasked=((0, 7), (7, 0))), "whole numbers 0 to 5"),
@@ -450,14 +499,14 @@ WRONG = {
             with_rates(lambda d, b: np.exp(np.arange(0, d, 2) * (-np.log(b) / d // 2))),
             "rounds the exponent",
         ),
-        "base ignored": (lambda p, d, b: halves(p, d, 10_000.0), "inner products are off by"),
+        "base ignored": (lambda p, d, b: halves(p, d, 10_000.0), "use the base that is given"),
         "transposed": (lambda p, d, b: halves(p, d, b).T, "the shape is"),
     },
     "11.4": {
         "transposed": (lambda k, d: blocks(k, d).T, "it moves back"),
         "half-split": (half_blocks, "the other layout"),
         "k ignored": (lambda k, d: blocks(1, d), "this shifts by one"),
-        "diagonal": (lambda k, d: np.diag(interleaved([k], d, 10_000.0)[0]), "a diagonal of e(k)"),
+        "diagonal": (lambda k, d: np.diag(interleaved([k], d, 10_000.0)[0]), "a diagonal of e(j)"),
         "eye": (lambda k, d: np.eye(d, k=k), "shifts coordinates"),
         "another base": (lambda k, d: blocks(k, d, 100.0), "slower ones do not"),
         "absolute values": (lambda k, d: np.abs(blocks(k, d)), "have lost their sign"),
@@ -468,6 +517,10 @@ WRONG = {
         "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
     },
     "11.5": {
+        "chain: all in tangents of half the angles": (
+            (chain((in_tangents(given), ""), end),),
+            "two things at once",
+        ),
         "chain: sign of the sine": (
             (chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),),
             "step 2 of `score`",
@@ -504,6 +557,10 @@ WRONG = {
             ),
             "2 of `score` ",
         ),
+        "chain: n for m, sign of the sine": (
+            (chain((given.subs(n, m - delta), ""), (end[0].subs(delta, -delta), "")),),
+            "step 2 of `score` does not follow",
+        ),
         "chain: n is left": ((chain(collected, added),), "still contains"),
         "chain: jumps": ((chain(end),), "does two things at once"),
         "chain: padded": (
@@ -513,6 +570,7 @@ WRONG = {
         "mixed pairings": (mixed_pairings, "turned by different angles"),
         "minus lost": (lost_minus, "one sine needs a minus"),
         "cosine only": (cosine_only, "half of the rotation is missing"),
+        "written as halves": (from_pairs_to_halves, "come out in another order"),
         "from one": (
             lambda x, p, b: rotate_pairs(x, np.asarray(p) + 1, b),
             "position 0 must stay as it is",

@@ -652,7 +652,7 @@ WRONG = {
             (BatchForTime,),
             "batch and time have changed places",
         ),
-        "torch's module without biases": ((WithoutBias,), "there is no parameter `query.bias`"),
+        "torch's module without biases": ((WithoutBias,), "there is no parameter `query.bias`;"),
         "values without a projection": (
             (but(project=lambda self, x: (self.query(x), self.key(x), x)),),
             "`value` is missing",
@@ -800,6 +800,10 @@ WRONG = {
         "one product, or half of the pairs": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * T * D),
             "half of the work on pairs of tokens",
+        ),
+        "pairs that may be seen": (
+            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * (T + 1) * D),
+            "only pairs that may be seen",
         ),
         "heads at full width": (
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),

@@ -187,33 +187,51 @@ def survive_kills(options, scratch, seed=2):
 
 
 def survive_dead_workers(options, folder, whole, far, seed):
-    """The same on a Dask cluster: now a worker is killed, now the command itself."""
+    """The same on a Dask cluster: a worker is killed, or all of them, or the command, or everything.
+
+    A worker that was killed comes back by itself; the command finds it, or the one that is left, or
+    says after a minute that there is none.
+    """
     from distributed import Client, LocalCluster
 
+    kinds = ["worker", "command", "workers", "everything"]
+    plan = (kinds * options.kills)[: options.kills]
     lines = []
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         command = [*_command(folder, far, seed), "--dask", cluster.scheduler_address]
         with Client(cluster) as client:
-            for number in range(options.kills):
+            for kind in plan:
+                _until_somebody_works(cluster, client)
                 process = subprocess.Popen(command, **QUIET)
                 _until_more(process, far)
-                if number % 2:
-                    process.kill()
-                else:
-                    client.wait_for_workers(1)
-                    pids = client.run(os.getpid, on_error="ignore").values()
-                    os.kill(min(pids), signal.SIGKILL)
-                    _until_more(process, far)
-                    process.kill()
-                process.wait()
+                _kill(kind, process, client, far)
                 lines.append(count_lines(far))
-        run(command)
+                print(f"Dask: {kind} killed at {lines[-1]} lines", flush=True)
+            status = 2
+            while status == 2:  # the scheduler may not know yet that its workers are dead
+                _until_somebody_works(cluster, client)
+                status = subprocess.run(command, **QUIET).returncode
     same = _same_book(whole, far)
-    workers = (len(lines) + 1) // 2
-    print(
-        f"Dask, {len(lines)} kills of the command, {workers} of a worker (lines: {lines});", end=""
-    )
-    print(f" same gradebook: {same}", flush=True)
+    print(f"Dask, {len(plan)} kills (lines: {lines}); same gradebook: {same}", flush=True)
+
+
+def _until_somebody_works(cluster, client):
+    """Wait for a worker; where none comes back by itself, have new ones started."""
+    while not client.nthreads():
+        cluster.scale(2)
+        time.sleep(1)
+
+
+def _kill(kind, process, client, out):
+    """Kill one worker, all, the command or everything; end the command once it has gone on."""
+    pids = list(client.run(os.getpid, on_error="ignore").values())
+    victims = {"worker": pids[:1], "command": []}.get(kind, pids)
+    for pid in victims:
+        os.kill(pid, signal.SIGKILL)
+    if kind in ("worker", "workers"):
+        _until_more(process, out)
+    process.kill()
+    process.wait()
 
 
 def _command(folder, out, seed):
@@ -238,33 +256,68 @@ def count_lines(out):
 
 
 def soak(options, scratch):
-    """Grade very many submissions, most of them copies; print CPU, what was lost, and a memory curve."""
-    few = scratch / "originals"
-    expected = classroom(few, NAMES, 40)
-    originals = sorted(few.glob("*/*.ipynb"))
-    folder = scratch / "soak"
-    for number in range(options.soak):
-        source = originals[number % len(originals)]
-        target = folder / f"{source.parent.name} copy {number:05}" / source.name
-        target.parent.mkdir(parents=True)
-        os.link(source, target)
+    """Grade very many submissions, most of them copies; print CPU, what was lost, and a memory curve.
+
+    With --keep, the same command goes on where it was stopped.
+    """
+    scratch = options.keep or scratch
+    expected = many_copies(scratch, options.soak)
     out = scratch / "soaked"
+    already = graded(out)
     before = cpu_seconds()
-    process = subprocess.Popen([*_command(folder, out, 3), "--jobs", "2"], **QUIET)
-    curve = {}
+    process = subprocess.Popen([*_command(scratch / "soak", out, 3), "--jobs", "2"], **QUIET)
+    tenths = Curve(options.soak)
     while process.poll() is None:
-        done = count_lines(out) * 10 // (options.soak + 1)
-        curve[done] = resident(process.pid) or curve.get(done, 0)
+        tenths.look(process.pid, graded(out))
         time.sleep(1)
     cpu = cpu_seconds() - before
     scores = attn_scores(out)
     right = sum(
         points == expected[student.partition(" copy ")[0]][0] for student, points in scores.items()
     )
+    now = max(options.soak - already, 1)
     print(f"soak: {options.soak} submissions, {right} scores as expected, {cpu:.0f} CPU s", end="")
-    print(f" ({cpu / options.soak:.3f} each)")
-    shown = ", ".join(f"{tenth * 10}%: {size >> 10}" for tenth, size in sorted(curve.items()))
-    print(f"memory of the supervisor in MB, by what was graded: {shown}", flush=True)
+    print(f" for {now} of them ({cpu / now:.3f} each)")
+    print(f"memory in MB of the supervisor (and of all its processes): {tenths}", flush=True)
+
+
+def many_copies(scratch, size):
+    """Lay out a class of copies of few submissions; return the points of those."""
+    few = scratch / "originals"
+    expected = classroom(few, NAMES, 40)
+    originals = sorted(few.glob("*/*.ipynb"))
+    for number in range(size):
+        source = originals[number % len(originals)]
+        target = scratch / "soak" / f"{source.parent.name} copy {number:05}" / source.name
+        if not target.exists():
+            target.parent.mkdir(parents=True)
+            os.link(source, target)
+    return expected
+
+
+class Curve:
+    """Memory at each tenth of a batch, told as soon as it is reached."""
+
+    def __init__(self, size):
+        self.size = size
+        self.points = {}
+
+    def look(self, pid, done):
+        """Measure once a tenth; what is left after the last one is the pages."""
+        tenth = done * 10 // self.size
+        if tenth not in self.points:
+            own = resident(pid) >> 10
+            in_all = memory_of(pid, LEVELS[-1]) >> 10
+            self.points[tenth] = f"{tenth * 10}%: {own} ({in_all})"
+            print(f"soak: {done} of {self.size} graded, {own} MB", flush=True)
+
+    def __str__(self):
+        return ", ".join(self.points.values())
+
+
+def graded(out):
+    """How many files have a result: the first line holds the seed."""
+    return max(count_lines(out) - 1, 0)
 
 
 def resident(pid):
@@ -287,6 +340,7 @@ def main():
     parser.add_argument("--kills", type=int, default=20, help="how often a batch is killed")
     parser.add_argument("--kill-size", type=int, default=40, help="students in that batch")
     parser.add_argument("--soak", type=int, default=10_000, help="submissions of the soak")
+    parser.add_argument("--keep", type=Path, help="folder of the soak, to go on with it later")
     parser.add_argument("--nbgrader", type=Path, help="bin folder of an environment with nbgrader")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()

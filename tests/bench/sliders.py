@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from attn_course import figures
-from attn_course.figures.sliders import MovingFigure, _sliders
+from attn_course.figures.sliders import MovingFigure
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def figures_of(notebook):
     found = []
 
     def catch(draw, **sliders):
-        found.append(MovingFigure(draw, _sliders(sliders)))
+        found.append(MovingFigure(draw, sliders))
 
     figures.explore = catch
     figures.query_plane = lambda *args, **options: None

@@ -1,4 +1,4 @@
-"""Knows how plain data and raw arrays cross a pipe, within limits; never unpickles, knows no question."""
+"""How plain data and raw arrays cross a pipe, within limits. Never unpickles, knows no question."""
 
 import contextlib
 import itertools
@@ -14,12 +14,17 @@ from typing import Any
 import numpy as np
 
 MAX_BYTES = 16 << 20  # one message
-ENOUGH = 1 << 20  # bytes to send at once where there is more to come
+ENOUGH = 1 << 18  # bytes to send at once where there is more to come
+ITEM = 64  # bytes that stand for a number or a container; so many items never fill a message
+PIECE = 1 << 16  # bytes copied or read at a time: larger pieces take new memory each
 MAX_HEADER = 8 << 20  # the part of it that is parsed as JSON
-MAX_ITEMS = 20_000  # numbers, strings and containers in one message
+MAX_ITEMS = 30_000  # numbers, strings and containers in one message
 MAX_DEPTH = 64
 LENGTH = 4  # bytes that hold the length of the header
+LENGTH_OF_MESSAGE = 8
 MAX_DIMENSION = 1 << 31
+NUMBERS = frozenset([int, float, bool, type(None)])  # types that are what JSON has
+PLAIN = NUMBERS | {str}
 DTYPES = frozenset("|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16".split())
 
 
@@ -29,54 +34,95 @@ class ChannelError(Exception):
 
 def encode(value: Any) -> bytes:
     """Return `value` as bytes: the length of a JSON tree, the tree, then every array's bytes."""
-    buffers: list[bytes] = []
-    tree = _pack(value, buffers, 0)
-    header = json.dumps(tree).encode()
+    packed = Packed(value)
+    header = json.dumps(packed.tree).encode()
     length = struct.pack("<I", len(header))
-    return b"".join([length, header, *buffers])
+    return b"".join([length, header, *packed.buffers])
 
 
-def _pack(value, buffers, depth):
-    if depth > MAX_DEPTH:
-        raise ChannelError(f"it is nested more than {MAX_DEPTH} levels deep")
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, int):
-        return int(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, complex):
-        return ["complex", value.real, value.imag]
-    if isinstance(value, list):
-        return ["list", *_pack_all(value, buffers, depth)]
-    if isinstance(value, tuple):
-        return ["tuple", *_pack_all(value, buffers, depth)]
-    if isinstance(value, dict):
-        keys_and_values = itertools.chain.from_iterable(value.items())
-        return ["dict", *_pack_all(keys_and_values, buffers, depth)]
-    if isinstance(value, np.generic):
-        is_long = value.dtype.char == "g"
-        number = float(value) if is_long else value.item()
-        return _pack(number, buffers, depth + 1)
-    return _pack_array(value, buffers)
+class Packed:
+    """A value as it stands in a message; packed already, it may be a part of another one."""
+
+    def __init__(self, value: Any) -> None:
+        self.buffers: list[Any] = []  # of arrays, each in one piece
+        self.num_items = 0
+        self.tree = self._pack(value, 0)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in a message, and no less than ITEM for each part."""
+        return ITEM * self.num_items + sum(map(len, self.buffers))
+
+    def _pack(self, value, depth):
+        kind = type(value)
+        if kind in PLAIN:
+            return value
+        if depth >= MAX_DEPTH:
+            raise ChannelError(f"it is nested more than {MAX_DEPTH} levels deep")
+        if kind is tuple or isinstance(value, tuple):
+            return self._pack_all("tuple", value, depth)
+        if kind is list or isinstance(value, list):
+            return self._pack_all("list", value, depth)
+        if kind is dict or isinstance(value, dict):
+            keys_and_values = itertools.chain.from_iterable(value.items())
+            return self._pack_all("dict", keys_and_values, depth)
+        if kind is np.ndarray:
+            return self._pack_array(value)
+        return self._pack_rare(value, depth)
+
+    def _pack_all(self, tag, items, depth):
+        tree = [tag]
+        for item in items:
+            is_plain = type(item) in PLAIN
+            part = item if is_plain else self._pack(item, depth + 1)
+            tree.append(part)
+        self.num_items += len(tree)
+        return tree
+
+    def _pack_rare(self, value, depth):
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return float(value)
+        if isinstance(value, complex):
+            return ["complex", value.real, value.imag]
+        if isinstance(value, np.generic):
+            is_long = value.dtype.char == "g"
+            number = float(value) if is_long else value.item()
+            return self._pack(number, depth + 1)
+        if isinstance(value, Packed):
+            self.buffers += value.buffers
+            self.num_items += value.num_items
+            return value.tree
+        return self._pack_array(value)
+
+    def _pack_array(self, value):
+        """Return the type and shape of an array or tensor, and add its bytes to the buffers."""
+        tag = "array"
+        torch = sys.modules.get("torch")  # never imported for the sake of NumPy answers
+        if torch is not None and isinstance(value, torch.Tensor):
+            tag = "tensor"
+            value = value.detach().cpu().numpy()
+        if not isinstance(value, np.ndarray):
+            raise ChannelError(f"it is a {type(value).__name__}, not numbers, text or arrays")
+        array = _numeric(np.asarray(value))
+        self.buffers.append(array.tobytes())
+        return [tag, array.dtype.str, *array.shape]
 
 
-def _pack_all(items, buffers, depth):
-    return [_pack(item, buffers, depth + 1) for item in items]
-
-
-def _pack_array(value, buffers):
-    """Return the type and shape of an array or tensor, and add its bytes to the buffers."""
-    tag = "array"
-    torch = sys.modules.get("torch")  # never imported for the sake of NumPy answers
-    if torch is not None and isinstance(value, torch.Tensor):
-        tag = "tensor"
-        value = value.detach().cpu().numpy()
-    if not isinstance(value, np.ndarray):
-        raise ChannelError(f"it is a {type(value).__name__}, not numbers, text or arrays")
-    array = _numeric(np.asarray(value))
-    buffers.append(array.tobytes())
-    return [tag, array.dtype.str, *array.shape]
+def size_of(value: Any) -> int:
+    """Return about how many bytes a value takes in a message, and no less than ITEM for each part."""
+    size = ITEM + getattr(value, "nbytes", 0)
+    if isinstance(value, str):
+        size += len(value)
+    elif isinstance(value, dict):
+        size += sum(map(size_of, value.keys()))
+        size += sum(map(size_of, value.values()))
+    elif isinstance(value, list | tuple):
+        size += sum(map(size_of, value))
+    return size
 
 
 def _numeric(array):
@@ -94,12 +140,13 @@ def _numeric(array):
 def decode(body: bytes | bytearray, *, tensors: bool = False) -> Any:
     """Return the value in `body`, whoever wrote it; a tensor arrives as an array unless `tensors`."""
     end = LENGTH + _size_of_header(body)
+    whole = memoryview(body)
     try:
-        tree = json.loads(body[LENGTH:end])
+        header = str(whole[LENGTH:end], "utf-8")
+        tree = json.loads(header)
     except (ValueError, RecursionError) as error:
         raise ChannelError("the message is not JSON") from error
-    arrays = memoryview(body)[end:]
-    reader = _Reader(arrays, tensors)
+    reader = _Reader(whole[end:], tensors)
     value = reader.unpack(tree, 0)
     if len(reader.data):
         raise ChannelError("the message is longer than its arrays")
@@ -124,23 +171,33 @@ class _Reader:
 
     def unpack(self, node: Any, depth: int) -> Any:
         """Return the value of a part of the tree, which lies so deep in it."""
-        self.num_items += 1
-        if depth > MAX_DEPTH or self.num_items > MAX_ITEMS:
-            raise ChannelError(f"it has over {MAX_ITEMS:,} items or {MAX_DEPTH} levels")
-        if isinstance(node, str):
+        kind = type(node)
+        if kind is str:
+            if node.isascii():
+                return node
             sound = node.encode("utf-8", "replace")  # a lone surrogate breaks every report
             return sound.decode()
-        if not isinstance(node, (list, dict)):
+        if kind in NUMBERS:
             return node
+        self.num_items += len(node)
+        if depth >= MAX_DEPTH or self.num_items > MAX_ITEMS:
+            raise ChannelError(f"it has over {MAX_ITEMS:,} items or {MAX_DEPTH} levels")
         match node:
             case ["array" | "tensor" as tag, str(dtype), *shape]:
                 return self._array(tag, dtype, shape)
             case ["complex", float(real), float(imag)]:
                 return complex(real, imag)
             case ["list" | "tuple" | "dict" as tag, *items]:
-                values = [self.unpack(item, depth + 1) for item in items]
-                return self._container(tag, values)
+                return self._container(tag, self._unpack_all(items, depth + 1))
         raise ChannelError("the message has a part of unknown kind")
+
+    def _unpack_all(self, nodes, depth):
+        values = []
+        for node in nodes:
+            is_number = type(node) in NUMBERS
+            value = node if is_number else self.unpack(node, depth)
+            values.append(value)
+        return values
 
     @staticmethod
     def _container(tag, items):
@@ -187,31 +244,46 @@ def _is_dimension(size):
 def send(write: Callable[[memoryview], int], body: bytes) -> None:
     """Write one message through `write(bytes) -> count`."""
     length = struct.pack("<Q", len(body))
-    data = memoryview(length + body)
-    while data:
-        count = write(data)
-        data = data[count:]
+    first = length + body[:PIECE]
+    rest = memoryview(body)[PIECE:]
+    for data in (memoryview(first), rest):
+        while data:
+            count = write(data)
+            data = data[count:]
 
 
-def receive(read: Callable[[int], bytes], limit: int = MAX_BYTES) -> bytearray:
-    """Read one message through `read(count) -> bytes`; EOFError when the other end is gone."""
-    length = _exactly(read, 8)
-    (size,) = struct.unpack("<Q", length)
-    if size > limit:
-        raise ChannelError(f"it is larger than {limit >> 20} MB")
-    return _exactly(read, size)
+class Inbox:
+    """Takes whole messages out of what `read(count) -> bytes` gives; what is beyond one is kept."""
 
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read
+        self.ahead = b""
 
-def _exactly(read, size):
-    """Read so many bytes, in as many pieces as it takes."""
-    data = bytearray()
-    while len(data) < size:
-        missing = size - len(data)
-        chunk = read(min(missing, 1 << 20))
-        if not chunk:
+    def receive(self, limit: int = MAX_BYTES) -> bytearray:
+        """Return the next message; EOFError when the other end is gone."""
+        while len(self.ahead) < LENGTH_OF_MESSAGE:
+            self.ahead += self._piece(PIECE)
+        (size,) = struct.unpack_from("<Q", self.ahead)
+        if size > limit:
+            raise ChannelError(f"it is larger than {limit >> 20} MB")
+        end = LENGTH_OF_MESSAGE + size
+        first = self.ahead[LENGTH_OF_MESSAGE:end]
+        self.ahead = self.ahead[end:]
+        body = bytearray(size)
+        body[: len(first)] = first
+        done = len(first)
+        while done < size:
+            piece = self._piece(min(size - done, PIECE))
+            end = done + len(piece)
+            body[done:end] = piece
+            done = end
+        return body
+
+    def _piece(self, count):
+        piece = self.read(count)
+        if not piece:
             raise EOFError
-        data += chunk
-    return data
+        return piece
 
 
 class Line:
@@ -222,6 +294,8 @@ class Line:
 
     def __init__(self, fd: int):
         self.fd = fd
+        self.deadline = 0.0
+        self.inbox = Inbox(self._read)
         os.set_blocking(fd, False)
 
     def __del__(self) -> None:
@@ -238,21 +312,26 @@ class Line:
 
     def receive(self, deadline: float, limit: int = MAX_BYTES) -> Any:
         """Return the next message; EOFError when the other end is gone, TimeoutError when late."""
-
-        def read(count: int) -> bytes:
-            return self._try(os.read, count, select.POLLIN, deadline)
-
-        body = receive(read, limit)
+        self.deadline = deadline
+        body = self.inbox.receive(limit)
         return decode(body)
+
+    def _read(self, count):
+        self._wait(select.POLLIN, self.deadline)
+        return self._try(os.read, count, select.POLLIN, self.deadline)
 
     def _try(self, call, argument, event, deadline):
         """Read or write as soon as that is possible without waiting."""
         while True:
             with contextlib.suppress(BlockingIOError):
                 return call(self.fd, argument)
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            poll = select.poll()
-            poll.register(self.fd, event)
-            poll.poll(1000 * left)
+            self._wait(event, deadline)
+
+    def _wait(self, event, deadline):
+        """Wait until it is possible to read or to write."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        poll = select.poll()
+        poll.register(self.fd, event)
+        poll.poll(1000 * left)

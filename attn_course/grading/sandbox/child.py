@@ -1,4 +1,4 @@
-"""Runs a student's cells and calls their functions, inside the sandbox; judges nothing."""
+"""Runs a student's cells and calls their functions, inside the sandbox. Judges nothing."""
 
 import __future__
 
@@ -18,13 +18,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 import attn_course
 from attn_course import checking, derivation, drivers, numpy_symbols
 from attn_course.answers import Answer, describe
 from attn_course.derivation import Derivation
-from attn_course.grading.magics import FLAGS, python_source
+from attn_course.grading.magics import FLAGS, read_python
 from attn_course.grading.sandbox import channel
 from attn_course.verdict import NotAttempted, NotYet
 
@@ -51,7 +49,7 @@ Caught = Sequence[warnings.WarningMessage]
 Outcome = tuple[Any, list[str]]  # what came back, and the warnings on the way
 
 
-class OutOfTime(BaseException):
+class TimeIsUp(BaseException):
     """Raised in the student's code when its time is over; no `except Exception` holds it up."""
 
 
@@ -170,9 +168,10 @@ def serve(lines: Sequence[int], *, output: int) -> None:
     namespace["get_ipython"] = quiet
     namespace["input"] = lambda *prompt: ""  # nobody is there to type
     signal.signal(signal.SIGALRM, _out_of_time)
+    inbox = channel.Inbox(read)
     channel.send(write, channel.encode("ready"))
     while True:
-        message = channel.receive(read)
+        message = inbox.receive()
         request = channel.decode(message, tensors=True)
         try:
             body = reply(request, namespace, printing)
@@ -182,7 +181,7 @@ def serve(lines: Sequence[int], *, output: int) -> None:
 
 
 def _out_of_time(signum, frame):
-    raise OutOfTime
+    raise TimeIsUp
 
 
 def reply(
@@ -201,7 +200,7 @@ def reply(
             "id": request["id"],
             "value": value,
             "output": printed(output),
-            **noted(warned),
+            "warned": noted(warned),
         }
         return channel.encode(found)
     finally:
@@ -217,14 +216,13 @@ def run_cell(
 ) -> Outcome:
     """Run a cell; one that failed and is run `again`, after the others, takes no name from them."""
     name = f"<cell {number}>"
-    source = python_source(source)
+    source, tree = read_python(source, name)
     lines = source.splitlines(keepends=True)
     linecache.cache[name] = (len(source), None, lines, name)
-    compile(source, name, "exec", FLAGS, True)  # if a line of it is not Python, none of it runs
+    codes = compiled(tree.body, name)  # if a line of it is not Python, none of it runs
     theirs = dict(namespace) if again else {}
     try:
-        tree = ast.parse(source)
-        run_statements(tree.body, name, namespace)
+        run_statements(tree.body, codes, namespace)
     finally:
         namespace.update(theirs)
         keep_answers(namespace)
@@ -233,14 +231,26 @@ def run_cell(
     return None, []
 
 
-def run_statements(statements: Iterable[ast.stmt], name: str, namespace: Namespace) -> None:
-    """Run them one by one; raise the first error at once, or in the end where it defines nothing."""
+def compiled(statements: Iterable[ast.stmt], name: str) -> list[types.CodeType]:
+    """Return the code of each statement of a cell."""
     flags = FLAGS
-    errors = []
+    codes = []
     for statement in statements:
         flags |= _features(statement)
         module = ast.Module([statement], [])
         code = compile(module, name, "exec", flags, True)
+        codes.append(code)
+    return codes
+
+
+def run_statements(
+    statements: Iterable[ast.stmt],
+    codes: Iterable[types.CodeType],
+    namespace: Namespace,
+) -> None:
+    """Run them one by one; raise the first error at once, or in the end where it defines nothing."""
+    errors = []
+    for statement, code in zip(statements, codes, strict=True):
         try:
             awaited = eval(code, namespace)
             if code.co_flags & inspect.CO_COROUTINE:
@@ -305,35 +315,36 @@ def call(namespace: Namespace, caught: Caught, name: str, args: tuple, kwargs: d
         return returned, answer.warned
 
 
-def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[np.ndarray]) -> Outcome:
-    """Call an answer on one encoded row after another, until one fails or enough has come together."""
+def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[tuple]) -> Outcome:
+    """Call an answer on one row after another, until one fails or enough has come together.
+
+    Returns the values, the warnings on the way to each, and the error that ended it, if there was one.
+    """
     answer = find(kept, caught, name)
-    replies = []
+    values: list[channel.Packed] = []
+    warned: list[list[str]] = []
     size = 0
-    failed = False
-    for row in rows:
-        args = channel.decode(row.tobytes(), tensors=True)
+    for args in rows:
         try:
             with as_defined(namespace):
                 value = answer(*args)
-            said = noted(answer.warned)
-            body = channel.encode({"id": 0, "value": value, "output": "", **said})
-        except OutOfTime:
+            packed = channel.Packed(value)  # as it is now: the next call may change it
+            texts = noted(answer.warned)
+        except TimeIsUp:
             raise
         except BaseException as error:
-            body = channel.encode({"id": 0, "error": explain(error)})
-            failed = True
-        replies.append(np.frombuffer(body, np.uint8))
-        size += len(body)
-        if failed or size > channel.ENOUGH:
+            return (values, warned, explain(error)), []
+        values.append(packed)
+        warned.append(texts)
+        size += packed.size
+        if size > channel.ENOUGH:
             break
-    return replies, []
+    return (values, warned, None), []
 
 
-def noted(warned: Sequence[Any]) -> dict[str, list[str]]:
+def noted(warned: Sequence[Any]) -> list[str]:
     """What a reply says of warnings."""
-    texts = [str(text)[:300] for text in warned[:20]]
-    return {"warned": texts}
+    return [str(text)[:300] for text in warned[:20]]
 
 
 def drive(
@@ -361,7 +372,7 @@ def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
     """Return the answer of this name; Missing if there is none."""
     if name not in namespace:
         raise Missing
-    return Answer(namespace[name], caught)
+    return Answer(namespace[name], caught, copies=False)  # what it is given came down the line
 
 
 DRIVERS: dict[str, Callable[..., Any]] = {"as_data": derivation.as_data} | {
@@ -378,7 +389,7 @@ ACTIONS: dict[str, Callable[..., Outcome]] = {
 
 def explain(error: BaseException) -> list[str]:
     """Return what an exception means for the answer, and a sentence on it."""
-    if isinstance(error, (NotAttempted, Missing, OutOfTime)):
+    if isinstance(error, (NotAttempted, Missing, TimeIsUp)):
         return [type(error).__name__, ""]
     if isinstance(error, channel.ChannelError):
         return ["NotYet", f"what came back cannot be judged: {error}."]

@@ -16,6 +16,13 @@ from attn_course.grading.sandbox import channel
 ROOT = Path(__file__).resolve().parents[3]
 SERVER_SECONDS = 300.0  # to start, or to end a child, on a busy machine
 ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")
+# Memory that was given back is taken again without a new page: one heap, which does not shrink.
+ONE_HEAP = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "33554432",
+    "MALLOC_TOP_PAD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": "268435456",
+}
 KEPT = ("HOME", "TMPDIR", "MPLCONFIGDIR")
 
 
@@ -149,4 +156,4 @@ def _environment():
         "PYTHONPATH": str(ROOT),
         "TORCHDYNAMO_DISABLE": "1",  # torch.compile would start a compiler
     }
-    return {**kept, **threads, **fixed}
+    return {**kept, **threads, **ONE_HEAP, **fixed}

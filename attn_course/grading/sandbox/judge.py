@@ -1,6 +1,7 @@
 """Judges one submission, shut in: from its bytes to a small reply. Knows no student, no file, no points."""
 
 import contextlib
+import hashlib
 import sys
 import threading
 import time
@@ -20,7 +21,7 @@ from attn_course.grading.borrowing import borrowed, statements_of
 from attn_course.grading.foreign_text import one_line
 from attn_course.grading.read_submission import (
     MAX_BYTES,
-    Unreadable,
+    UnreadableFile,
     parse_submission,
     read_submission,
 )
@@ -29,6 +30,7 @@ from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
 from attn_course.judge_derivation import FOR_A_PERSON
+from attn_course.proofs.compare_lines import compare
 from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
@@ -45,6 +47,7 @@ def prepare(preload: Sequence[str]) -> None:
     for name in preload:
         module = sys.modules[name]
         questions += getattr(module, "QUESTIONS", ())
+        _rehearse_claims(module)
     for question in questions:
         for part in question.parts:
             if part.judge:
@@ -55,7 +58,7 @@ def prepare(preload: Sequence[str]) -> None:
 
 def _read_ahead(path):
     """Parse the cells of a notebook that most submissions leave as they are; nobody's data."""
-    with contextlib.suppress(Unreadable):  # where the package is installed alone
+    with contextlib.suppress(UnreadableFile):  # where the package is installed alone
         for cell in read_submission(path).cells:
             if cell.kind == "code":
                 find_cells.names_of(cell.source)
@@ -80,6 +83,14 @@ def _rehearse_chains():
         (">", x + y, ""),
         where={x: (0, n)},
     )
+
+
+def _rehearse_claims(module):
+    """Compare the first line of each claim with its last: the points are drawn for all submissions."""
+    for name, make in vars(module).items():
+        if name.startswith("claims_of_"):
+            for claim in make():
+                compare(claim.first_line, claim.relation, claim.wanted, claim.domain)
 
 
 def _rehearse(part):
@@ -113,7 +124,7 @@ def _soon():
 def _reply(job, children):
     try:
         return judge_submission(children, **job)
-    except Unreadable as error:
+    except UnreadableFile as error:
         problem = str(error)
     except MemoryError:
         problem = "it takes too much memory to read."
@@ -207,7 +218,8 @@ def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random
         name = question_id.encode()
         return np.random.default_rng(zlib.crc32(name))
     text = f"{secret}/{question_id}/{kind}"
-    seed = list(text.encode())
+    digest = hashlib.sha256(text.encode())
+    seed = np.frombuffer(digest.digest(), np.uint32)
     return np.random.default_rng(seed)
 
 

@@ -4,6 +4,7 @@ It guards what is opened, listed, made or changed; `stat` of a path that is know
 """
 
 import enum
+import functools
 import os
 import struct
 from collections.abc import Mapping
@@ -49,6 +50,7 @@ BIND_AND_CONNECT = 0b11  # TCP
 SOCKETS_AND_SIGNALS = 0b11
 
 
+@functools.cache
 def version() -> int:
     """Return which version of Landlock the kernel has; OSError where there is none."""
     return libc.syscall(libc.LANDLOCK_CREATE_RULESET, None, 0, QUERY_VERSION)

@@ -1,4 +1,4 @@
-"""What a process may use, and whose it is: resource limits, a user of its own, no capability."""
+"""What a process may use, and whose it is: limits, a user of its own, no capability. Knows no submission."""
 
 import contextlib
 import os
@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attn_course.grading.sandbox import libc
+
+with contextlib.suppress(ImportError):  # here, before any child: Windows has none
+    import resource
 
 CAPABILITY_VERSION = 0x20080522
 MAX_OPEN_FILES = 128
@@ -27,8 +30,6 @@ def limit(
 
     base: the address space in use already. threads: how many all processes of this user may have.
     """
-    import resource
-
     limits = {
         resource.RLIMIT_AS: base + memory,
         resource.RLIMIT_CPU: seconds,

@@ -81,11 +81,11 @@ def build_root(paths: Sequence[str], hidden: Sequence[str], scratch: str) -> Non
     """
     private = Mount.REC | Mount.PRIVATE
     libc.call("mount", None, "/", None, private, None)
-    trees = {path: _read_only_tree(path) for path in [*paths, *DEVICES]}
+    trees = {path: read_only_tree(path) for path in [*paths, *DEVICES]}
     _mount_memory(ROOT, SAFE, "mode=755,size=1m")
     for path, tree in trees.items():
         target = Path(ROOT + path)
-        _put(tree, target, is_file=path in DEVICES)
+        put_tree(tree, target, is_file=path in DEVICES)
     for path in hidden:
         _cover(ROOT + path)
     os.mkdir(ROOT + scratch)
@@ -109,7 +109,8 @@ def _mount_memory(path, flags, options):
     libc.call("mount", "tmpfs", path, "tmpfs", flags, options)
 
 
-def _put(tree, target, is_file):
+def put_tree(tree: int, target: Path, *, is_file: bool) -> None:
+    """Mount a detached tree at a place that is made for it."""
     folder = target.parent if is_file else target
     folder.mkdir(parents=True, exist_ok=True)
     if is_file:
@@ -125,7 +126,7 @@ def _put(tree, target, is_file):
     os.close(tree)
 
 
-def _read_only_tree(path):
+def read_only_tree(path: str) -> int:
     """Return a handle on a detached, read-only copy of the mounts at and below `path`."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
     tree = libc.syscall(libc.OPEN_TREE, AT_FDCWD, path, flags)
@@ -153,7 +154,7 @@ def fork_alone() -> int:
     """Fork; the child is process 1 of a pid namespace of its own, which ends with it."""
     own = os.pidfd_open(os.getpid())
     libc.call("unshare", New.PID)
-    pid = os.fork()
+    pid = libc.fork()
     if pid:
         libc.call("setns", own, New.PID)
     os.close(own)

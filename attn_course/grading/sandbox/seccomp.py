@@ -2,14 +2,16 @@
 
 import ctypes
 import errno
+import functools
 import os
 import platform
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from attn_course.grading.sandbox import libc
 
 MODE_FILTER = 2
+LAYOUT = "<HBBI"  # of an instruction
 # Words of the filter: load a field, compare, return a verdict.
 LOAD = 0x20
 EQUAL = 0x15
@@ -61,9 +63,11 @@ CONDITIONAL = "clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:
 # machine: (audit architecture, column of the tables)
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 
-Line = tuple[int, int, int, int]  # word, lines to skip if it holds, lines to skip if not, operand
-ALLOWED: Line = (RETURN, 0, 0, ALLOW)
-REFUSED: Line = (RETURN, 0, 0, DENY)
+Instruction = tuple[
+    int, int, int, int
+]  # word, lines to skip if it holds, lines to skip if not, operand
+ALLOWED: Instruction = (RETURN, 0, 0, ALLOW)
+REFUSED: Instruction = (RETURN, 0, 0, DENY)
 
 
 def numbers_of(table: str) -> dict[str, int]:
@@ -82,10 +86,21 @@ def numbers_of(table: str) -> dict[str, int]:
 def restrict_calls() -> None:
     """From here on only CALLS, and those of CONDITIONAL that touch no other process."""
     pid = os.getpid()
-    install(_program(pid))
+    install(program(pid))
 
 
-def _program(pid):
+@functools.cache
+def program(pid: int) -> bytes:
+    """Return the filter for a process, packed."""
+    return packed(_lines(pid))
+
+
+def packed(lines: Iterable[Instruction]) -> bytes:
+    """Return the lines of a filter as the kernel reads them."""
+    return b"".join(struct.pack(LAYOUT, *line) for line in lines)
+
+
+def _lines(pid):
     """Return the lines of the filter; those on allowed calls jump to the last line, which allows."""
     architecture, _ = MACHINES[platform.machine()]
     program = [
@@ -132,12 +147,12 @@ def _conditions(pid):
     }
 
 
-def install(program: Sequence[Line]) -> None:
-    """Have this process and all that it starts judged by a filter, for good."""
-    lines = [struct.pack("<HBBI", *line) for line in program]
-    code = ctypes.create_string_buffer(b"".join(lines))
+def install(program: bytes) -> None:
+    """Have this process and all that it starts judged by a packed filter, for good."""
+    code = ctypes.create_string_buffer(program)
     place = ctypes.addressof(code)
-    header = struct.pack("@HP", len(program), place)
+    num_lines = len(program) // struct.calcsize(LAYOUT)
+    header = struct.pack("@HP", num_lines, place)
     libc.call(
         "prctl",
         libc.PR_SET_SECCOMP,

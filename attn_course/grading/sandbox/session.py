@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-import numpy as np
-
 from attn_course.grading.foreign_text import one_line
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
@@ -25,7 +23,7 @@ class Late(NotYet):
     """The student's code was interrupted when its time was over; the child lives on."""
 
 
-class Stopped(NotYet):
+class ProcessEnded(NotYet):
     """The child is gone: it ended itself, or was ended for its time or for what it sent."""
 
 
@@ -33,7 +31,7 @@ OUTCOMES: dict[str, type[Exception]] = {
     "NotYet": NotYet,
     "NotAttempted": NotAttempted,
     "Missing": Missing,
-    "OutOfTime": Late,
+    "TimeIsUp": Late,
 }
 
 
@@ -92,11 +90,11 @@ class Session:
             if self.channel is not None and number not in self.fatal:
                 self._run_cell(number, again)
 
-    def answers(self, names: Iterable[str], seconds: float) -> list["Answer"]:
-        """Return an Answer for each name; together they have `seconds` from now."""
+    def answers(self, names: Iterable[str], seconds: float) -> list["FarAnswer"]:
+        """Return a FarAnswer for each name; together they have `seconds` from now."""
         self._end(self.busy)  # of a question that a judge, stopped from outside, has left open
         self.run()
-        return [Answer(self, name, seconds) for name in names]
+        return [FarAnswer(self, name, seconds) for name in names]
 
     def _run_cell(self, number, again):
         room = self._left() - self.limits.total / 4  # the last quarter is for the questions
@@ -110,7 +108,7 @@ class Session:
             found = self.request("run", number, source, again, seconds=seconds, late=late)
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
-            if isinstance(error, (Late, Stopped)):
+            if isinstance(error, (Late, ProcessEnded)):
                 self.fatal.add(number)
         else:
             output = self.output + found["output"]
@@ -147,7 +145,7 @@ class Session:
         line = self.channel
         left = self._left()
         if line is None and left > 0:
-            raise Stopped(f"the notebook had stopped its process {self.num_children} times.")
+            raise ProcessEnded(f"the notebook had stopped its process {self.num_children} times.")
         late = late or f"it did not finish within {seconds:g} seconds."
         if seconds > left:
             seconds = left
@@ -160,7 +158,7 @@ class Session:
             deadline = time.monotonic() + seconds + GRACE
             found = self._exchange(line, message, deadline)
         if "error" in found:
-            raise _outcome(found, late)
+            raise _outcome(found["error"], late)
         return found
 
     @contextlib.contextmanager
@@ -171,12 +169,12 @@ class Session:
             yield
         except TimeoutError:
             self._end(line)
-            raise Stopped(late) from None
+            raise ProcessEnded(late) from None
         except (EOFError, ConnectionError):
-            raise Stopped(f"it stopped the process ({self._end(line)}).") from None
+            raise ProcessEnded(f"it stopped the process ({self._end(line)}).") from None
         except channel.ChannelError as error:
             self._end(line)
-            raise Stopped(f"what came back cannot be judged: {error}.") from None
+            raise ProcessEnded(f"what came back cannot be judged: {error}.") from None
         except BaseException:
             self._end(line)  # a reply left half read would be taken for the next one
             raise
@@ -189,7 +187,7 @@ class Session:
         while True:
             found = _checked(line.receive(deadline))
             if found["id"] == message["id"]:
-                return _replies(found) if message["do"] == "each" else found
+                return _rows(found) if message["do"] == "each" else found
 
     def why_missing(self, name: str) -> NotYet | NotAttempted:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
@@ -211,29 +209,37 @@ def _gives(source, name):
     return any(map(word.search, imports))
 
 
-def _outcome(found, late):
-    """The exception for a reply that is an error; late: what to say when its time was over."""
-    kind, text = found["error"]
+def _outcome(error, late):
+    """The exception for an error in a reply; late: what to say when its time was over."""
+    kind, text = error
     outcome = OUTCOMES[kind]
     return outcome(late if outcome is Late else text)
 
 
-def _replies(found):
-    """Return a reply that holds others, with these decoded; at least one."""
+def _rows(found):
+    """Return a reply on many rows, (values, warnings, error), if it is one; something must be in it."""
     match found:
         case {"error": _}:
             return found
-        case {"value": [_, *_] as bodies} if all(map(_is_bytes, bodies)):
-            replies = []
-            for body in bodies:
-                reply = channel.decode(body.tobytes())
-                replies.append(_checked(reply))
-            return {**found, "value": replies}
-    raise channel.ChannelError("the reply is not a list of replies")
+        case {"value": (list(values), list(warned), None)} if values:
+            return {**found, "value": (values, _texts_of(values, warned), None)}
+        case {"value": (list(values), list(warned), [str(kind), str(text)])} if kind in OUTCOMES:
+            error = kind, one_line(text)
+            return {**found, "value": (values, _texts_of(values, warned), error)}
+    raise channel.ChannelError("the reply is not one on many rows")
 
 
-def _is_bytes(body):
-    return isinstance(body, np.ndarray) and body.dtype == np.uint8
+def _texts_of(values, warned):
+    """The warnings of each row."""
+    if len(values) != len(warned) or not all(isinstance(texts, list) for texts in warned):
+        raise channel.ChannelError("the reply has no warnings to each row")
+    return list(map(_sentences, warned))
+
+
+def _sentences(warned):
+    """Warnings cut to size."""
+    texts = map(str, warned[:20])
+    return list(map(one_line, texts))
 
 
 def _checked(found):
@@ -242,13 +248,12 @@ def _checked(found):
         case {"id": int(number), "error": [str(kind), str(text)]} if kind in OUTCOMES:
             return {"id": number, "error": (kind, one_line(text))}
         case {"id": int(), "value": _, "warned": list(warned), "output": str()}:
-            texts = map(str, warned[:20])
-            return {**found, "warned": list(map(one_line, texts))}
+            return {**found, "warned": _sentences(warned)}
     raise channel.ChannelError("the reply is not a reply")
 
 
-class Answer:
-    """One answer of a submission, as a judge calls it: the far twin of `course.answers.Answer`."""
+class FarAnswer:
+    """One answer of a submission, as a judge calls it: the far twin of `answers.Answer`."""
 
     def __init__(self, session: Session, name: str, seconds: float) -> None:
         self._session = session
@@ -271,22 +276,20 @@ class Answer:
 
     def _some(self, rows):
         """What the answer gives to the first of these rows, as many as one message takes."""
-        sent = []
-        size = 0
+        sent: list[tuple] = []
+        room = channel.ENOUGH
         for row in rows:
-            body = channel.encode(row)
-            sent.append(np.frombuffer(body, np.uint8))
-            size += len(body)
-            if size > channel.ENOUGH:
+            room -= channel.size_of(row)
+            if sent and room < 0:
                 break
-        replies = self._found("each", sent)["value"]
-        values = []
-        for row, found in zip(rows, replies, strict=False):
-            if "error" in found:
-                raise _outcome(found, self._late)
-            self._keep(found, "call", row, {})
-            values.append(found["value"])
-        return values
+            sent.append(row)
+        values, warned, error = self._found("each", sent)["value"]
+        for row, value, texts in zip(rows, values, warned, strict=False):
+            self.warned = texts
+            self._last = ("call", row, {}), value
+        if error:
+            raise _outcome(error, self._late)
+        return values[: len(sent)]
 
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Have the child run `driver`, one of `course.drivers`, on the student's object."""

@@ -1,4 +1,4 @@
-"""A fork server: imports once, then forks a locked child per request; knows no submission."""
+"""A fork server: imports once, then forks a locked child per request. Knows no submission."""
 
 import contextlib
 import fcntl
@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from attn_course.grading.sandbox import limits
+from attn_course.grading.sandbox import huge_pages, limits
 from attn_course.grading.sandbox.tiers import TIERS, Tier
 
 FIRST = 3  # the number of a child's first line; the others follow
 MAX_LINES = 16
+SELDOM = 20_000  # new objects between looks for garbage: children live for a moment
 WATCH_SECONDS = 0.2  # between looks at what a child writes
 
 
@@ -76,12 +77,14 @@ def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -
         module = sys.modules[role]
         module.prepare(preload)
         base = limits.address_space()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(SELDOM)
+        huge_pages.gather()
         walls.shut(module.HIDDEN)
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
-    gc.collect()
-    gc.freeze()
     tell(control, {"ready": True})
     try:
         os.chdir("/")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course import say_back
-from attn_course.say_back import OneLayer, Setting
+from attn_course.experiments import say_back
+from attn_course.experiments.say_back import OneLayer, Setting
 
 SMALL = Setting(num_letters=3, width=8, steps=2, batch=4, num_tests=5, test_length=128)
 

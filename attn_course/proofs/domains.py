@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from attn_course import balls
-from attn_course.trees import (
+import mpmath
+
+from attn_course.proofs import balls
+from attn_course.proofs.trees import (
     ZERO,
     Tree,
     add,
@@ -27,6 +29,7 @@ from attn_course.trees import (
     times,
 )
 
+FLOATS = mpmath.fp  # a context as quick as it is short
 CONTEXTS = tuple(map(balls.context, (120, 300, 1300)))  # binary digits
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 MIXED = ("moderate", "wide", "low", "high", "middle")  # what a mixed point draws from, name by name
@@ -56,6 +59,8 @@ class Domain:
 
     ranges: dict[str, Range]
     pins: dict[str, Tree] = field(default_factory=dict)
+    drawn: dict[frozenset[str], "DrawnPoints"] = field(default_factory=dict, compare=False)
+    defined: set[Tree] = field(default_factory=set, compare=False)  # lines seen to have values
 
     @property
     def positive(self) -> frozenset[str]:
@@ -132,8 +137,35 @@ def short(value: Any, digits: int = 6) -> str:
     return text.removesuffix(".0")
 
 
-def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
-    """(mode, point), the same ones every time: what is said of a line does not depend on luck."""
+class DrawnPoints:
+    """(mode, point), drawn when they are asked for and kept: the same ones every time."""
+
+    def __init__(self, names: frozenset[str], domain: Domain) -> None:
+        self.names = names
+        self.domain = domain
+        self.known: list[tuple[str, Point]] = []
+
+    def __iter__(self) -> Iterator[tuple[str, Point]]:
+        """Those that are known, then more; all are drawn anew for these, as luck has no part in it."""
+        num_known = len(self.known)
+        yield from self.known[:num_known]
+        drawn = _draw(self.names, self.domain)
+        for place, found in enumerate(drawn):
+            if place == len(self.known):
+                self.known.append(found)
+            if place >= num_known:
+                yield found
+
+
+def draw_points(names: set[str], domain: Domain) -> DrawnPoints:
+    """The points of some names: what is said of a line does not depend on luck."""
+    key = frozenset(names)
+    if key not in domain.drawn:
+        domain.drawn[key] = DrawnPoints(key, domain)
+    return domain.drawn[key]
+
+
+def _draw(names, domain):
     order = _in_order(names, domain)
     rng = random.Random(0)
     for mode in MODES:

@@ -1,7 +1,7 @@
-"""Equality of two trees by algebra: both are worked out modulo a prime at random assignments.
+"""Equality of two trees, modulo a prime at random assignments. Knows no precision, chains or questions.
 
 Every symbol, exponential of a monomial, erf, logarithm and root is an unknown of its own. What holds
-here holds wherever both sides are defined. Knows nothing of precision, chains or questions.
+here holds wherever both sides are defined.
 """
 
 import functools
@@ -12,16 +12,28 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from attn_course.polynomials import (
+from attn_course.proofs.polynomials import (
     Polynomial,
     added,
     constant,
+    is_one,
     monomial,
     multiplied,
     ordered,
     scaled,
 )
-from attn_course.trees import BINDING, Tree, children, fraction_of, is_number, minus, rational, walk
+from attn_course.proofs.trees import (
+    BINDING,
+    Tree,
+    children,
+    fraction_of,
+    free_level,
+    is_number,
+    minus,
+    rational,
+    replaced,
+    walk,
+)
 
 PRIME = 2**80 + 18513  # until the first `draw_prime`
 SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo every prime drawn
@@ -29,6 +41,9 @@ ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are 
 LARGEST_POWER = ROOTS * 10**6  # a larger one may be a multiple of the order of every number
 LARGEST_EXPANDED = 12  # power of a sum that is multiplied out
 LARGEST_TRIED = 100  # small prime factors of a number are below this
+SMALL_PRIMES = math.prod(
+    k for k in range(23, 1000) if all(k % m for m in range(2, math.isqrt(k) + 1))
+)
 ASSIGNMENTS = 2
 POSITIVE_HEADS = ("exp", "cosh", "sech", "erfc", "Constant")  # whatever stands below them
 EQUAL = "equal"
@@ -43,20 +58,18 @@ def draw_prime() -> None:
     modulo it.
     """
     global PRIME
-    step = 8 * math.prod(SQUARES)
-    while True:
-        found = 1
-        modulus = 8
-        for prime in SQUARES:
-            drawn = secrets.randbelow(prime - 1) + 1
-            square = pow(drawn, 2, prime)
-            while found % prime != square:
-                found += modulus
-            modulus *= prime
+    least = 1
+    step = 8
+    for prime in SQUARES:
+        drawn = secrets.randbelow(prime - 1) + 1
+        square = pow(drawn, 2, prime)
+        while least % prime != square:
+            least += step
+        step *= prime
+    found = 0
+    while math.gcd(found, SMALL_PRIMES) > 1 or not _is_prime(found):
         steps = 2**56 + secrets.randbits(56)
-        found += step * steps
-        if _is_prime(found):
-            break
+        found = least + step * steps
     PRIME = found
     square_root.cache_clear()
 
@@ -386,7 +399,7 @@ class Assignment:
         found = 1
         for key, factor in terms.items():
             is_whole = factor.denominator == 1
-            if is_whole and kind == "real" and _is_log(key):
+            if is_whole and kind == "real" and is_one(key, "log"):
                 generator, _ = key[0]
                 found *= power(generator[1], int(factor))
                 continue
@@ -588,23 +601,8 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
 
 def renamed(tree: Tree, index: Tree) -> Tree:
     """The tree with the variable of the sum around it named after what the tree itself holds."""
-    inner = 0
-    for node in walk(tree):
-        if node[0] in BINDING:
-            inner = max(inner, node[1])
-    return _replaced(tree, index, ("Bound", inner + 1))
-
-
-def _replaced(tree, old, new):
-    """The tree with one part in the place of another; the order of arguments stays."""
-    if tree == old:
-        return new
-    parts = []
-    for part in tree[1:]:
-        if isinstance(part, tuple):
-            part = _replaced(part, old, new)
-        parts.append(part)
-    return (tree[0], *parts)
+    own = ("Bound", free_level(tree))
+    return replaced(tree, index, own)
 
 
 def inverse(number: int) -> int:
@@ -637,14 +635,6 @@ def _whole(number):
     if number.denominator != 1:
         raise Inexact
     return int(number)
-
-
-def _is_log(key):
-    """Whether a monomial is one logarithm."""
-    if len(key) != 1:
-        return False
-    generator, exponent = key[0]
-    return generator[0] == "log" and exponent == 1
 
 
 def factors(number: int) -> dict[int, int]:

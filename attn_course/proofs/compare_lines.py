@@ -3,11 +3,14 @@
 Knows trees and where their symbols lie; no SymPy, no questions.
 """
 
+import contextlib
+import math
 from dataclasses import dataclass
+from typing import Any
 
-from attn_course import balls, modular, positivity
-from attn_course.domains import AT_ENDS, CONTEXTS, Domain, Point, draw_points, short
-from attn_course.trees import ZERO, Tree, minus, names_in, shown_name, symbols
+from attn_course.proofs import balls, modular, positivity
+from attn_course.proofs.domains import AT_ENDS, CONTEXTS, FLOATS, Domain, Point, draw_points, short
+from attn_course.proofs.trees import ZERO, Tree, minus, names_in, shown_name, symbols
 
 AGREED = 1200  # leading binary digits in which two equal numbers agree
 HOLDS = "holds"  # proved
@@ -102,17 +105,31 @@ def _is_shown_by_signs(left, relation, right, domain):
 
 def _where_defined(line, domain, work, way):
     """A proof holds wherever both sides have a value: a look whether this one has."""
+    if line in domain.defined:
+        return Outcome(HOLDS, way)
     names = names_in(line)
     for mode, point in draw_points(names, domain):
         if mode != "moderate":
             break
+        if _has_plain_value(line, point, work):
+            continue
         try:
             sign_of_difference(line, ZERO, point, work)
         except balls.NoValue:
             return Outcome(FAILS, f"at {point.shown(names)} it has no finite real value")
         except (balls.TooLong, balls.Unclear):
             continue
+    domain.defined.add(line)
     return Outcome(HOLDS, way)
+
+
+def _has_plain_value(line, point, work):
+    """Whether floats are enough to see that a line has a value; more digits decide where they are not."""
+    with contextlib.suppress(ArithmeticError, ValueError):
+        machine = balls.Machine(FLOATS, point.values(FLOATS), work.begin())
+        ball = machine.value(line)
+        return all(map(math.isfinite, ball))
+    return False
 
 
 def _by_numbers(left, relation, right, domain, work):
@@ -164,7 +181,7 @@ def _sentence(place, values, relation):
     return f"{prefix}the line before is {left}, which is not {relation} {right}"
 
 
-def apart(left, right) -> tuple[str, str]:
+def apart(left: Any, right: Any) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to tell them apart."""
     for digits in (6, 12, 24, 48):
         if short(left, digits) != short(right, digits):

@@ -1,6 +1,6 @@
 """One causal layer learns to say the token r back, told of positions in four ways. Knows no question.
 
-`python -m attn_course.say_back FILE` records every way and three seeds.
+`python -m attn_course.experiments.say_back FILE` records every way and three seeds.
 """
 
 import json
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
-RUNS = Path(__file__).parent / "runs"
+RUNS = Path(__file__).parents[1] / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 
@@ -56,15 +56,15 @@ class OneLayer(nn.Module):
         width = setting.width
         self.way = way
         self.letters = nn.Embedding(setting.num_letters, width)
-        self.places = nn.Embedding(MOST_POSITIONS, width) if way == "learned" else None
+        self.places = None
+        if way == "learned":
+            self.places = nn.Embedding(MOST_POSITIONS, width)
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
         self.value = nn.Linear(width, width)
         self.read = nn.Linear(width, setting.num_letters)
 
-    def queries_and_keys(
-        self, letters: torch.Tensor, positions: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def queries_and_keys(self, letters: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The input of the layer and its queries and keys, (B, T, D) each; positions: (T,)."""
         x = self.letters(letters)
         if self.places is not None:
@@ -80,7 +80,7 @@ class OneLayer(nn.Module):
             k = rotate(k, positions)
         return x, q, k
 
-    def forward(self, letters: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+    def forward(self, letters: Tensor, positions: Tensor | None = None) -> Tensor:
         """Logits (B, T, letters) for letters (B, T) at positions (T,), 0, 1, 2 ... if None."""
         if positions is None:
             T = letters.shape[1]
@@ -92,7 +92,7 @@ class OneLayer(nn.Module):
         return self.read(x + context)
 
     @torch.no_grad()
-    def scores(self, letters: torch.Tensor) -> torch.Tensor:
+    def scores(self, letters: Tensor) -> Tensor:
         """Mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
         T = letters.shape[1]
         positions = torch.arange(T)
@@ -103,7 +103,7 @@ class OneLayer(nn.Module):
         return products.mean(0) / width**0.5
 
 
-def sinusoid(positions: torch.Tensor, width: int, base: float = 10_000.0) -> torch.Tensor:
+def sinusoid(positions: Tensor, width: int, base: float = 10_000.0) -> Tensor:
     """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
     hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
     hands = hand.repeat(width // 2)
@@ -112,7 +112,7 @@ def sinusoid(positions: torch.Tensor, width: int, base: float = 10_000.0) -> tor
     return rotate(rows, -positions, base)
 
 
-def draw_letters(setting: Setting, count: int, length: int, seed: int) -> torch.Tensor:
+def draw_letters(setting: Setting, count: int, length: int, seed: int) -> Tensor:
     """Sequences (count, length) of independent, equally likely letters."""
     source = torch.Generator()
     source.manual_seed(seed)
@@ -209,7 +209,8 @@ def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
     above m, add up to num_tokens, divided by the chance that any do.
     """
     rate = num_tokens / num_letters
-    law = np.array([_poisson(rate, count) for count in range(num_tokens + 1)])
+    counts = range(num_tokens + 1)
+    law = np.array([_poisson(rate, count) for count in counts])
     any_counts = _poisson(num_tokens, num_tokens)
     expected = 0.0
     for most in range(num_tokens):
@@ -238,9 +239,9 @@ def _chance_of_sum(law, num_summands):
     return total[-1]
 
 
-def bound_by_position(setting: Setting | None = None) -> np.ndarray:
+def bound_by_position() -> np.ndarray:
     """The bound at each position of the query, (test_length,); nan where no token is to be said."""
-    setting = setting or Setting()
+    setting = Setting()
     found = np.full(setting.test_length, np.nan)
     for place in range(setting.back, setting.test_length):
         found[place] = order_blind_bound(place, setting.num_letters)
@@ -350,18 +351,26 @@ def remarks(found: dict) -> str:
     """What else a record says, a line each: peaks near and far, random offsets, halved positions."""
     lines = []
     for way, scores in found["scores"].items():
-        near = scores["queries 8-15"]
-        far = scores["queries 64-127"]
-        rival = 16 + int(np.argmax(far[16:]))
-        peaks = f"score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127"
-        lines.append(f"{way}: {peaks}; best distance above 15 is {rival}, score {far[rival]:.1f}")
+        lines.append(f"{way}: {_peaks(scores)}")
     for way, runs in found["trained at offsets 0-112"].items():
-        means = np.mean(runs, 0).round(2)
-        lines.append(f"{way}, trained at random offsets, mean of seeds: {means}")
+        lines.append(f"{way}, trained at random offsets, mean of seeds: {_means(runs)}")
     for name, runs in found["RoPE, positions halved"].items():
-        means = np.mean(runs, 0).round(2)
-        lines.append(f"RoPE with positions halved afterwards, {name}: {means}")
+        lines.append(f"RoPE with positions halved afterwards, {name}: {_means(runs)}")
     return "\n".join(lines)
+
+
+def _peaks(scores):
+    """The score of the token that is asked for, near and far, and its strongest rival far away."""
+    near = scores["queries 8-15"]
+    far = scores["queries 64-127"]
+    rival = 16 + int(np.argmax(far[16:]))
+    asked_for = f"score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127"
+    return f"{asked_for}; best distance above 15 is {rival}, score {far[rival]:.1f}"
+
+
+def _means(runs):
+    """The mean over seeds of each band."""
+    return np.mean(runs, 0).round(2)
 
 
 def main() -> None:
@@ -369,7 +378,7 @@ def main() -> None:
     (path,) = sys.argv[1:]
     torch.set_num_threads(1)
 
-    command = f"python -m attn_course.say_back {path}"
+    command = f"python -m attn_course.experiments.say_back {path}"
     whole = {"command": command, **record()}
 
     lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]

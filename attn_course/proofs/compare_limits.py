@@ -5,10 +5,10 @@ Knows trees and where their symbols lie; no questions.
 
 from fractions import Fraction
 
-from attn_course import balls
-from attn_course.compare_lines import FAILS, HOLDS, OPEN, SEEN, Outcome, compare
-from attn_course.domains import CONTEXTS, Domain, Point, draw_points, short
-from attn_course.trees import Tree, names_in, shown_name, symbols
+from attn_course.proofs import balls
+from attn_course.proofs.compare_lines import FAILS, HOLDS, OPEN, SEEN, Outcome, compare
+from attn_course.proofs.domains import CONTEXTS, Domain, Point, draw_points, short
+from attn_course.proofs.trees import Tree, names_in, shown_name, symbols
 
 LONGEST = 60  # powers of ten on the way
 NEAR = 1e-15

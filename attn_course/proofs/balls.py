@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 
-from attn_course.trees import BINDING, FUNCTIONS, Tree, children, walk
+from attn_course.proofs.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
 CHAIN_STEPS = 40_000  # operations on all lines of a chain
@@ -102,6 +102,14 @@ def _details(node):
     uses = index in nodes
     code = program(body)
     return level, code, uses
+
+
+@functools.lru_cache(maxsize=4096)
+def _entry(seed):
+    """A number of moderate size, drawn from a text."""
+    rng = random.Random(seed)
+    millionths = rng.randint(-3_000_000, 3_000_000)
+    return Fraction(millionths, 10**6)
 
 
 class Machine:
@@ -409,11 +417,8 @@ class Machine:
             raise NoValue
         place = int(index[0])
         middle, _ = self.point[name]
-        shown = self.mp.nstr(middle, 9)
-        seed = f"{name} {shown} {place}"
-        rng = random.Random(seed)
-        millionths = rng.randint(-3_000_000, 3_000_000)
-        entry = Fraction(millionths, 10**6)
+        shown = mpmath.nstr(mpmath.mpmathify(middle), 9)
+        entry = _entry(f"{name} {shown} {place}")
         return self.exact(entry)
 
     def repeat(

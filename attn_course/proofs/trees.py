@@ -9,13 +9,14 @@ A tree travels as a list of strings in the order in which a stack of numbers wou
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 NODES = 1_500  # in one expression
 CHAIN_NODES = 6_000  # in all lines of a chain
 DEPTH = 60
+LONGEST = 10_000  # binary digits of a number that is written down
 NAME = 40  # letters of a name
 BINDERS = 8  # sums and products in one expression
 FUNCTIONS = (
@@ -29,6 +30,7 @@ _COUNT = re.compile("[0-9]{1,4}")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w{0,19}")
 ZERO = ("Rational", 0, 1)
 ONE = ("Rational", 1, 1)
+_E = ("exp", ONE)
 
 Tree = tuple
 
@@ -71,20 +73,37 @@ def _write(expression, tokens, depth):
         _write_all(expression.indices, tokens, depth)
         name = expression.base.label
         tokens.append(f"Indexed {name}")
+    elif head == "UnevaluatedExpr":
+        _write(expression.args[0], tokens, depth + 1)
     elif head == "Exp1":
         tokens.append("Rational 1")
         tokens.append("exp 1")
     elif expression.is_Symbol:
-        tokens.append(f"Symbol {expression.name}")
+        tokens.append(f"Symbol {expression}")
     elif expression.is_Rational:
-        tokens.append(f"Rational {expression.p}/{expression.q}")
+        tokens.append(_write_number(expression))
     elif expression.is_Float:
-        value = float(expression)
-        tokens.append(f"Decimal {value!r}")
+        tokens.append(_write_decimal(expression))
     elif not expression.args:
         tokens.append(f"Constant {expression}")
     else:
         _write_application(expression, tokens, depth)
+
+
+def _write_number(number):
+    """One token; a number that Python would not even print is refused."""
+    bits = number.p.bit_length() + number.q.bit_length()
+    if bits > LONGEST:
+        raise Unreadable("a number in it is too long to check")
+    return f"Rational {number.p}/{number.q}"
+
+
+def _write_decimal(number):
+    """One token; what a float of Python cannot hold is refused, not rounded."""
+    value = float(number)
+    if number != value:
+        raise Unreadable("a decimal in it cannot be read exactly: write it with sp.Rational")
+    return f"Decimal {value!r}"
 
 
 def _write_application(expression, tokens, depth):
@@ -111,8 +130,15 @@ def _write_binding(expression, tokens, depth):
         if len(limits) != 3:
             raise Unreadable("a sum needs its variable and both ends")
         variable, low, high = limits
+        if not variable.is_Symbol:
+            raise Unreadable("a sum has to run over a symbol")
         _write_all((low, high), tokens, depth)
-        tokens.append(f"{head} {variable.name}")
+        tokens.append(f"{head} {variable}")
+
+
+def tree_of(expression: Any) -> Tree:
+    """The tree of a SymPy expression."""
+    return read(write(expression))
 
 
 def read(tokens: list[str]) -> Tree:
@@ -186,7 +212,8 @@ def _application(head, arguments):
     if head in SEVERAL and arguments:
         return (head, *sorted(arguments))
     if head == "Pow" and len(arguments) == 2:
-        return ("Pow", *arguments)
+        base, exponent = arguments
+        return ("exp", exponent) if base == _E else ("Pow", base, exponent)
     if head in FUNCTIONS and len(arguments) == 1:
         return (head, *arguments)
     raise Unreadable("the expression is not complete")
@@ -223,10 +250,9 @@ def _constant(text):
     """Of the constants without a fraction only pi."""
     if text == "pi":
         return ("Constant", "pi")
-    shown = "this"
     if text in ("oo", "-oo", "zoo", "nan", "I"):
-        shown = text
-    raise Unreadable(f"{shown} is not a real number")
+        raise Unreadable(f"{text} is not a real number")
+    raise Unreadable("a constant in it is not something a chain of this course can use")
 
 
 def decimal(text: str) -> Tree:
@@ -277,14 +303,14 @@ def _known_numbers():
 
 def _bind(head, name, low, high, body):
     """A sum or product over the symbol `name` of its body."""
-    level = _free_level(body)
+    level = free_level(body)
     index = ("Bound", level)
     values = {_name(name): index}
     inner = substitute(body, values)
     return (head, level, low, high, inner)
 
 
-def _free_level(body):
+def free_level(body: Tree) -> int:
     """The first number that no sum or product in the body has for its index."""
     level = 0
     for node in walk(body):
@@ -356,12 +382,18 @@ def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
         return tree
     if head in BINDING:
         return _substitute_below(tree, values)
+    parts = changed_parts(tree, lambda part: substitute(part, values))
+    return _in_order(head, parts)
+
+
+def changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:
+    """What stands below the head, every tree among it changed."""
     parts = []
     for part in tree[1:]:
         if isinstance(part, tuple):
-            part = substitute(part, values)
+            part = change(part)
         parts.append(part)
-    return _in_order(head, parts)
+    return parts
 
 
 def _in_order(head, parts):
@@ -374,26 +406,22 @@ def _in_order(head, parts):
 def _substitute_below(tree, values):
     """A sum with trees in the place of some symbols; sums among these trees keep an index of their own."""
     head, level, low, high, body = tree
-    own = ("Symbol", f"#{level}")  # no symbol has such a name
-    free = _replaced(body, ("Bound", level), own)
+    own = ("Bound", -level)  # of this sum alone while trees come in
+    free = replaced(body, ("Bound", level), own)
     inner = substitute(free, values)
-    new_level = _free_level(inner)
+    new_level = free_level(inner)
     index = ("Bound", new_level)
-    new_body = _replaced(inner, own, index)
+    new_body = replaced(inner, own, index)
     new_low = substitute(low, values)
     new_high = substitute(high, values)
     return (head, new_level, new_low, new_high, new_body)
 
 
-def _replaced(tree, old, new):
+def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     """The tree with one part in the place of another, wherever it stands."""
     if tree == old:
         return new
-    parts = []
-    for part in tree[1:]:
-        if isinstance(part, tuple):
-            part = _replaced(part, old, new)
-        parts.append(part)
+    parts = changed_parts(tree, lambda part: replaced(part, old, new))
     return _in_order(tree[0], parts)
 
 

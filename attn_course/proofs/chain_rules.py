@@ -7,12 +7,24 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from attn_course import balls, modular
-from attn_course.domains import CONTEXTS
-from attn_course.trees import Tree, children, fraction_of, is_number, symbols, times, walk
+from attn_course.proofs import balls, modular
+from attn_course.proofs.domains import CONTEXTS
+from attn_course.proofs.trees import (
+    BINDING,
+    Tree,
+    changed_parts,
+    children,
+    fraction_of,
+    is_number,
+    substitute,
+    symbols,
+    times,
+    walk,
+)
 
 MOST_PARTS = 16  # terms or factors among which padding is looked for
 NEAR_INTEGER = 1e-6
+ONE_THING = "One thing a line; what cancels counts as not there"
 PLAIN = frozenset({"Add", "Mul", "Pow", "Symbol", "Rational", "exp"})
 HYPERBOLIC = frozenset({"sinh", "cosh", "tanh", "coth", "sech", "csch"})
 SUMS = frozenset({"Sum", "Bound", "Indexed"})
@@ -31,8 +43,16 @@ class Task:
 
 
 def gone(what: str, *names: str) -> Task:
-    """None of these symbols is left."""
-    return Task(what, lambda line: not symbols(line) & set(names))
+    """The line depends on none of these symbols; one that cancels is as good as gone."""
+    return Task(what, lambda line: not any(depends_on(line, name) for name in names))
+
+
+def depends_on(line: Tree, name: str) -> bool:
+    """Whether another symbol in the place of this one makes another function of the line."""
+    if name not in symbols(line):
+        return False
+    other = substitute(line, {name: ("Symbol", f"another {name}")})
+    return modular.compare(line, other, frozenset()) != modular.EQUAL
 
 
 def present(what: str, name: str) -> Task:
@@ -45,7 +65,7 @@ def without(what: str, *heads: str) -> Task:
     return Task(what, lambda line: not occurrences(line, *heads))
 
 
-def at_most(what: str, most: int, *heads: str) -> Task:
+def occurs_at_most(what: str, most: int, *heads: str) -> Task:
     """These heads occur at most so often in all."""
     return Task(what, lambda line: occurrences(line, *heads) <= most)
 
@@ -81,15 +101,16 @@ def is_linear(line: Tree, name: str) -> bool:
         return True
     if line[0] == "Add":
         return all(is_linear(part, name) for part in line[1:])
+    if line[0] != "Mul":
+        return False
     moving = [part for part in children(line) if name in symbols(part)]
-    return line[0] == "Mul" and len(moving) == 1 and is_linear(moving[0], name)
+    return len(moving) == 1 and is_linear(moving[0], name)
 
 
 def has_common_denominator(line: Tree) -> bool:
-    """One fraction, or a sum of fractions over the same denominator."""
-    if line[0] != "Add":
-        return True
-    return len({denominator(term) for term in line[1:]}) == 1
+    """Whether no sum in it, wherever it stands, is one of fractions over different denominators."""
+    sums = [node[1:] for node in walk(line) if node[0] == "Add"]
+    return all(len(set(map(denominator, terms))) == 1 for terms in sums)
 
 
 def denominator(term: Tree) -> Tree:
@@ -134,23 +155,48 @@ def _is_close(node):
 
 
 def unpadded(line: Tree, positive: frozenset[str]) -> Tree:
-    """The line without terms that add up to 0 and factors that multiply to 1."""
+    """The line without terms that add up to 0, factors that multiply to 1 and whatever else does nothing."""
     return _stripped(line, modular.Assignment(positive))
 
 
 def _stripped(node, assignment):
+    node = _core(node, assignment)
     head = node[0]
-    parts = []
-    for part in node[1:]:
-        if isinstance(part, tuple):
-            part = _stripped(part, assignment)
-        parts.append(part)
+    parts = changed_parts(node, lambda part: _stripped(part, assignment))
     if head not in ("Add", "Mul"):
         return (head, *parts)
-    kept = _without_idle(head, parts, assignment)
+    flat = _flat(head, parts)
+    kept = _without_idle(head, flat, assignment)
     if len(kept) == 1:
         return kept[0]
     return (head, *sorted(kept))
+
+
+def _flat(head, parts):
+    """The parts, with those of a sum in a sum or of a product in a product one by one."""
+    found: list[Tree] = []
+    for part in parts:
+        same = isinstance(part, tuple) and part[0] == head
+        found.extend(_flat(head, part[1:]) if same else [part])
+    return found
+
+
+def _core(node, assignment):
+    """The last part that all of the node comes to, as (v + n) - n and v to the power 1 come to v."""
+    try:
+        value = assignment.value(node)
+        same = [part for part in _inside(node) if assignment.value(part) == value]
+    except ArithmeticError:
+        return node
+    return min(same, key=lambda part: sum(1 for _ in walk(part)))
+
+
+def _inside(node):
+    """The node and what it is made of; the ends of a sum only say how often."""
+    yield node
+    parts = node[4:] if node[0] in BINDING else children(node)
+    for part in parts:
+        yield from _inside(part)
 
 
 def _without_idle(head, parts, assignment):
@@ -185,7 +231,7 @@ def _combinations(head, values, start):
     """(combined value, places) for every group of the values, the empty one first."""
     combine = operator.add if head == "Add" else operator.mul
     neutral = 0 if head == "Add" else 1
-    found = [(neutral, ())]
+    found: list[tuple[int, tuple[int, ...]]] = [(neutral, ())]
     for place, value in enumerate(values, start):
         for combined, group in list(found):
             total = combine(combined, value) % modular.PRIME
@@ -205,21 +251,27 @@ def has_too_many_parts(line: Tree) -> bool:
     """Whether a sum or product in it is so long that nobody looks for padding in it."""
     for node in walk(line):
         head, *parts = node
-        if head in ("Add", "Mul") and len(parts) > MOST_PARTS:
+        if head in ("Add", "Mul") and len(_flat(head, parts)) > MOST_PARTS:
             return True
     return False
 
 
-def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[str]) -> str | None:
+def fault_in_form(
+    lines: list[Tree],
+    tasks: Iterable[Task],
+    positive: frozenset[str],
+    in_one: bool = False,
+) -> str | None:
     """What is wrong with the way the lines go from first to last, as a sentence, or None.
 
     A line finishes at most one task, undoes none unless it finishes another, and is none of the earlier
-    lines; all tasks are done in the end, and not at once. Where nothing is listed, one line may do.
+    lines; all tasks are done in the end, and not at once unless `in_one` says so. Where nothing is
+    listed, one line may do.
     """
     for step, line in enumerate(lines):
         if has_too_many_parts(line):
             return f"step {step} has a sum or product of over {MOST_PARTS} parts: leave some out"
-    seen = []
+    seen: list[tuple[Tree, set[str]]] = []
     for step, line in enumerate(unpadded(line, positive) for line in lines):
         done = {task.what for task in tasks if task.done(line)}
         if not seen:
@@ -228,18 +280,22 @@ def fault_in_form(lines: list[Tree], tasks: Iterable[Task], positive: frozenset[
         before, done_before = seen[-1]
         if line == before:
             continue
-        if line in [earlier for earlier, _ in seen]:
+        if line in dict(seen):
             return f"step {step} goes back to a line above it"
         new = sorted(done - done_before)
-        if done_before - done and not new:
-            return f"step {step} undoes what was done: {min(done_before - done)}"
+        undone = done_before - done
+        if undone and not new:
+            return f"step {step} undoes what was done: {min(undone)}"
         if len(new) > 1:
-            return f"step {step} does two things at once: {' and '.join(new)}. One thing a line"
+            return f"step {step} does two things at once: {' and '.join(new)}. {ONE_THING}"
         seen.append((line, done))
-        if len(seen) == 2 and done and len(done) == len(list(tasks)):
+        if not in_one and len(seen) == 2 and done and len(done) == len(list(tasks)):
             return (
                 f"step {step} jumps to the end: show a line on the way. Lines that SymPy shows alike count "
                 "as one"
             )
-    left = [task.what for task in tasks if task.what not in seen[-1][1]]
-    return f"one thing is still to do: {left[0]}" if left else None
+    _, done = seen[-1]
+    for task in tasks:
+        if task.what not in done:
+            return f"one thing is still to do: {task.what}"
+    return None

@@ -6,30 +6,32 @@ A relation is "=", "<=", ">=", "<", ">" or a limit such as "t -> oo".
 import re
 from fractions import Fraction
 
-from attn_course.trees import Unreadable
+from attn_course.proofs.trees import Unreadable
 
 EQUAL = "="
 INEQUALITIES = ("<=", ">=", "<", ">")
-_OTHER_SIGNS = {
-    "≤": "<=",
-    "≥": ">=",
-    "⩽": "<=",
-    "⩾": ">=",
-    "→": "->",
-    "∞": "oo",
-    "==": "=",
-    "": "=",
-}
+_OTHER_SIGNS = str.maketrans(
+    {
+        "≤": "<=",
+        "≥": ">=",
+        "⩽": "<=",
+        "⩾": ">=",
+        "→": "->",
+        "∞": "oo",
+    }
+)
+_OTHER_EQUALS = ("==", "")
 _LIMIT = re.compile(r"([^\W\d]\w{0,39}) ?-> ?([+-]?oo|[+-]?[0-9]{1,9}(?:/[1-9][0-9]{0,8})?)")
 _LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 _LONGEST = 60
 
 
-def read_relation(text) -> str:
+def read_relation(text: object) -> str:
     """The relation that `text` means; Unreadable where it means none."""
-    found = str(text)[: _LONGEST + 1].strip()
-    for sign, meant in _OTHER_SIGNS.items():
-        found = meant if found == sign else found.replace(sign, meant) if len(sign) == 1 else found
+    start = str(text)[: _LONGEST + 1]
+    found = start.strip().translate(_OTHER_SIGNS)
+    if found in _OTHER_EQUALS:
+        return EQUAL
     if found == EQUAL or found in INEQUALITIES:
         return found
     limit = _LIMIT.fullmatch(found)

@@ -1,8 +1,7 @@
-"""Proofs that a tree is nowhere negative: a quotient of sums in which no factor is negative.
+"""Proofs that a tree is nowhere negative: a quotient of sums in which no factor is. Knows no chains.
 
 Every symbol is written with unknowns that are 0 or more (n = 2 + u, a share of a range is u / (1 + u)) and
-the exponential of something that is 0 or more as 1 + u. All numbers are exact, nothing is sampled. Knows no
-chains.
+the exponential of something that is 0 or more as 1 + u. All numbers are exact, nothing is sampled.
 """
 
 import contextlib
@@ -11,10 +10,19 @@ import math
 from collections.abc import Hashable
 from fractions import Fraction
 
-from attn_course import polynomials
-from attn_course.domains import Domain, Range
-from attn_course.polynomials import Monomial, Polynomial, added, constant, monomial, scaled
-from attn_course.trees import (
+from attn_course.proofs import polynomials
+from attn_course.proofs.domains import Domain, Range
+from attn_course.proofs.polynomials import (
+    Monomial,
+    Number,
+    Polynomial,
+    added,
+    constant,
+    is_one,
+    monomial,
+    scaled,
+)
+from attn_course.proofs.trees import (
     BINDING,
     ONE,
     ZERO,
@@ -101,6 +109,7 @@ class Unknowns:
         self.units = units  # exponent -> the least common denominator of its factors
         self.above_zero: set[Hashable] = set()  # unknowns that are never 0
         self.ends_missing = False  # whether some range was taken without its upper end
+        self.written: dict[Tree, Quotient] = {}  # while no unit changes, a tree has one quotient
 
     def is_positive(self, terms: Polynomial) -> bool:
         """Whether the form shows that the sum is above 0: one of its terms always is."""
@@ -120,6 +129,11 @@ class Unknowns:
 
     def quotient(self, tree: Tree) -> Quotient:
         """The tree written with the unknowns; Unproved where it cannot be."""
+        if tree not in self.written:
+            self.written[tree] = self._quotient(tree)
+        return self.written[tree]
+
+    def _quotient(self, tree):
         head = tree[0]
         if head == "Rational":
             number = fraction_of(tree)
@@ -260,9 +274,9 @@ class Unknowns:
             found = self.product(found, term)
         return found
 
-    def exponential_of_term(self, key: Monomial, factor: Fraction) -> Quotient:
+    def exponential_of_term(self, key: Monomial, factor: Number) -> Quotient:
         """exp(factor * key); that of a multiple of a logarithm is a power."""
-        if _is_log(key):
+        if is_one(key, "log"):
             logarithm, _ = key[0]
             return self.power(logarithm[1], rational(factor))
         known = self.units.get(key, 1)
@@ -270,7 +284,7 @@ class Unknowns:
         self.units[key] = shares
         return self.power_of_unit(key, factor * shares)
 
-    def power_of_unit(self, key: Monomial, exponent: Fraction) -> Quotient:
+    def power_of_unit(self, key: Monomial, exponent: Number) -> Quotient:
         """A whole power of the exponential of `key`, or of the share of it that all powers have in common."""
         unit = ("exp", key)
         sign: Polynomial | None = None
@@ -281,7 +295,7 @@ class Unknowns:
             return monomial(unit, exponent), UNIT
         above_zero = self.is_positive(sign)
         excess = self.unknown(unit, above_zero)
-        size = abs(exponent)
+        size = max(exponent, -exponent)
         if size > LARGEST_POWER:
             raise Unproved
         base = added(UNIT, excess)
@@ -319,14 +333,6 @@ class Unknowns:
             raise Unproved
         name = ("Sum", low, high, body)
         return self.unknown(name, above_zero=True), UNIT
-
-
-def _is_log(key):
-    """Whether a monomial is one logarithm."""
-    if len(key) != 1:
-        return False
-    generator, exponent = key[0]
-    return generator[0] == "log" and exponent == 1
 
 
 def expanded(tree: Tree) -> Polynomial:

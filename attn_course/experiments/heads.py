@@ -23,6 +23,33 @@ def twin(layer: nn.Module, num_heads: int) -> CausalSelfAttention:
     return shown
 
 
+def start_from(source: CausalSelfAttention, layer: nn.Module) -> nn.Module:
+    """`layer` itself, with the parameters of `source` copied into it.
+
+    layer: one that 6.6 accepts, of the same width and number of heads.
+    """
+    own = parameters_by_name(layer)
+    for name, values in source.state_dict().items():
+        own[name].data.copy_(values)
+    return layer
+
+
+def in_torch(layer: CausalSelfAttention) -> nn.MultiheadAttention:
+    """torch's own module with the parameters of `layer`. Its mask says True = hidden."""
+    bias = layer.out.bias
+    D = bias.shape[0]
+    module = nn.MultiheadAttention(D, layer.num_heads, batch_first=True)
+    module.to(bias)
+    parts = (layer.query, layer.key, layer.value)  # stacked in this order
+    weights = [part.weight for part in parts]
+    biases = [part.bias for part in parts]
+    with torch.no_grad():
+        module.in_proj_weight.copy_(torch.cat(weights))
+        module.in_proj_bias.copy_(torch.cat(biases))
+    module.out_proj.load_state_dict(layer.out.state_dict())
+    return module
+
+
 def switch_off(layer: CausalSelfAttention, heads: Iterable[int]) -> CausalSelfAttention:
     """A copy in which these heads hand nothing on: their columns (D, d) of the last projection are 0."""
     silent = copy.deepcopy(layer)
@@ -30,5 +57,6 @@ def switch_off(layer: CausalSelfAttention, heads: Iterable[int]) -> CausalSelfAt
     d = D // silent.num_heads
     with torch.no_grad():
         for head in heads:
-            silent.out.weight[:, head * d : (head + 1) * d] = 0
+            start = head * d
+            silent.out.weight[:, start : start + d] = 0
     return silent

@@ -1,0 +1,105 @@
+"""What notebooks 09 and 10 print of runs, as lines and numbers. Trains nothing, draws nothing."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from attn_course.translation import scoring
+from attn_course.translation.corpora import Corpus, TextPair
+from attn_course.translation.recording import Record
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+from attn_course.translation.vocabulary import Vocabulary
+
+
+def of_trainers(
+    trainers: Mapping[str, Trainer], runs: Mapping[str, Run], pairs: Sequence[TextPair]
+) -> str:
+    """A line for each trainer: its last validation, and the precisions of its run on the test pairs."""
+    sources = [source for source, _ in pairs]
+    references = [reference for _, reference in pairs]
+    lines = [
+        "      validation                               test",
+        "      loss  perplexity  cross-entropy   BLEU   n-grams right, n = 1 to 4",
+    ]
+    for name, trainer in trainers.items():
+        last = trainer.metrics[-1]
+        cross_entropy = np.log(last["perplexity"])
+        hypotheses = runs[name].translate(sources)
+        sums = scoring.counts(hypotheses, references).sum(0)
+        matches = sums[:4]
+        totals = sums[4:8].clip(1)
+        precisions = (matches / totals).round(2)
+        line = f"{name:5} {last['loss']:4.2f}"
+        line += f" {last['perplexity']:11.2f}"
+        line += f" {cross_entropy:14.2f}"
+        line += f" {last['bleu']:6.1f}   {precisions}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def smallest_loss(num_subwords: int, smoothing: float) -> float:
+    """The loss of a model that gives each subword exactly what its smoothed label asks for."""
+    share = smoothing / num_subwords
+    wanted = np.full(num_subwords, share)
+    wanted[0] += 1 - smoothing  # whichever is the true one
+    entropies = -wanted * np.log(wanted)
+    return float(entropies.sum())
+
+
+def smallest_error_rate(corpus: Corpus, vocabulary: Vocabulary) -> float:
+    """The alignment error rate of the best choice of one link for each English word of the test pairs.
+
+    A word may have two gold links or none, so that even this choice misses some.
+    """
+    num_found = sum(len(vocabulary.words(english)) for _, english in corpus.test)
+    num_gold = sum(len(links) for links in corpus.links)
+    num_right = 0
+    for links in corpus.links:
+        linked_words = {t for t, _ in links}
+        num_right += len(linked_words)
+    return 1 - 2 * num_right / (num_found + num_gold)
+
+
+def running_mean(numbers: Sequence[float], window: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of the last `window` numbers, from the first place that has so many.
+
+    Returns the places, counted from 1, and the means.
+    """
+    places = np.arange(window, len(numbers) + 1)
+    evenly = np.full(window, 1 / window)
+    means = np.convolve(numbers, evenly, "valid")
+    return places, means
+
+
+def of_architectures(compared: Mapping[str, Sequence[Record]]) -> str:
+    """A line for each record of each architecture: budget, size, time, test BLEU of both searches."""
+    lines = ["test 2016         subwords  parameters  CPU seconds   BLEU greedy  beam 5"]
+    for name, records in compared.items():
+        for record in records:
+            subwords = record["metrics"][-1]["tokens"]
+            test = record["test"]
+            greedy = test["greedy"]["bleu"]
+            beam = test["beam 5"]["bleu"]
+            line = f"{name:12} {subwords:13,}"
+            line += f" {record['num_parameters']:11,}"
+            line += f" {record['cpu_seconds']:12,.0f}"
+            line += f" {greedy:13.1f} {beam:7.1f}"
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def width_apart(one: np.ndarray, other: np.ndarray, num_samples: int = 2000) -> float:
+    """The width of the 95% interval of a BLEU gain if each system gets resampled test sets of its own.
+
+    one, other: counts (N, 10) of two systems on the same N sentences, added over seeds.
+    """
+    rng = np.random.default_rng(0)
+    num_sentences = len(one)
+    evenly = np.full(num_sentences, 1 / num_sentences)
+    found = []
+    for counts in (one, other):
+        picks = rng.multinomial(num_sentences, evenly, num_samples)  # (samples, N)
+        found.append(scoring.bleu_of_counts(picks @ counts))
+    low, high = np.quantile(found[1] - found[0], [0.025, 0.975])
+    return float(high - low)

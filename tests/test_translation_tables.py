@@ -1,0 +1,70 @@
+"""The numbers that notebooks 09 and 10 print beside their runs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from attn_course.translation import recording, scoring, tables
+from attn_course.translation.corpora import Corpus
+
+
+class Words:
+    """A vocabulary that knows words alone."""
+
+    def words(self, text):
+        return text.split()
+
+
+def test_no_prediction_has_a_smaller_smoothed_loss_than_the_smallest():
+    floor = tables.smallest_loss(50, 0.1)
+    wanted = torch.full((1, 50), 0.1 / 50, dtype=torch.float64)
+    wanted[0, 7] += 0.9
+    loss = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    true = torch.tensor([7])
+    assert loss(wanted.log(), true).item() == pytest.approx(floor)
+    for share in (0.8, 0.95):
+        other = torch.full((1, 50), (1 - share) / 49, dtype=torch.float64)
+        other[0, 7] = share
+        assert loss(other.log(), true).item() > floor
+
+
+def test_the_smallest_error_rate_is_that_of_one_right_link_for_each_linked_word():
+    links = [frozenset({(0, 0), (0, 1), (1, 2)}), frozenset({(1, 0)})]
+    corpus = Corpus(train=[], val=[], test=[("a b c", "x y"), ("a", "x y")], links=links)
+    found = [{(0, 0), (1, 2)}, {(1, 0), (0, 0)}]  # the unlinked word links to something, wrongly
+    expected = scoring.alignment_error_rate(found, [set(gold) for gold in links])
+    assert tables.smallest_error_rate(corpus, Words()) == pytest.approx(expected)
+
+
+def test_a_running_mean_starts_where_there_are_enough_numbers():
+    places, means = tables.running_mean([1, 2, 6, 4], 2)
+    assert places.tolist() == [2, 3, 4]
+    assert means.tolist() == [1.5, 4, 5]
+
+
+def test_every_record_of_every_architecture_has_its_line():
+    found = {"GRU": recording.records("translation_dot_[0-9]")}
+    found["Transformer"] = recording.records("translation_transformer_[0-9]")
+    _, *lines = tables.of_architectures(found).splitlines()
+    assert len(lines) == sum(map(len, found.values()))
+    last = found["Transformer"][-1]
+    assert lines[-1].split()[0] == "Transformer"
+    assert lines[-1].split()[-1] == f"{last['test']['beam 5']['bleu']:.1f}"
+
+
+def test_systems_that_err_on_the_same_sentences_have_a_wider_interval_apart():
+    records = recording.records("embedded_dot_[0-9]")
+    one, other = (record["counts"] for record in records[:2])
+    _, low, high, _ = scoring.bootstrap(one, other, np.random.default_rng(0), 2000)
+    assert tables.width_apart(one, other) > 1.1 * (high - low)
+
+
+def test_the_table_of_trainers_has_validation_scores_and_precisions_of_the_test_pairs():
+    pairs = [("a", "the dogs run home"), ("b", "a cat")]
+    metrics = [{"loss": 2.0, "perplexity": np.e**1.5, "bleu": 33.3}]
+    trainer = SimpleNamespace(metrics=metrics)
+    run = SimpleNamespace(translate=lambda sources: ["the dogs run home", "two cats"])
+    *_, line = tables.of_trainers({"dot": trainer}, {"dot": run}, pairs).splitlines()
+    assert line.split() == ["dot", "2.00", "4.48", "1.50", "33.3", "[0.67", "0.75", "1.", "1.", "]"]
