@@ -4,6 +4,7 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 `("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
 """
 
+import numbers
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -402,9 +403,23 @@ def _places(chain, show):
         if str(low) == str(high):
             values.append(f"{name} = {show(low)}")
         else:
-            between.append(f"{show(low)} <= {name} <= {show(high)}")
+            before = "<" if _is_left_out(chain, symbol, low) else "<="
+            after = "<" if _is_left_out(chain, symbol, high) else "<="
+            between.append(f"{show(low)} {before} {name} {after} {show(high)}")
     ranges = [", ".join(names) + kind for kind, names in alike.items()]
     return ranges + between, values
+
+
+def _is_left_out(chain, symbol, end):
+    """Whether a symbol may come near a number but not reach it: there it is 0, or a line has no value."""
+    import sympy as sp
+
+    if not isinstance(end, numbers.Rational):
+        return False
+    if symbol.is_positive and end == 0:
+        return True
+    lines = [step.expression.subs(symbol, end) for step in chain.steps]
+    return any(line.has(sp.zoo, sp.nan) for line in lines)
 
 
 def _symbols_left(chain):

@@ -471,8 +471,9 @@ def test_points_of_a_student_who_left_are_kept_and_stop_nobody(tmp_path):
 
 @needs_sandbox
 def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
-    for student in range(20):  # too many to be done before the key is pressed
-        save(tmp_path / "class" / str(student) / f"{NAME}.ipynb", notebook(NAME))
+    slow = "import time\ntime.sleep(60)\ncopies = print"  # the key is pressed before that is over
+    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", notebook(NAME))
+    save(tmp_path / "class" / "bob" / f"{NAME}.ipynb", filled(NAME, {("1.3", "code"): slow}))
     command = [*PROGRAM, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     pipe, temporary = subprocess.PIPE, tmp_path / "tmp"
     temporary.mkdir()

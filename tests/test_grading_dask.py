@@ -1,10 +1,10 @@
 """Grading on a Dask cluster: the same gradebook, also when a worker is killed on the way."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import sys
-import threading
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -31,28 +31,26 @@ def grade(students, out, *options):
     return cli.main([*command, *options])
 
 
-class Killer(threading.Thread):
-    """Kills a process as soon as a file of results has this many lines."""
+def kill_after(monkeypatch, pid, num_records):
+    """Kill a process when this many records have come back; return the files of all that come."""
+    seen = []
+    real = grade_far.record_from
 
-    def __init__(self, pid, results, lines):
-        super().__init__(daemon=True)
-        self.pid = pid
-        self.results = results
-        self.lines = lines
-        self.seen = 0
-        self.start()
+    def noted(file, future):
+        record = real(file, future)
+        seen.append(file)
+        if len(seen) == num_records:
+            os.kill(pid, signal.SIGKILL)
+        return record
 
-    def run(self):
-        end = time.monotonic() + 120
-        while self.seen < self.lines and time.monotonic() < end:
-            time.sleep(0.01)
-            if self.results.exists():
-                self.seen = self.results.read_bytes().count(b"\n")
-        os.kill(self.pid, signal.SIGKILL)
+    monkeypatch.setattr(grade_far, "record_from", noted)
+    return seen
 
 
 @needs_sandbox
-def test_a_cluster_gives_the_same_gradebook_also_when_a_worker_is_killed(students, tmp_path):
+def test_a_cluster_gives_the_same_gradebook_also_when_a_worker_is_killed(
+    students, tmp_path, monkeypatch
+):
     distributed = pytest.importorskip("distributed")
     assert grade(students, tmp_path / "here", "--jobs", "1") == 0
     with distributed.LocalCluster(
@@ -61,11 +59,23 @@ def test_a_cluster_gives_the_same_gradebook_also_when_a_worker_is_killed(student
         with distributed.Client(cluster) as client:
             pids = list(client.run(os.getpid).values())
         far = tmp_path / "far"
-        killer = Killer(pids[0], far / "results.jsonl", lines=3)
+        seen = kill_after(monkeypatch, pids[0], 3)
         assert grade(students, far, "--dask", cluster.scheduler_address) == 0
-    assert 3 <= killer.seen < 13  # it was at work when its worker ended
+    assert len(seen) == 12
     for name in ("gradebook.csv", "index.html"):
         assert (far / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+@contextlib.contextmanager
+def lone_worker(address):
+    """A worker that nobody starts again when it ends; gives its process."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([*command, "--no-nanny", "--no-dashboard"], **quiet) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def told(capsys):
@@ -82,20 +92,18 @@ def test_when_the_last_worker_ends_the_command_says_so_and_goes_on_later(
     monkeypatch.setattr(grade_far, "ALONE", 0.5)
     assert grade(students, tmp_path / "here", "--jobs", "1") == 0
     far = tmp_path / "far"
-    one_worker = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
-    with (
-        distributed.LocalCluster(**one_worker) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        (nanny,) = cluster.workers.values()
-        nanny.auto_restart = False
-        (pid,) = client.run(os.getpid).values()
-        killer = Killer(pid, far / "results.jsonl", lines=3)
-        assert grade(students, far, "--dask", cluster.scheduler_address) == 2
-        assert 3 <= killer.seen < 13
-        assert "no Dask worker is left" in told(capsys)
-    with distributed.LocalCluster(**one_worker) as cluster:
-        assert grade(students, far, "--dask", cluster.scheduler_address) == 0
+    nobody = {"n_workers": 0, "dashboard_address": None}
+    with distributed.LocalCluster(**nobody) as cluster:
+        address = cluster.scheduler_address
+        with lone_worker(address) as worker, distributed.Client(address) as client:
+            client.wait_for_workers(1, timeout=60)
+            seen = kill_after(monkeypatch, worker.pid, 3)
+            assert grade(students, far, "--dask", address) == 2
+            assert 3 <= len(seen) < 12
+            assert "no Dask worker is left" in told(capsys)
+        with lone_worker(address), distributed.Client(address) as client:
+            client.wait_for_workers(1, timeout=60)
+            assert grade(students, far, "--dask", address) == 0
     book = (tmp_path / "here" / "gradebook.csv").read_bytes()
     assert (far / "gradebook.csv").read_bytes() == book
 

@@ -390,6 +390,17 @@ def test_a_chain_says_what_it_proves():
     assert "with s_a = t and s_b = t and s_i = 0" in counted.summary()
 
 
+def test_a_chain_claims_nothing_where_a_line_has_no_value():
+    x = sp.Symbol("x", real=True)
+    pole = derive((1 / x, "given"), (x / x**2, "widened"), where={x: (0, 1)})
+    assert "for all 0 < x <= 1." in pole.summary()
+    whole = derive((x * (x + 1), "given"), (x**2 + x, "expanded"), where={x: (0, 1)})
+    assert "for all 0 <= x <= 1." in whole.summary()
+    above = sp.Symbol("a", positive=True)
+    positive = derive((above * (above + 1), ""), (above**2 + above, ""), where={above: (0, 1)})
+    assert "for all 0 < a <= 1." in positive.summary()
+
+
 @pytest.mark.parametrize(
     ("relations", "proved"),
     [
