@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, needs_browser
 from course import ROOT
+from jupyter import wait_for
 
 from attn_course import register
 from attn_course.grading import report
@@ -67,11 +68,18 @@ def out(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser(tmp_path_factory):
+    """A new one each time: it has kept nothing yet."""
     found = Browser(tmp_path_factory.mktemp("browser"))
     yield found
     found.close()
+
+
+def has_on_disk(browser, text):
+    """Whether the browser has written a text of a page's store to its folder."""
+    store = browser.folder / "profile" / "Default" / "Local Storage" / "leveldb"
+    return any(text in file.read_bytes() for file in store.glob("*.log"))
 
 
 def column(browser, number):
@@ -200,8 +208,6 @@ def test_points_out_of_range_are_not_downloaded(browser, out):
 @needs_browser
 def test_answers_can_be_marked_from_the_keyboard(browser, out):
     browser.open(out / "questions" / "1.7.html")
-    browser.run("localStorage.clear()")
-    browser.open(out / "questions" / "1.7.html")
     for key in "j13jfjk":  # first: two thirds; second: all; third, and back to the second
         browser.press(key, ord(key.upper()))
     assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "1", "", ""]
@@ -212,7 +218,6 @@ def test_answers_can_be_marked_from_the_keyboard(browser, out):
     browser.press("Enter", 13)
     assert browser.run("cards.indexOf(current)") == 2
     assert browser.run("cards.map((card) => typed(card)[0])") == ["2/3", "0", "", ""]
-    browser.run("unsaved = false; localStorage.clear()")
 
 
 @needs_browser
@@ -221,12 +226,12 @@ def test_a_closed_tab_loses_nothing(browser, out):
     browser.open(place)
     browser.run("items(cards[0])[1].click(); fields(cards[0])[1].value = 'kept'; changed(cards[0])")
     browser.run("unsaved = false")
+    wait_for(lambda: has_on_disk(browser, b"kept"), "the store of the page")
     browser.open(out / "index.html")
     browser.open(place)
     assert browser.run("typed(cards[0])") == ["1/3", "kept"]
     assert browser.run("items(cards[0])[1].getAttribute('aria-pressed')") == "true"
     assert browser.run("document.getElementById('left').textContent") == "3 of 4 without points"
-    browser.run("localStorage.clear()")
 
 
 @needs_browser
@@ -235,11 +240,10 @@ def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
     report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
     browser.open(tmp_path / "questions" / "1.7.html")
     assert "read by Eve" in browser.run("cards[0].innerText")
-    browser.run("localStorage.clear(); grader.value = 'Dan'; setPoints(cards[1], '1')")
+    browser.run("grader.value = 'Dan'; setPoints(cards[1], '1')")
     rows = list(csv.DictReader(browser.run("csv()").splitlines()))
     assert [row["grader"] for row in rows] == ["Eve", "Dan"]
     assert float(rows[0]["points"]) == pytest.approx(1 / 3, abs=1e-9)
-    browser.run("unsaved = false; localStorage.clear()")
 
 
 @needs_browser
