@@ -24,6 +24,7 @@ from numpy.random import Generator
 from attn_course.verdict import NotAttempted, NotYet
 
 LONGEST_ITERABLE = 1_000_000
+STOPPED = "your code stopped with"  # how a sentence on an exception begins
 LARGEST_ARRAY = 20_000_000  # numbers
 PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
 Row = TypeVar("Row")
@@ -135,14 +136,16 @@ class Named:
         try:
             return self._answer(*args)
         except NotYet as error:
-            message = str(error).replace("your code", f"{self._call(*args)}: your code", 1)
+            message = str(error).replace(STOPPED, f"{self._call(*args)}: {STOPPED}", 1)
             raise NotYet(message) from None
 
     def each(self, rows: Sequence[tuple]) -> list:
         """All at once; if it stops, one by one, to find where."""
         try:
             return self._answer.each(rows)
-        except NotYet:
+        except NotYet as error:
+            if STOPPED not in str(error):
+                raise
             return [self(*row) for row in rows]
 
 
@@ -160,9 +163,27 @@ def asked(
 
 def _each(answer, rows):
     """What the answer gives for each row, also where a judge has wrapped it in a function."""
-    if hasattr(answer, "each"):
-        return answer.each(rows)
-    return [answer(*row) for row in rows]
+    if not hasattr(answer, "each"):
+        return [answer(*row) for row in rows]
+    if not isinstance(answer, Named):
+        answer = Named(answer, _called_with)
+    return answer.each(rows)
+
+
+def _called_with(*args):
+    """Arguments in a few words: the shapes of arrays, the rest as it is."""
+    told = " and ".join(map(_in_short, args))
+    return f"called with {told}"
+
+
+def _in_short(value):
+    if hasattr(value, "shape") and len(value.shape):
+        shape = tuple(value.shape)
+        return f"an array of shape {shape}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = repr(value)
+    return text if len(text) < 60 else f"a {_kind(value)}"
 
 
 def _call(thing, *args, **kwargs):
@@ -184,7 +205,7 @@ def describe(error: BaseException) -> str:
     words = str(error).split()
     text = " ".join(words)[:200].rstrip(".")
     said = f": {text}" if text else ""
-    return f"your code stopped with {_kind(error)}{said}{where}."
+    return f"{STOPPED} {_kind(error)}{said}{where}."
 
 
 def plain(value: Any) -> Any:
@@ -224,6 +245,15 @@ class OutOfTime(BaseException):
     """Thrown into a student's code that has run out of time."""
 
 
+class StoppableThread(threading.Thread):
+    """A thread that ends without a word when `OutOfTime` comes once more, on its way out."""
+
+    def run(self) -> None:
+        """Do the work."""
+        with contextlib.suppress(OutOfTime):
+            super().run()
+
+
 @contextlib.contextmanager
 def listening() -> Iterator[list[warnings.WarningMessage]]:
     """Keep what an answer prints off the page, and collect its warnings in the list given."""
@@ -247,15 +277,12 @@ def within(seconds: float, work: Callable[[], str]) -> str:
 
     def run() -> None:
         try:
-            try:
-                outcome["result"] = work()
-            except BaseException as error:
-                outcome["error"] = error
-        except OutOfTime:  # thrown once more while the first one was being noted
-            pass
+            outcome["result"] = work()
+        except BaseException as error:
+            outcome["error"] = error
 
     inside = contextvars.copy_context()
-    thread = threading.Thread(target=inside.run, args=(run,), daemon=True)
+    thread = StoppableThread(target=inside.run, args=(run,), daemon=True)
     try:
         thread.start()
     except RuntimeError:

@@ -91,6 +91,9 @@ def judge(
     except NotYet as error:
         status = NOT_YET
         message = str(error)
+    except ModuleNotFoundError as error:
+        status = NOT_YET
+        message = f"this check needs {error.name}, which is not installed here."
     except Exception as error:
         status = NOT_YET
         message = f"the check could not read this answer ({type(error).__name__})."

@@ -25,6 +25,7 @@ from attn_course.proofs.relations import (
 from attn_course.proofs.trees import Unreadable
 from attn_course.verdict import NotAttempted, NotYet
 
+_NO_ASSUMPTIONS = {"commutative": True}
 LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
 _ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
 _REASON = 300  # letters of a reason that travel
@@ -136,7 +137,7 @@ def _inline(expression):
     return f"${sp.latex(expression)}$"
 
 
-def derive(*steps: Any, where: dict | None = None) -> Derivation:
+def derive(*steps: Any, where: Any = None) -> Derivation:
     """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
@@ -144,6 +145,9 @@ def derive(*steps: Any, where: dict | None = None) -> Derivation:
     two equal ends stands for that value, which is used in the line in which the symbol goes.
     """
     let_numpy_take_symbols()
+    if where is not None and not isinstance(where, Mapping):
+        fault = "`where` is no dictionary: write where={symbol: (low, high)}."
+        return Derivation([], {}, fault=fault, readable=False)
     made = Derivation([], dict(where or {}))
     for k, step in enumerate(steps):
         try:
@@ -196,7 +200,7 @@ def look_at(chain: Derivation) -> None:
     except Unreadable as error:
         chain.fault = f"the chain cannot be judged: {error}."
         return
-    chain.notes += _other_symbols(chain) + _merged(lines)
+    chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
     try:
         domain = domain_of(_first_of_each_name(chain), chain.where)
     except (Unreadable, TypeError, ValueError) as error:
@@ -322,6 +326,19 @@ def _other_symbols(chain):
                     f"In step {k} this is another {name}, declared with other assumptions; it is read as "
                     f"the {name} of the lines above."
                 ]
+    return []
+
+
+def _undeclared(chain):
+    """A note on a symbol that may be any number here, where a question may know more of it."""
+    declared = {str(symbol) for symbol in chain.where}
+    for symbol in _symbols_left(chain):
+        if str(symbol) not in declared and symbol.assumptions0 == _NO_ASSUMPTIONS:
+            name = trees.shown_name(str(symbol))
+            return [
+                f"{name} is declared without assumptions, so it may be any number here; `check` takes what "
+                f"the question says of {name}."
+            ]
     return []
 
 

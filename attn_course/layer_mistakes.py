@@ -292,7 +292,8 @@ def _judge_attention_dropout(output, calm, weights, rate):
 
     if close(output, calm):
         raise NotYet(
-            "attention_dropout changes nothing in training: it should drop weights after the softmax."
+            "attention_dropout changes nothing in training where all scores are equal: it should drop "
+            "weights after the softmax."
         )
     if _lost(output, calm, rate) is not None:
         raise NotYet("attention_dropout acts on the output; the two dropouts have changed places.")

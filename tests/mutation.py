@@ -79,8 +79,8 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "roster": "book",
     "sentences": "cells",
     "similar": "book class",
-    "spreadsheet": "book",
-    "submissions": "reading",
+    "spreadsheet": "book class",
+    "submissions": "matching",
     "tables": "book class",
     "written": "book",
 }

@@ -15,7 +15,7 @@ from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.similar import SimilarCode
-from attn_course.grading.spreadsheet import FORMULA, csv_text, guarded, unguarded
+from attn_course.grading.spreadsheet import FORMULA, csv_text, guarded, read_rows, unguarded
 from attn_course.grading.submissions import File, Refused
 from attn_course.grading.written import Mark
 
@@ -489,3 +489,14 @@ def test_what_is_guarded_comes_back_and_no_two_texts_are_guarded_alike(text):
 @pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")
 def test_no_sign_that_starts_a_formula_stands_first_in_a_cell(sign):
     assert guarded(f"{sign}1+1") == f"'{sign}1+1"
+
+
+@pytest.mark.parametrize("make", ["nothing", "a folder", "another encoding"])
+def test_a_table_that_cannot_be_read_gets_a_sentence(tmp_path, make):
+    path = tmp_path / "written.csv"
+    if make == "a folder":
+        path.mkdir()
+    if make == "another encoding":
+        path.write_bytes("student,points\nZoë,1\n".encode("latin-1"))
+    with pytest.raises(Refused, match="written.csv cannot be read"):
+        list(read_rows(path, ("student", "points")))

@@ -30,7 +30,7 @@ LENT = {
         LAYER,
     ),
     "imported": (["from attn_utils.layers import CausalSelfAttention"], LAYER),
-    "imported with all": (["from attn_utils.layers import *"], LAYER),
+    "imported with all": (["from attn_utils.layers import *"], "attn_utils.layers.*"),
     "called": (
         [
             "import attn_utils",
@@ -85,6 +85,22 @@ LIBRARIES = {
             "def paired_bootstrap(*a):\n    return b(*a)",
         ],
         {"paired_bootstrap": ["attn_course.translation.scoring.bootstrap"]},
+    ),
+    "the course's counts": (
+        [
+            "from attn_course.translation import bleu_of_counts, scoring",
+            "def bleu(h, r):\n    return bleu_of_counts(scoring.counts(h, r).sum(0))",
+        ],
+        {
+            "bleu": [
+                "attn_course.translation.bleu_of_counts",
+                "attn_course.translation.scoring.counts",
+            ]
+        },
+    ),
+    "all that another module has, below an answer of one's own": (
+        ["def bleu(h, r):\n    return 0", "from attn_course.translation.scoring import *"],
+        {"paired_bootstrap": ["attn_course.translation.scoring.*"]},
     ),
     "a tokenizer, for something else": (
         [

@@ -160,7 +160,9 @@ def test_nbgraders_sources_hold_every_graded_cell_and_no_rubric(sources):
 
 @pytest.mark.parametrize("inside", ["autograde", ""])
 def test_nbgraders_kernel_ends_at_once_where_the_course_is_missing(sources, inside):
-    guard = sources["01_copying"]["cells"][0]["source"]
+    first = sources["01_copying"]["cells"][0]
+    assert first["metadata"]["nbgrader"]["locked"]  # a student who changes it gets it back
+    guard = first["source"]
     environment = {"PATH": "/usr/bin:/bin", "NBGRADER_EXECUTION": inside}
     bare = [sys.executable, "-I", "-S", "-c", f"{guard}\nprint('went on')"]
     done = subprocess.run(bare, env=environment, capture_output=True, text=True, cwd="/")

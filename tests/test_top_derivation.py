@@ -390,6 +390,27 @@ def test_a_chain_says_what_it_proves():
     assert "with s_a = t and s_b = t and s_i = 0" in counted.summary()
 
 
+def test_a_symbol_without_assumptions_is_pointed_out():
+    n = sp.Symbol("n")
+    summary = derive((n + 1, "given"), (">=", n, "one less")).summary()
+    assert "n is declared without assumptions" in summary
+    positive = sp.Symbol("n", positive=True)
+    assert "assumptions" not in derive((positive + 1, ""), (">=", positive, "")).summary()
+
+
+def test_ranges_that_are_no_dictionary_get_a_sentence():
+    x = sp.Symbol("x", positive=True)
+    chain = derive((x + x, "given"), (2 * x, "added"), where=5)
+    assert "is no dictionary" in chain.summary()
+    assert "is no dictionary" in check("0.2", chain).message
+
+
+@pytest.mark.parametrize("line", [np.log1p, np.expm1])
+def test_numpys_shifted_functions_take_symbols(line):
+    x = sp.Symbol("x", positive=True)
+    assert line(x) in (sp.log(1 + x), sp.exp(x) - 1)
+
+
 def test_a_chain_claims_nothing_where_a_line_has_no_value():
     x = sp.Symbol("x", real=True)
     pole = derive((1 / x, "given"), (x / x**2, "widened"), where={x: (0, 1)})

@@ -15,7 +15,11 @@ DEEPEST = 9  # attributes in a row that are followed
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # Answers that a library has ready under another name than the one that is asked for.
 LENDERS = {
-    "bleu": ("sacrebleu.",),
+    "bleu": (
+        "sacrebleu.",
+        "attn_course.translation.bleu_of_counts",
+        "attn_course.translation.scoring.",
+    ),
     "paired_bootstrap": ("attn_course.translation.scoring.bootstrap",),
 }
 
@@ -37,7 +41,7 @@ def borrowed(cells: Iterable[Cell], answers: Iterable[str]) -> dict[str, list[st
 
 
 def _lent(path, name):
-    own = path.startswith(OURS) and path.endswith(f".{name}")
+    own = path.startswith(OURS) and path.endswith((f".{name}", ".*"))
     return own or path.startswith(LENDERS.get(name, ()))
 
 
@@ -74,11 +78,10 @@ class Text:
             self._define(statement)
 
     def _import(self, statement):
-        """Note what each name stands for; `*` may stand for any of the answers."""
+        """Note what each name stands for; `*` may stand for any answer that is not defined above it."""
         for name, path in statement.names.items():
             if name == "*":
-                module = path.removesuffix("*")
-                new = {answer: module + answer for answer in self.answers}
+                new = {answer: path for answer in self.answers if answer not in self.mentions}
             else:
                 new = {name: path}
             self.imported |= new

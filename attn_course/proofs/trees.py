@@ -221,7 +221,9 @@ def _application(head, arguments):
 
 def _name(text):
     """A name of moderate length."""
-    if not 0 < len(text) <= NAME:
+    if not text:
+        raise Unreadable("a symbol has no name")
+    if len(text) > NAME:
         raise Unreadable("the name of a symbol is too long")
     return text
 

@@ -216,9 +216,8 @@ def _wrong_weights(leaves, mask, found):
     is_large = scores.where(look, 0).abs().max() > 700
     is_far_above = scores.max() > 100 + hidden.max()
     return wrong | {
-        "the exponential of a large score is infinite; a softmax first takes the largest away": (
-            is_broken if is_large else None
-        ),
+        "exponentials of large scores are infinite, and far below the largest they are all zero; a softmax "
+        "first takes away the largest score of each row": (is_broken if is_large else None),
         "a hidden score far above the others takes all the weight before it is hidden, and nothing "
         "is left to share out; hide it before the softmax": is_broken if is_far_above else None,
     }

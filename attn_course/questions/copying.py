@@ -265,8 +265,15 @@ def _copy_cases(rng):
         (2001, (4, 6)),
         (2001, (17, 18)),
         (100_001, (9.6, 9.95)),
+        (30_001, (9.3, 9.9)),
     ):
         cases.append(_one_leads(rng, np.zeros(n), leads))
+
+    for _ in range(4):
+        rivals = round(np.exp(rng.uniform(1, 11)))
+        tie = np.log(rivals)  # the lead at which one key weighs as much as all others
+        for leads in ((tie - 1, tie - 0.05), (tie + 9.3, tie + 10)):
+            cases.append(_one_leads(rng, np.zeros(rivals + 1), leads))
 
     for leads in ((12, 20), (-9, -1)) * 3:
         n = rng.integers(2, 6)

@@ -172,7 +172,9 @@ def _chance_mistakes(w, t, n):
     """What other laws would give."""
     return {
         "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
-        "only k_a is random; this treats k_b as random too": _chance(w, t, n, variance=1),
+        "this is the law of a variance of 1, as if k_b were random too; k_a alone is, with one half": _chance(
+            w, t, n, variance=1
+        ),
         "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
         "one half is a variance; its root is taken twice": _chance(w, t, n, variance=0.5**0.5),
         "the other keys are left out": _chance(w, t, 2),

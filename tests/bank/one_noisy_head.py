@@ -252,7 +252,7 @@ WRONG = {
         "the second is missing": ((weight_of_a, 1.0), "derive"),
     },
     "3.3": {
-        "k_b random too (000-3)": (law(lambda t: t * t), "treats k_b as random"),
+        "k_b random too (000-3)": (law(lambda t: t * t), "as if k_b were random too"),
         "a half as deviation": (law(lambda t: t * t / 4), "not a standard deviation"),
         "root twice": (law(lambda t: t * t / 2**0.5), "root is taken twice"),
         "others left out (000-5)": (law(rivals=lambda t, n: t), "left out"),
