@@ -198,10 +198,10 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 # %% [markdown] rubric="4.3"
 # **Rubric.** ⅓ close to the average in nearly every draw with $\ell > 0$, not "always", and for $\ell < 0$ the head that
 # looks for $a$ turns away · ⅓ one head does not depend on $\ell$, the other only needs a lead · ⅓ one head fails because a tie
-# turns on any change. Not needed: 7.86%, $1/t$. **Other designs.** A pair that pushes the others down multiplies $\ell$ by
-# zero, so nothing moves, for $\ell < 0$ either: the first two thirds. *Equal* queries, truthfully described ("still
-# switches"): full points. Common wrong reasons, each costs its third: fluctuations cancel on averaging; the vector is
-# split among heads; each head likes both keys (the tie); a longer $k_a$ pulls the output; $k_b$ is random too.
+# turns on any change. **Other designs.** Queries orthogonal to $\mu_a$ multiply $\ell$ by zero, so
+# nothing moves: the first two thirds. If the one for $b$ pushes $a$ down, both heads return $v_a$ for $\ell < 0$. *Equal*
+# queries, truthfully described: full points. Common wrong reasons, each costs its third: fluctuations
+# cancel on averaging; the vector is split among heads; each head likes both keys; a longer $k_a$ pulls the output.
 
 # %% [markdown]
 # Now all draws, those with $\ell < 0$ included: look for them in the left-hand bars of a design that is otherwise
