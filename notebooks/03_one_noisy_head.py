@@ -80,7 +80,7 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 
 # %% [markdown]
 # The border turns a little with every draw, and the query, which stays, is now on this side, now on that. Drag the query
-# towards the middle: there the colours are pale, and a turn of the border changes little. Far out it changes everything.
+# towards the middle: there the colours mix, and a turn of the border changes little. Far out it changes everything.
 
 # %% [markdown]
 # ### 3.1 A query that sees only the means

@@ -284,7 +284,8 @@ print("4. no key to see, nan with weights and without:", [bool(y.isnan().any()) 
 #
 # With equal parameters both modules agree. Four silent traps: (1) True *hides* in the module's mask and *shows* in that
 # of `scaled_dot_product_attention`; (2) without `batch_first=True` batch is taken for time; (3) `is_causal` aligns the
-# triangle top-left: the newest query sees key 0 alone; (4) a query that sees nothing gets nan, only with its weights.
+# triangle top-left: the newest query sees key 0 alone; (4) a query that sees nothing gets nan, but only where its weights
+# are asked for.
 #
 # ### 6.7 What it costs, and why the root
 #
@@ -335,7 +336,10 @@ for name, power in (("unscaled", 0), ("scaled", 0.5)):
     sizes[f"{name}, median"] = [norm.median() for norm in norms]
     sizes[f"{name}, 5% quantile"] = [norm.quantile(0.05) for norm in norms]
 label = {"xlabel": "d", "ylabel": "norm of the Jacobian", "title": "128 keys"}
-plots.curves(widths, sizes, **label, log="x").set_ylim(0, 0.5)
+ax = plots.curves(widths, sizes, **label, log="x", dots=True)
+ax.set_ylim(0, 0.5)
+ax.set_xticks(widths, widths)
+ax.set_xticks([], minor=True)
 print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()})
 
 
@@ -392,20 +396,24 @@ print("weight of 'like' on 'cat' in each head: ", weights[:, 7, 4].numpy().round
 # %% [markdown]
 # Nothing is above the diagonal. In the row *said* one head goes back to *dogs*, in the row *like* others to *cat*, in the
 # same layer and at once. Does the model need them? Switch heads off: what a head hands on becomes zero, all else stays.
-# *Predict* for each head which word loses its probability, then try. (*dogs*, *near* and *cat* cannot be known in advance:
-# there are eight nouns and three prepositions.)
+# *Predict* for each head which word of *the dogs near the cats said they like them* loses its probability, then try. (*dogs*,
+# *near* and *cats* cannot be known in advance: there are eight nouns and three prepositions.)
 
 
 # %%
 # my prediction, head by head: ...
+plurals = "the dogs near the cats said they like them".split()
+told = model.ids([plurals])  # (1, 9)
+
+
 def draw(head_0, head_1, head_2, head_3):
     is_on = (head_0, head_1, head_2, head_3)
     some = heads.switch_off(layer, [head for head in range(4) if not is_on[head]])
     ways = {"all heads": layer, "your choice": some}
-    chances = {name: model.chances(asked, way)[0].detach().numpy() for name, way in ways.items()}
+    chances = {name: model.chances(told, way)[0].detach().numpy() for name, way in ways.items()}
     axis = {"xlabel": "the word that comes", "ylabel": "its probability"}
     ax = plots.panels(1, width=9)[0]
-    plots.bars(chances, sentence[1:], **axis, title="which word breaks?", ax=ax)
+    plots.bars(chances, plurals[1:], **axis, title="which word breaks?", ax=ax)
 
 
 plots.explore(draw, head_0=True, head_1=True, head_2=True, head_3=True)
@@ -415,9 +423,9 @@ for off in ([], [0], [1], [2], [3], [0, 1, 2, 3]):
     print(f"  without heads {off!s:14} {right[5]:11.0%} {right[7]:12.0%}")
 
 # %% [markdown]
-# A broken pronoun is right in half of the sentences, as if its noun were unread. From *like* several heads look at *cat*,
-# yet only one is missed: a map shows where a head looks, not whether what it found is used. The seed was chosen for so
-# clean a split: try another.
+# A broken pronoun is right in half of the sentences, as if its noun were unread; the figure shows one of the other half.
+# From *like* several heads look at *cat*, yet only one is missed: a map shows where a head looks, not whether what it
+# found is used. The seed was chosen for so clean a split: try another.
 #
 # ### 6.8 Why several heads
 #
@@ -454,15 +462,15 @@ print(f"2. largest gradient to the future: {columns.triu(1).max():.2f}")
 far = torch.tensor([0.0, 30.0, 31.0])
 for name, way in (("clipped to ±5", far.clip(-5, 5)), ("divided by 8", far / 8)):
     print(f"3. {name}: {softmax(way).numpy().round(3)}")
-layer, z = layers.CausalSelfAttention(256, 8), torch.randn(2, 7, 256)
-before = layer.weights(z)
-layer.query.weight.data[:32] = 0  # head 0 compares nothing any more
-print(f"4. weights of heads 1 to 7 move by {(layer.weights(z) - before)[:, 1:].abs().max():g}")
-whole, chunk = layer.query.weight, layer.query.weight[:32, :32]
+wide, z = layers.CausalSelfAttention(256, 8), torch.randn(2, 7, 256)
+before = wide.weights(z)
+wide.query.weight.data[:32] = 0  # head 0 compares nothing any more
+print(f"4. weights of heads 1 to 7 move by {(wide.weights(z) - before)[:, 1:].abs().max():g}")
+whole, chunk = wide.query.weight, wide.query.weight[:32, :32]
 print(f"5. entries of one projection: {whole.numel():,}, of 8 chunks: {8 * chunk.numel():,}")
-same = torch.allclose(layer(z)[:1], layer(z[:1]), atol=1e-9)
+same = torch.allclose(wide(z)[:1], wide(z[:1]), atol=1e-9)
 print(f"6. a sentence alone and in a batch gives the same: {same}")
-product = whole * (z[0, 2] @ layer.key.weight @ z[0, 3])  # W_q times a number
+product = whole * (z[0, 2] @ wide.key.weight @ z[0, 3])  # W_q times a number
 print(f"7. shape {tuple(product.shape)}, where a score is one number")
 
 # %% [markdown]

@@ -173,13 +173,14 @@ for label, (found, model) in sources.items():
 born = Counter(person.city for person in world.group("told"))
 shares = np.array([born[city] for city in CITIES]) / 50
 marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
-plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
+ax = plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
+ax.set_xlim(0, 1)
 for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts `held` people from 9% to 97%, and strangers by no more than chance may. All rows but the two on the
-# right have the majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line,
+# Pretraining lifts `held` people from 9% to 97%, strangers from 11% to 15%, which chance may do. All rows but the two on
+# the right have the majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line,
 # would be right even less often. The model without pretraining is not too small: it has every `told` person right.
 # Between the two kinds of attention three seeds show no difference; a name stands at one of a few places in these texts,
 # and weights that depend on the place may be enough to find it.
@@ -224,7 +225,8 @@ plots.histogram(samples, xlabel="probability of the answer", bins=20, limits=(0,
 levels, shares_held = tables.calibration(held)
 _, shares_strangers = tables.calibration(strangers)
 series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
-plots.curves(levels, series, xlabel="probability", ylabel="share right", ax=right)
+plots.curves(levels, series, xlabel="probability of the answer", ylabel="share right", ax=right)
+right.set(xlim=(0, 1), ylim=(0, 1.05))
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 
@@ -250,7 +252,7 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # ## First failure: a name it never saw
 #
 # The model answers for strangers as well. The figure compares the cities it names with how common they are. Its bars do
-# not add up to one: some answers are no city at all, and are listed at the end. The table counts how often it names
+# not add up to one: some answers are no city at all; they stand below the table. The table counts how often it names
 # the birth place of somebody in its text with the same first or family name; "by chance" deals the same answers out to
 # the strangers at random, a thousand times. The last column asks about `held` people with first and family name
 # *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the model

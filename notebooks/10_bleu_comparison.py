@@ -57,7 +57,7 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 # **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1): where some $m_n$ is
 # 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
 # from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, puts a small number in the
-# place of an $m_n$ of 0. In a whole test set none is, so that the default gives the same number under another signature.)
+# place of an $m_n$ of 0. In a whole test set no $m_n$ is 0, so the default gives the same number under another signature.)
 #
 # *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The common mistakes answer.
 
@@ -224,6 +224,7 @@ print(recording.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
+ax.set_ylim(0, 45)
 axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:

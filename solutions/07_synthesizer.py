@@ -179,7 +179,7 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# Never: the values did the finding. A sound separation needs a target no values can reach.
+# Never: the values did the finding. A sound proof needs a target that no choice of values can reach.
 #
 # ### 7.2
 #
@@ -204,7 +204,7 @@ plots.curves(range(200), curves, **axis, title="OR of two tokens")
 # %% [markdown]
 # One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
 # error of 0.25. One head with keys and queries goes on down (curves end at $10^{-6}$, which is as good as nothing).
-# Recall is graded: *predict* what a second and a third head will do.
+# Next the task of recall: *predict* what a second and a third head will do.
 
 # %%
 # my predictions, two heads and three: ...

@@ -62,8 +62,8 @@ for german, english in corpus.test[3:7]:
 # another, German. (In [06](06_transformer_attention.ipynb) both were the same sequence: *self*-attention.)
 #
 # The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty. All
-# teacher-forced steps go through the slot at once. Here is its shape problem on a batch of two sentences, of seven and of
-# three places. *Predict:* how much weight does *dot* give to padding if the mask is forgotten?
+# teacher-forced steps go through the slot at once. Here it works on a batch of two sentences, of seven and of three
+# places, the second one padded. *Predict:* how much weight does *dot* give to padding if the mask is forgotten?
 
 # %%
 # my prediction: ...
@@ -207,8 +207,9 @@ print(f"smallest possible loss: {floor:.2f}")
 # cross-entropy, the logarithm of the validation perplexity, has no such floor. BLEU is measured on what the model writes
 # by itself.
 #
-# Write two or three sentences: how large is the gap between *none* and *dot* in cross-entropy, how large in BLEU, why are
-# the raw losses the wrong numbers for this, and why is the gap in BLEU the wider one?
+# **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
+# cross-entropy, how large in BLEU, why are the raw losses the wrong numbers for this, and why is the gap in BLEU the wider
+# one?
 
 # %% [markdown] written="9.2"
 # The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their BLEU is 7.6 and 83.6, a factor of

@@ -54,7 +54,7 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 # **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1): where some $m_n$ is
 # 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
 # from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, puts a small number in the
-# place of an $m_n$ of 0. In a whole test set none is, so that the default gives the same number under another signature.)
+# place of an $m_n$ of 0. In a whole test set no $m_n$ is 0, so the default gives the same number under another signature.)
 #
 # *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The common mistakes answer.
 
@@ -237,6 +237,7 @@ print(recording.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
+ax.set_ylim(0, 45)
 axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:
@@ -335,7 +336,7 @@ for k in (12, 40, 77):
 
 # %% [markdown] written="10.3"
 # (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), and *mean* to *dot*, +13.7 (12.6 to 14.8): one-sided p at most
-# 0.0015, spread 0.5. The embedded corpus agrees.
+# 0.0015, spreads 0.4 to 0.5. The embedded corpus agrees.
 #
 # (b) Not *multi-head* over *additive*: its +3.4 (embedded) is within their spread, three of nine pairs disagree,
 # Multi30k says -1.3 (-1.8 to -0.9). More seeds and longer training would tell.

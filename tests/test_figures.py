@@ -282,6 +282,12 @@ def test_cells_of_no_interest_are_hatched_and_have_neither_number_nor_weight_on_
     assert [text.get_text() for text in ax.texts] == ["0.25"]
 
 
+def test_a_hidden_cell_of_a_map_has_no_number_unless_it_leaks():
+    mask = [[True, False, False], [True, True, False]]
+    ax = plots.attention_map([[0.75, 0.25, 0], [0, 1, 0]], mask=mask)
+    assert [text.get_text() for text in ax.texts] == ["0.75", "0.25", "0.00", "1.00"]
+
+
 def test_words_may_stand_in_the_cells_of_a_matrix():
     ax = plots.matrix([[0, 1]], words=[["cat", "dog"]], colour_bar=False)
     assert [text.get_text() for text in ax.texts] == ["cat", "dog"]
@@ -473,6 +479,19 @@ def test_a_slider_moves_the_picture_while_it_is_dragged(shown, boxes):
     assert "t = 1.5" in picture.value
     (bundle,) = shown
     assert sliders._VIEW in bundle and "image/png" in bundle
+
+
+def test_a_picture_that_can_no_longer_be_drawn_says_so_in_its_place(shown, boxes):
+    space = {"top": 1.0}
+    plots.explore(lambda t: plots.bars([t], top=space["top"]), t=(0.0, 2.0, 1.0))
+    control, _, picture = boxes[0]
+    del space["top"]
+    with pytest.raises(KeyError):
+        control.value = 1.5
+    assert "Not drawn (KeyError: &#x27;top&#x27;)" in picture.value and "svg" not in picture.value
+    space["top"] = 1.0
+    control.value = 0.5
+    assert "svg" in picture.value
 
 
 def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do_not(

@@ -4,6 +4,7 @@ import ast
 import graphlib
 import re
 import subprocess
+import symtable
 import sys
 import tomllib
 
@@ -334,3 +335,37 @@ def test_hints_are_at_hand_in_every_notebook():
     for name in WRITTEN:
         text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
         assert re.search(r"^from attn_course import .*\bhint\b", text, re.M), name
+
+
+def used_by(table):
+    """The names that a statement's functions take from the notebook."""
+    own = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_global()}
+    return own.union(*map(used_by, table.get_children()))
+
+
+def reached_from(name, functions):
+    """What a function draws with, and what the notebook's functions draw with that it calls."""
+    found, new = set(), {name}
+    while new:
+        found |= new
+        new = set().union(*(functions.get(each, ()) for each in new)) - found
+    return found - {name}
+
+
+def explored_in(statement):
+    """The names of the functions that a statement puts on sliders."""
+    calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return [call.args[0].id for call in calls if ast.unparse(call.func) == "plots.explore"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_no_cell_changes_what_a_slider_above_it_draws_with(name):
+    functions, drawing = {}, set()
+    for statement in ast.parse((ROOT / "solutions" / f"{name}.py").read_text("utf-8")).body:
+        table = symtable.symtable(ast.unparse(statement), name, "exec")
+        given = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned()}
+        assert not given & drawing, f"line {statement.lineno}"
+        if isinstance(statement, ast.FunctionDef):
+            functions[statement.name] = used_by(table.get_children()[0])
+        for drawn in explored_in(statement):
+            drawing |= reached_from(drawn, functions)

@@ -206,14 +206,15 @@ def attention_map(
 
     weights: (T, S). queries, keys: labels. mask: boolean (T, S), True = may look. xlabel, ylabel: what
     the two sides hold, such as German and English. numbers: write each weight into its cell (by default
-    where there are few).
+    where there are few), but no zero over a hatched one; a weight there is a leak, and is written.
     """
     ax = new_axes(ax)
     weights = np.asarray(weights, float)
     _draw_cells(ax, weights, 0, 1, "weight" if colour_bar else None)
     _hatch(ax, mask)
     if numbers or (numbers is None and weights.size <= 36):
-        _write_numbers(ax, weights, 0.6, "%.2f")
+        shown = None if mask is None else np.asarray(mask) | (weights != 0)
+        _write_numbers(ax, weights, 0.6, "%.2f", shown)
     _label_cells(ax, weights.shape, queries, keys)
     return _name(ax, xlabel, ylabel, title)
 

@@ -223,7 +223,12 @@ def _widget(figure):
     def redraw(_: object) -> None:
         chosen = [control.value for control in controls]
         values = dict(zip(figure.start, chosen, strict=True))
-        out.value = figure.frame(values)
+        try:
+            out.value = figure.frame(values)
+        except Exception as error:  # what `draw` uses has changed; the old picture would lie
+            reason = escape(f"{type(error).__name__}: {error}")
+            out.value = f"<p>Not drawn ({reason}). Run this cell again.</p>"
+            raise  # the whole of it is in the log
 
     for control in controls:
         control.observe(redraw, "value")
@@ -236,9 +241,9 @@ def _widget(figure):
 def _control(ipywidgets, slider):
     """The widget of a slider, wide enough for its values, or of a switch."""
     if slider.is_switch:
-        width = ipywidgets.Layout(width="auto")
+        apart = ipywidgets.Layout(width="auto", margin="2px 20px 2px 2px")
         on = bool(slider.start)
-        return ipywidgets.Checkbox(value=on, description=slider.label, indent=False, layout=width)
+        return ipywidgets.Checkbox(value=on, description=slider.label, indent=False, layout=apart)
 
     kind = ipywidgets.IntSlider if slider.whole else ipywidgets.FloatSlider
     return kind(
