@@ -74,7 +74,7 @@ class Answer:
         if self._thing is None or self._thing is ...:
             raise NotAttempted
         if not callable(self._thing):
-            raise NotYet(f"a function is expected here, but this is a {_kind(self._thing)}.")
+            raise NotYet(f"a function is expected here, but this is of type {_kind(self._thing)}.")
         return self.via(_call, *args, **kwargs)
 
     def each(self, rows: Sequence[tuple]) -> list:

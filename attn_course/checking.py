@@ -116,19 +116,23 @@ _shown: Counter[str] = Counter()
 
 @dataclass(frozen=True)
 class Hint:
-    """The hints given so far for one question, and how many are left."""
+    """The hints given so far for one question, and how many are left; without a question, a remark."""
 
     question: str
     lines: list[str]
     left: int
 
     def __repr__(self) -> str:
+        if not self.question:
+            return self.lines[0]
         text = f"Hints for {self.question}\n"
         for k, line in enumerate(self.lines, 1):
             text += f"  {k}. {line}\n"
         return text + (f"({self.left} more)" if self.left else "(no more hints)")
 
     def _repr_html_(self):
+        if not self.question:
+            return escape(self.lines[0])
         items = [f"<li>{inline_html(line)}</li>" for line in self.lines]
         more = f"{self.left} more: run the cell again." if self.left else "No more hints."
         title = escape(self.question)
@@ -140,7 +144,7 @@ def hint(question: str) -> Hint:
     try:
         found = register.find(question)
     except KeyError as error:
-        return Hint(str(question), [error.args[0]], 0)
+        return Hint("", [error.args[0]], 0)
 
     count = min(_shown[found.id] + 1, len(found.hints))
     _shown[found.id] = count

@@ -464,7 +464,7 @@ def as_data(chain: Any) -> list:
         raise NotAttempted
     if not isinstance(chain, Derivation):
         kind = type(chain).__name__
-        raise NotYet(f"a chain made with derive(...) is expected, but this is a {kind}.")
+        raise NotYet(f"a chain made with derive(...) is expected, but this is of type {kind}.")
     if not chain.readable:
         raise NotYet(chain.fault)
     return [

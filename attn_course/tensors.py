@@ -101,7 +101,7 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
     if result.get("kind") == "layer":
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:
-        raise NotYet(f"an nn.Module is expected, but this is a {result['kind']}.")
+        raise NotYet(f"an nn.Module is expected, but this is of type {result['kind']}.")
 
     if "own" in result:
         raise NotYet(_why_not_loaded(result["own"], parameters))

@@ -131,7 +131,7 @@ class DotAttention(nn.Module):
 check("9.1", NoAttention, MeanAttention, DotAttention)
 
 # %% [markdown]
-# ### 9.2 Training, watched
+# ### 9.2 Training watched: links and losses
 #
 # *code + written · 3 points · 15 min*
 #

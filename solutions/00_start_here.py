@@ -122,7 +122,7 @@ check("0.1", mean)
 
 # %% [markdown]
 # A verdict is one of three: **correct**, **not yet** (with what was measured), or **not attempted**. A wrong answer
-# never stops the notebook. This is what a slip looks like:
+# never stops the notebook (a line that Python itself cannot run, such as `math.exp` of a symbol, stops its own cell). This is what a slip looks like:
 
 # %%
 check("0.1", lambda values: sum(values))

@@ -271,7 +271,7 @@ check("3.4", behaviour, robust_query)
 # **Rubric (1 point).** ⅓ the score of $k_a$ varies with its length and that of $k_b$ does not · ⅓ the variation is
 # multiplied by $t$ and the softmax saturates: a small difference in length decides · ⅓ where the output goes: $v_a$ and
 # $v_b$, about half each (or, for a query tied at height 0: why nothing moves). Common wrong reasons: both keys are
-# random; the *longer* key wins ($\ell = -1.5$ is longer and loses); $c$ grows with $k_a$; it ends at "other values".
+# random; the *longer* key wins ($\ell = -1.5$ is longer and loses); the output grows with $k_a$; it ends at "other values".
 
 # %% [markdown]
 # Once 3.4 passes, your own query meets both kinds of noise: four values in the plane, 500 outputs each, spread a little

@@ -214,7 +214,7 @@ print(f"smallest possible loss: {floor:.2f}")
 # %% [markdown] written="9.2"
 # The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their BLEU is 7.6 and 83.6, a factor of
 # eleven. The raw losses, 2.34 and 1.32, look closer than they are: with labels smoothed by 0.1 no loss can fall below
-# 0.96, so most of 1.32 is no error. The gap in BLEU is the wider one because BLEU multiplies four precisions: *none*
+# 0.96, so most of 1.32 is no error. The gap in BLEU is the wider one because BLEU multiplies four precisions: on the test set *none*
 # has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and 0.85. And the model reads its own words
 # there, whereas with teacher forcing the true ones put it right after each mistake.
 

@@ -86,3 +86,19 @@ def test_a_slot_that_draws_its_parameters_is_not_said_to_waver():
     slots, _ = TRANSLATION["9.1"]["projections"]
     said = check("9.1", *slots).message
     assert "no projections" in said and "two different answers" not in said
+
+
+STOPS = {
+    "1.4": (lambda keys, j: keys[j] / np.log(len(keys)) / [1][len(keys) == 1], "(1, "),
+    "1.6": (lambda n, d, epsilon: 1 / [][n], "called with "),
+    "2.2": (lambda keys, a, b: keys[[a, b, len(keys)]].sum(0), "an array of shape ("),
+}
+
+
+@pytest.mark.parametrize("question", STOPS)
+def test_an_answer_that_stops_is_told_what_it_was_called_with(question):
+    answer, fragment = STOPS[question]
+    message = check(question, answer).message
+    assert "called with" in message
+    assert fragment in message
+    assert "your code stopped with IndexError" in message

@@ -160,7 +160,8 @@ def test_an_exception_names_its_line_in_the_cell():
 
 def test_an_unknown_question_is_one_sentence():
     assert "there is no question 9.99" in check("9.99", 1).message
-    assert "there is no question" in hint("nonsense").lines[0]
+    assert repr(hint("nonsense")).startswith("there is no question")
+    assert "Hints" not in hint("nonsense")._repr_html_()
 
 
 def test_a_forgotten_argument_is_one_sentence():

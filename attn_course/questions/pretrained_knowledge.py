@@ -467,7 +467,7 @@ QUESTIONS = (
         covers=("004 3.b",),
         hints=(
             "Put yourself in the place of someone who reads one answer and has nothing to compare it with.",
-            "One concern is about that reader, one about whom a wrong answer is about. Find one of each.",
+            "One concern is for that reader, one for the person whom a wrong answer describes. Find both.",
         ),
     ),
     Question(

@@ -211,7 +211,7 @@ def pairs_are_blind(rng: Generator, blind_pairs: Caller) -> str:
     """11.2: each pair is run through three random models; nothing is compared with a reference."""
     said = blind_pairs.value()
     if not isinstance(said, dict):
-        raise NotYet(f"a dictionary is expected, but this is a {type(said).__name__}.")
+        raise NotYet(f"a dictionary is expected, but this is of type {type(said).__name__}.")
     if all(pair is None for pair in said.values()):
         raise NotAttempted
 

@@ -55,7 +55,7 @@ def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
     said = shapes.value()
     right = _measured_shapes()
     if not isinstance(said, dict):
-        raise NotYet(f"a dictionary is expected, but this is a {type(said).__name__}.")
+        raise NotYet(f"a dictionary is expected, but this is of type {type(said).__name__}.")
     if all(shape is None for shape in said.values()):
         raise NotAttempted
 

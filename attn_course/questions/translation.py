@@ -620,7 +620,7 @@ QUESTIONS = (
     ),
     Question(
         id="9.2",
-        title="Training, watched",
+        title="Training watched: links and losses",
         minutes=15,
         parts=(
             Part("code", 2, ("alignment_error_rate",), counts_alignment_errors),

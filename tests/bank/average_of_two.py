@@ -265,7 +265,7 @@ WRONG = {
             (*scores, chain((closed, "divide"), ("t -> oo", sp.Rational(1, 2), "t is large"))),
             "takes a limit",
         ),
-        "a number": ((*scores, 0.5), "this is a float"),
+        "a number": ((*scores, 0.5), "this is of type float"),
         "the others oppose the query": (
             (score_a, score_b, score(s_i, -t * (g_ia + g_ib), -t), chain()),
             "step 1 of `score_i`",

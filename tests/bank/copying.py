@@ -274,6 +274,10 @@ WRONG = {
         "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
         "a margin of 7": (lambda s, j: margin(s, j) > 7, "among 100,000 zeros"),
         "a margin of 10": (lambda s, j: margin(s, j) >= 10, "weight is 0.9999, and you said False"),
+        "two margins": (
+            lambda s, j: margin(s, j) > (9 if len(s) < 50_000 else 10),
+            "and you said True",
+        ),
         "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
         "overflow": (
             lambda s, j: naive(np.ones(1), s[:, None])[j] > 0.99,

@@ -50,6 +50,13 @@ def naive_attend(q, k, v, mask):
     return weights @ v, weights
 
 
+def largest_of_all_attend(q, k, v, mask):
+    scores = q @ swap(k) / root(q)
+    raised = (scores - scores.masked_fill(~mask, -torch.inf).max()).exp() * mask
+    weights = raised / raised.sum(-1, keepdim=True).clamp(min=1e-30)
+    return weights @ v, weights
+
+
 def einsum_attend(q, k, v, mask):
     scores = torch.einsum("...td,...sd->...ts", q, k) * q.shape[-1] ** -0.5
     scores = torch.where(mask, scores, torch.full_like(scores, -1e10))
@@ -533,6 +540,10 @@ WRONG = {
         "exponentials of large scores": (
             (naive_attend,),
             "exponentials of large scores are infinite",
+        ),
+        "the largest of all scores": (
+            (largest_of_all_attend,),
+            "takes away the largest score of each row",
         ),
         "softmax, mask, renormalise": ((renormalised_attend,), "nothing is left to share out"),
         "a gradient cut off": (
