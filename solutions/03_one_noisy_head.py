@@ -331,14 +331,14 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 
 # %% [markdown]
 # At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
-# price: such a query needs *all* other means, and fails when those keys change sign too, as they may now.
+# price: it needs *all* other means, and fails when those keys change sign, as they may now.
 #
 # ### 3.5
 #
-# **Given** keys $k_i = \lambda_i\mu_i$, independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$, and the
-# query $q = c(\mu_a + \mu_b)$, which knows no length. With $g_{aa} = \mu_a^\top\mu_a$, $g_{ab} = \mu_a^\top\mu_b$ and so on,
-# $p_a = k_a^\top q = c\lambda_a(g_{aa} + g_{ab})$. **Find** the scores of $k_a$ and $k_b$. **Form:** two chains, `score_a` and
-# `score_b`. One thing a line: put key and query in, then use orthonormality.
+# **Given** keys $k_i = \lambda_i\mu_i$, independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$, and
+# $q = c(\mu_a + \mu_b)$. Write $g_{ab} = \mu_a^\top\mu_b$ and so on, $p_a = k_a^\top q$. **Find** the scores of $k_a$
+# and $k_b$. **Form:** `put_in`, what $p_a$ and $p_b$ are in $c$, $\lambda$ and $g$, and two chains, `score_a`,
+# `score_b`. One thing a line: put key and query in, use orthonormality.
 #
 # *Predict:* is their gap more or less noisy than with one random key?
 
@@ -347,7 +347,10 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 c, d = sp.symbols("c d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
 g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
+put_in = {}  # {p_a: ..., p_b: ...}
+# BEGIN SOLUTION
 put_in = {p_a: c * lambda_a * (g_aa + g_ab), p_b: c * lambda_b * (g_ab + g_bb)}
+# END SOLUTION
 orthonormal = {g_aa: 1, g_ab: 0, g_bb: 1}
 products = {name: (value, value) for name, value in (put_in | orthonormal).items()}
 
