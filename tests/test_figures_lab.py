@@ -1,5 +1,6 @@
 """Figures in JupyterLab with its kernel: sliders move the picture while keys are pressed."""
 
+import contextlib
 import os
 import socket
 import statistics
@@ -49,13 +50,9 @@ def free_port():
         return found.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """JupyterLab with settings of its own, on a notebook of four cells."""
-    folder = tmp_path_factory.mktemp("lab")
-    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "try.ipynb")
+@contextlib.contextmanager
+def served(folder):
+    """JupyterLab over a folder, with settings of its own; gives its address."""
     port = free_port()
     settings = {
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
@@ -67,14 +64,26 @@ def address(tmp_path_factory):
     command += [f"--port={port}", "--IdentityProvider.token=", "--LabApp.news_url=None"]
     command += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    environment = {k: v for k, v in os.environ.items() if k != "ATTN_FIGURES"} | settings
+    left_out = ("ATTN_FIGURES", "MPLBACKEND")
+    environment = {k: v for k, v in os.environ.items() if k not in left_out} | settings
     server = subprocess.Popen(command, env=environment, **quiet)
     try:
         wait_for(f"http://127.0.0.1:{port}/api")
-        yield f"http://127.0.0.1:{port}/lab/tree/try.ipynb"
+        yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
         server.wait()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """JupyterLab on a notebook of four cells."""
+    folder = tmp_path_factory.mktemp("lab")
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "try.ipynb")
+    with served(folder) as lab:
+        yield f"{lab}/lab/tree/try.ipynb"
 
 
 def wait_for(page):

@@ -1,10 +1,16 @@
-"""Times one frame of every figure with sliders in notebooks 00-06, and weighs its packed page."""
+"""Times one frame of every figure with sliders in notebooks 00-06, and weighs its packed page.
+
+Where there is a Chromium, each is moved in JupyterLab too, and timed from a key press to its picture.
+"""
 
 import contextlib
 import io
 import os
 import runpy
+import shutil
 import statistics
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,6 +23,16 @@ from attn_course import figures
 from attn_course.figures.sliders import MovingFigure
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser import CHROMIUM, Browser  # noqa: E402
+from test_figures_lab import PATIENCE, READY, STOPWATCH, served  # noqa: E402
+
+KEYS = 20  # pressed for each figure
+FIGURES = (  # those that have a slider; others have switches
+    "[...document.querySelectorAll('.widget-html.attn-figure')]"
+    ".filter((f) => f.closest('.jp-OutputArea-output').querySelector('.noUi-handle'))"
+)
 
 
 def figures_of(notebook):
@@ -39,6 +55,55 @@ def values_for(figure, rng):
     return {s.name: rng.choice(s.choices(121)).item() for s in figure.sliders}
 
 
+def in_the_lab():
+    """Print, figure by figure, the milliseconds from a key press to the picture in JupyterLab."""
+    print("\nkey press to picture in JupyterLab, ms: median, 95th percentile")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        names = [path.stem for path in sorted((ROOT / "solutions").glob("0[1-6]_*.ipynb"))]
+        for name in names:
+            shutil.copy(ROOT / "solutions" / f"{name}.ipynb", folder)
+        with served(folder) as lab:
+            for name in names:
+                time_notebook(f"{lab}/lab/tree/{name}.ipynb?reset", name, folder / f"home-{name}")
+
+
+def time_notebook(address, name, home):
+    """Run a notebook in a browser of its own and press keys at the first slider of each figure."""
+    home.mkdir()
+    browser = Browser(home)
+    try:
+        browser.ask("Emulation.setFocusEmulationEnabled", enabled=True)
+        browser.ask("Page.navigate", url=address)
+        browser.wait(READY, PATIENCE)
+        browser.run(
+            "void window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => "
+            "{ window.isDone = true })"
+        )
+        browser.wait("window.isDone", PATIENCE)
+        count = browser.wait(f"{FIGURES}.length", PATIENCE)
+        for number in range(count):
+            spent = time_figure(browser, number)
+            median = statistics.median(spent)
+            slow = statistics.quantiles(spent, n=20)[-1]
+            figure = f"{name} {number + 1}"
+            print(f"{figure:28} {median:6.0f} {slow:6.0f}", flush=True)
+    finally:
+        browser.close()
+
+
+def time_figure(browser, number):
+    """Milliseconds from key to picture, key by key."""
+    browser.run(f"window.figure = {FIGURES}[{number}]; figure.scrollIntoView()")
+    stopwatch = STOPWATCH.replace('document.querySelector(".widget-html.attn-figure")', "figure")
+    browser.run(f"(() => {{ {stopwatch} }})()")
+    browser.run("figure.closest('.jp-OutputArea-output').querySelector('.noUi-handle').focus()")
+    for step in range(1, KEYS + 1):
+        browser.press("ArrowRight" if step % 2 else "ArrowLeft")
+        browser.wait(f"window.spent.length >= {step}")
+    return browser.run("window.spent")
+
+
 def main():
     rng = np.random.default_rng(0)
     print(f"{'figure':28} scene  CPU ms a frame: median, worst  page: frames, KB, CPU s")
@@ -59,6 +124,8 @@ def main():
             print(
                 f"{name:28} {figure.in_scene!s:5}  {speed}  {len(page) / 1000:6.1f} KB {seconds:5.2f} s"
             )
+    if CHROMIUM:
+        in_the_lab()
 
 
 if __name__ == "__main__":
