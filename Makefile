@@ -22,7 +22,7 @@ $(LAB): pyproject.toml .requirements.lock .setup.sh
 	@sh .setup.sh $(VENV) torch,lab,grade
 	@touch $@
 
-lab: $(LAB) ## open JupyterLab on the first notebook, without what only tests need
+lab: $(LAB) ## open JupyterLab on the first notebook
 	@$(BIN)/attn lab
 
 PYTEST := $(BIN)/python -m pytest -p tests.quick_start

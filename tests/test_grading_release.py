@@ -134,6 +134,11 @@ def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     scripts = set(re.findall(r"(?<= )\.[a-z]+\.(?:sh|lock)\b", makefile))
     assert len(scripts) == 2 and all((edition / script).is_file() for script in scripts)
     assert "lab:" in makefile and "tests" not in makefile
+    for target in ("setup", "lab"):
+        planned = subprocess.run(
+            ["make", "-n", target], cwd=edition, capture_output=True, text=True
+        )
+        assert "sh .setup.sh .venv torch,lab,grade" in planned.stdout, planned.stderr
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
 

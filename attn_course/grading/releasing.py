@@ -19,7 +19,7 @@ PACKAGE = (
 )
 PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "notebooks/*.toml", "environment.yml", *PACKAGE)
 SCRIPTS = ("setup.sh", "run_autograder")
-TARGETS = r"(help|setup|\$\(STAMP\)|lab|clean):"  # of the Makefile; the others need the tests
+TARGETS = r"(help|setup|\$\(LAB\)|lab|clean):"  # of the Makefile; the others need the tests
 HIDDEN = {"rubric", "only"}  # marks of cells that students never see
 GUARD = """import os
 
@@ -142,7 +142,7 @@ def _makefile(text):
     head, *rules = text.strip().split("\n\n")
     kept = [rule for rule in rules if re.match(TARGETS + r"|\.", rule)]
     whole = "\n\n".join([head, *kept]) + "\n"
-    return whole.replace("EXTRAS := dev", "EXTRAS := torch,lab,grade")
+    return whole.replace("setup: $(STAMP)", "setup: $(LAB)")
 
 
 def _wanted(path):
