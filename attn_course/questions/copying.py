@@ -270,7 +270,7 @@ def _copy_cases(rng):
         cases.append(_one_leads(rng, np.zeros(n), leads))
 
     for _ in range(4):
-        rivals = round(np.exp(rng.uniform(1, 11)))
+        rivals = round(np.exp(rng.uniform(1, 9)))
         tie = np.log(rivals)  # the lead at which one key weighs as much as all others
         for leads in ((tie - 1, tie - 0.05), (tie + 9.3, tie + 10)):
             cases.append(_one_leads(rng, np.zeros(rivals + 1), leads))
