@@ -164,6 +164,17 @@ def test_an_unknown_question_is_one_sentence():
     assert "Hints" not in hint("nonsense")._repr_html_()
 
 
+def test_a_check_that_needs_what_is_not_installed_names_it(monkeypatch):
+    def judge(rng, answer):
+        import a_package_that_nobody_has  # noqa: F401
+
+    part = register.Part("code", 1, ("mean",), judge)
+    question = dataclasses.replace(register.find("0.1"), parts=(part,))
+    monkeypatch.setattr(register, "find", lambda name: question)
+    message = check("0.1", len).message
+    assert message == "this check needs a_package_that_nobody_has, which is not installed here."
+
+
 def test_a_forgotten_argument_is_one_sentence():
     assert 'check("1.2", at_least, at_most)' in check("1.2", 1).message
 
