@@ -14,12 +14,12 @@ help: ## list the targets
 
 setup: $(STAMP) ## install everything into .venv (done by the others when needed)
 
-$(STAMP): pyproject.toml .requirements.lock .setup.sh
-	@sh .setup.sh $(VENV) dev
+$(STAMP): pyproject.toml requirements/lock.txt scripts/setup.sh
+	@sh scripts/setup.sh $(VENV) dev
 	@touch $(LAB) $@
 
-$(LAB): pyproject.toml .requirements.lock .setup.sh
-	@sh .setup.sh $(VENV) torch,lab,grade
+$(LAB): pyproject.toml requirements/lock.txt scripts/setup.sh
+	@sh scripts/setup.sh $(VENV) torch,lab,grade
 	@touch $@
 
 lab: $(LAB) ## open JupyterLab on the first notebook
@@ -53,8 +53,8 @@ site: $(STAMP) $(SITE)/installed ## make the site in build/site and check every 
 	@MPLBACKEND=agg $(BIN)/attn site --book $(SITE)/bin/jupyter-book --out build/site
 	@$(BIN)/python tests/check_site.py build/site
 
-$(SITE)/installed: .site.lock .setup.sh
-	@sh .setup.sh $(SITE) "" .site.lock
+$(SITE)/installed: requirements/docs.txt scripts/setup.sh
+	@sh scripts/setup.sh $(SITE) "" requirements/docs.txt
 	@touch $@
 
 bench: $(STAMP) ## measure speed against peers (minutes; never part of test)

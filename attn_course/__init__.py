@@ -1,19 +1,19 @@
-"""The attention course: checks, hints, checked derivations, figures. Imports nothing before use."""
+"""The attention course: checks, hints, checked derivations, figures."""
 
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attn_course.answers.verdict import Verdict
     from attn_course.checking import check, hint
     from attn_course.derivation import derive
-    from attn_course.verdict import Verdict
 
     plots: ModuleType
 
 __all__ = ["Verdict", "check", "derive", "hint", "plots"]
 HOMES = {
-    "Verdict": "attn_course.verdict",
+    "Verdict": "attn_course.answers.verdict",
     "check": "attn_course.checking",
     "derive": "attn_course.derivation",
     "hint": "attn_course.checking",

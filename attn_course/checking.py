@@ -1,4 +1,4 @@
-"""`check` and `hint`: put a question's judge and a student's answer together. No mathematics."""
+"""`check` and `hint`: put a question's judge and a student's answer together."""
 
 import os
 import zlib
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from attn_course import register
-from attn_course.answers import Answer, Caller, listening, within
-from attn_course.derivation import Derivation
-from attn_course.register import Part, Question
-from attn_course.verdict import (
+from attn_course.answers.answer import (
+    Answer,
+    Caller,
+    listening,
+    within,
+)
+from attn_course.answers.verdict import (
     CORRECT,
     NOT_ATTEMPTED,
     NOT_YET,
@@ -23,6 +26,8 @@ from attn_course.verdict import (
     Verdict,
     inline_html,
 )
+from attn_course.derivation import Derivation
+from attn_course.register import Part, Question
 
 
 def check(question: str, *answers: Any) -> Verdict:

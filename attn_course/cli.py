@@ -1,4 +1,4 @@
-"""The `attn` command: names the tools and hands over to the room that has them. Does no work itself."""
+"""The `attn` command: names the tools and hands over to the room that has them."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 COMMANDS = {  # name: (where it is, what it does)
-    "lab": ("attn_course.start_lab:main", "open JupyterLab on the first notebook"),
-    "check": ("attn_course.grading.own_work:check", "judge a notebook, or all of this folder"),
+    "lab": ("attn_course.lab:main", "open JupyterLab on the first notebook"),
+    "check": ("attn_course.grading.self_check:check", "judge a notebook, or all of this folder"),
     "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
     "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),
     "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),

@@ -1,4 +1,4 @@
-"""Chains of symbolic steps: read, compared line by line, shown. Knows no question and no expected value.
+"""Chains of symbolic steps: read, compared line by line, shown.
 
 A step is `(expression, reason)`; with a relation other than "=" in front it is an inequality,
 `("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.numpy_symbols import let_numpy_take_symbols
 from attn_course.proofs import trees
 from attn_course.proofs.relations import (
@@ -23,7 +27,6 @@ from attn_course.proofs.relations import (
     weakened,
 )
 from attn_course.proofs.trees import Unreadable
-from attn_course.verdict import NotAttempted, NotYet
 
 _NO_ASSUMPTIONS = {"commutative": True}
 LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
@@ -191,7 +194,7 @@ def _read(step):
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
-    from attn_course.proofs import balls
+    from attn_course.proofs import intervals
     from attn_course.proofs.compare_lines import HOLDS
 
     lines = [trees.tree_of(step.expression) for step in chain.steps]
@@ -206,7 +209,7 @@ def look_at(chain: Derivation) -> None:
     except (Unreadable, TypeError, ValueError) as error:
         chain.fault = f"`where` cannot be read: {_one_line(error)}."
         return
-    work = balls.Work()
+    work = intervals.Work()
     for k, step in enumerate(chain.steps[1:], 1):
         outcome = _compare(chain, lines, k, domain, work)
         limits = dict(chain.limits)
@@ -286,7 +289,10 @@ def _limit_by_sympy(expression, name, target):
     """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
-    from attn_course.answers import OutOfTime, within
+    from attn_course.answers.answer import (
+        OutOfTime,
+        within,
+    )
 
     symbol = next((s for s in expression.free_symbols if str(s) == name), None)
     if symbol is None:

@@ -1,6 +1,6 @@
 """What runs beside a student's object: build it, call it, take gradients, hand back raw arrays.
 
-Holds no expected value and knows no question. torch is imported by the drivers that need it alone.
+Holds no expected value. torch is imported by the drivers that need it alone.
 """
 
 import copy

@@ -8,15 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attn_course.answers import Caller
+from attn_course.answers.answer import Caller
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.derivation import as_data, domain_of
-from attn_course.proofs import balls, modular, trees
+from attn_course.proofs import (
+    intervals,
+    modular,
+    trees,
+)
 from attn_course.proofs.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
 from attn_course.proofs.compare_lines import FAILS, HOLDS, compare, difference_at
 from attn_course.proofs.domains import Domain
 from attn_course.proofs.relations import EQUAL, compose, is_limit, read_relation
 from attn_course.proofs.trees import Tree, Unreadable, shown_name
-from attn_course.verdict import NotAttempted, NotYet
 
 LINES = 60  # of one chain
 FOR_A_PERSON = "A person will look at it."
@@ -134,7 +141,7 @@ def _judge_lines(chain, claim):
     """The relation between the first line and the last, and a sentence on each step without a proof."""
     proved = EQUAL
     doubts = []
-    work = balls.Work()
+    work = intervals.Work()
     for k, line in enumerate(chain[1:], 1):
         step = f"step {k} of {claim.name}"
         if is_limit(line.relation):

@@ -1,4 +1,4 @@
-"""The marks in a source that say what is whose: solution regions, empty answers. Knows no notebook format."""
+"""The marks in a source that say what is whose: solution regions, empty answers."""
 
 import re
 

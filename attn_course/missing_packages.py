@@ -1,4 +1,4 @@
-"""Brings the packages that a notebook needs and a machine lacks. Imports nothing that could be missing.
+"""Brings the packages that a notebook needs and a machine lacks.
 
 The set-up cell of a notebook calls it, on Colab or Kaggle right after the course itself has come.
 """

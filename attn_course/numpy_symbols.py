@@ -1,4 +1,4 @@
-"""Lets NumPy's functions take SymPy's symbols: `np.exp(t)` is `sp.exp(t)`. Knows no chains."""
+"""Lets NumPy's functions take SymPy's symbols: `np.exp(t)` is `sp.exp(t)`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Which questions there are: notebook, points, minutes, hints, judge. Knows none of the answers."""
+"""Which questions there are: notebook, points, minutes, hints, judge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What NumPy arrays and torch tensors have in common. Never imports torch, and knows no attention."""
+"""What NumPy arrays and torch tensors have in common. torch is never imported."""
 
 import functools
 import sys

@@ -1,4 +1,4 @@
-"""Runs the steps of .docker/Dockerfile in an empty folder, where docker itself cannot run.
+"""Runs the steps of Dockerfile in an empty folder, where docker itself cannot run.
 
     python tests/docker_steps.py   # minutes, needs the network; never part of make test
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-LOCK = ROOT / ".requirements.lock"
-FLOORS = ROOT / ".requirements.floors"
+LOCK = ROOT / "requirements/lock.txt"
+FLOORS = ROOT / "requirements/minimum.txt"
 BARE = "packaging"  # all that a kernel of Jupyter brings and the set-up cell uses
 OFFLINE = ("unshare", "--map-root-user", "--net")  # a process that has no network
 # A folder of packages that pip knows on this machine is no network, and would do.
@@ -32,7 +32,7 @@ NOT_INSTALLED = "Not here, and could not be installed (is the internet switched 
 GERMAN = "Ein Hund rennt durch den Schnee."
 SETUP_CELL = """
 import sys
-from attn_course.building.ways_in import setup_cell
+from attn_course.building.badges import setup_cell
 print(setup_cell(*sys.argv[1:]))
 """
 # Runs a notebook in a kernel of this environment and says what its figures with sliders became.

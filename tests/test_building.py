@@ -7,7 +7,11 @@ import pytest
 from course import ROOT, SOURCES
 
 from attn_course import register
-from attn_course.building import build, cards, sealing
+from attn_course.building import (
+    build,
+    cards,
+    outputs,
+)
 from attn_course.building.cells import solution_notebook
 from attn_course.markers import BEGIN, BuildError, cut_solutions
 
@@ -172,9 +176,9 @@ def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
     source = project / "solutions/00_start_here.py"
     target = project / GENERATED[0]
     edit(source, "looks things up softly", "looks things up gently")
-    assert sealing.stored_outputs(solution_notebook(source), target) is not None
+    assert outputs.stored_outputs(solution_notebook(source), target) is not None
     edit(source, "import numpy as np", "import numpy as np  # the only one")
-    assert sealing.stored_outputs(solution_notebook(source), target) is None
+    assert outputs.stored_outputs(solution_notebook(source), target) is None
 
 
 def test_a_missing_answer_cell_is_found(tmp_path):
@@ -206,6 +210,6 @@ def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
     picture = {**view, "text/plain": "sliders", "image/png": "AA=="}
     sliders = {"output_type": "display_data", "data": picture, "metadata": {}}
     printed = {"output_type": "stream", "name": "stdout", "text": "loss"}
-    kept = sealing.lasting([bar, sliders, printed])
+    kept = outputs.lasting([bar, sliders, printed])
     assert kept == [sliders, printed]
     assert set(sliders["data"]) == {"text/plain", "image/png"}

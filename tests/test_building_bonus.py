@@ -4,7 +4,7 @@ from course import ROOT
 
 from attn_course import register
 from attn_course.building.cards import heading
-from attn_course.grading import releasing
+from attn_course.grading import release_archive
 
 PROPER = "01_copying"
 EXTRA = "02_average_of_two"
@@ -14,5 +14,5 @@ def test_cards_and_the_release_say_that_points_are_a_bonus(monkeypatch):
     monkeypatch.setattr(register, "BONUS", frozenset({EXTRA}))
     question = register.questions_of(EXTRA)[1]
     assert f"\n\n*code · {question.points:g} bonus points · " in heading(question)
-    readme = releasing.files_of(ROOT)["README.md"].decode()
+    readme = release_archive.files_of(ROOT)["README.md"].decode()
     assert f"| `{EXTRA}` | 7 (bonus) |" in readme and f"| `{PROPER}` | 6 |" in readme

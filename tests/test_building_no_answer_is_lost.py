@@ -16,15 +16,15 @@ from course import ROOT
 from jupyter import Jupyter, wait_for
 from nbclient import NotebookClient
 
-from attn_course.grading import releasing
+from attn_course.grading import release_archive
 
 NAME = "00_start_here"
 HANDED_OUT = {f"{NAME}.ipynb", f"{NAME}.py", "jupytext.toml"}
 PLACES = {
     "the course": ("course", ""),
     "the course's notebooks": ("course", "notebooks"),
-    "the release": (releasing.FOLDER, ""),
-    "the release's notebooks": (releasing.FOLDER, "notebooks"),
+    "the release": (release_archive.FOLDER, ""),
+    "the release's notebooks": (release_archive.FOLDER, "notebooks"),
 }
 ON_TOP = ("-m", "attn_course.cli", "lab", "--no-browser")
 INSIDE = ("-m", "jupyterlab", "--no-browser", "--allow-root", f"{NAME}.ipynb")
@@ -130,8 +130,8 @@ def folders(tmp_path_factory):
             shutil.copy(path, above / "course" / part)
     shutil.copy(ROOT / "pyproject.toml", above / "course")
     shutil.copytree(ROOT / ".ci", above / "course" / ".ci")
-    releasing.pack(ROOT, above / "release.zip")
-    with zipfile.ZipFile(above / "release.zip") as archive:
+    release_archive.pack(ROOT, above / "release_archive.zip")
+    with zipfile.ZipFile(above / "release_archive.zip") as archive:
         archive.extractall(above)
     return above
 

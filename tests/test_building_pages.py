@@ -9,7 +9,12 @@ from check_site import Page, content_problems, link_problems
 from course import ROOT, WRITTEN
 
 from attn_course import register
-from attn_course.building import moving, pages, reference, site
+from attn_course.building import (
+    interactive,
+    pages,
+    reference,
+    site,
+)
 from attn_course.markers import BuildError, solution_lines
 
 FIGURE = '<div class="attn-figure attn-moving" data-frames="..."></div>'
@@ -170,13 +175,13 @@ def test_figures_with_sliders_are_packed_once_and_kept(tmp_path):
     cells[1].metadata["check"] = "1.4"  # left out
     cells[2].outputs = [picture("bars", "bars. With sliders: t = 1.")]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    found = moving.moving_figures(notebook, "trial", tmp_path)
+    found = interactive.moving_figures(notebook, "trial", tmp_path)
     (figure,) = found[cells[2].id]
     assert pages.FIGURE.fullmatch(figure) and "attn-moving" in figure
 
     (kept,) = tmp_path.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
-    assert moving.moving_figures(notebook, "trial", tmp_path) == {"as": ["kept"]}
+    assert interactive.moving_figures(notebook, "trial", tmp_path) == {"as": ["kept"]}
 
 
 def test_the_reference_has_every_public_name_of_attn_utils():

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-from attn_course import cli, start_lab
+from attn_course import (
+    cli,
+    lab,
+)
 
 ATTN = [sys.executable, "-m", "attn_course.cli"]
 
@@ -32,8 +35,8 @@ def test_a_command_without_arguments_lists_what_there_is(capsys):
 
 
 def test_the_address_of_a_lab_without_a_screen_leads_to_the_notebook(monkeypatch):
-    monkeypatch.setattr(start_lab, "has_screen", lambda: False)
-    command = start_lab.command("notebooks/00_start_here.ipynb")
+    monkeypatch.setattr(lab, "has_screen", lambda: False)
+    command = lab.command("notebooks/00_start_here.ipynb")
     assert "--no-browser" in command
     assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in command
 
@@ -44,7 +47,7 @@ def test_a_notebook_that_is_not_there_is_one_sentence(capsys):
 
 
 def test_a_lab_that_is_not_installed_is_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr(start_lab.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 2
     assert "JupyterLab is not installed here" in capsys.readouterr().err
 

@@ -14,7 +14,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from attn_course import plots
-from attn_course.figures import description, layout, marks, plane, showing, sliders
+from attn_course.figures import (
+    alt_text,
+    display,
+    layout,
+    marks,
+    plane,
+    sliders,
+)
 from attn_course.figures.canvas import drawing_on
 from attn_course.figures.scene import Scene
 from attn_course.figures.svg import to_svg
@@ -107,7 +114,7 @@ def no_figure_is_left_open():
 def shown(monkeypatch):
     """What would be displayed, as a list of mime bundles."""
     found = []
-    monkeypatch.setattr(showing, "show", lambda data, metadata=None: found.append(data))
+    monkeypatch.setattr(display, "show", lambda data, metadata=None: found.append(data))
     return found
 
 
@@ -200,7 +207,7 @@ def test_a_scene_has_the_series_and_colours_that_matplotlib_has(draw):
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
 def test_a_scene_and_its_figure_have_the_same_alt_text(draw):
     figure, scene = both(draw)
-    assert description.describe_scene(scene) == description.describe_figure(figure)
+    assert alt_text.describe_scene(scene) == alt_text.describe_figure(figure)
 
 
 def test_a_line_that_leaves_the_panel_keeps_its_numbers_and_gaps():
@@ -221,7 +228,7 @@ def test_names_are_escaped_in_a_scene():
 
 def test_the_alt_text_says_kind_title_axes_and_series():
     draw_curves()
-    text = description.describe_figure(plt.gcf())
+    text = alt_text.describe_figure(plt.gcf())
     assert text == (
         "Panel 1: Curves; y over t; with sine, flat, own, here. Panel 2: Curves; z over t; with gap."
     )
@@ -499,7 +506,7 @@ def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do
 ):
     monkeypatch.delenv("ATTN_FIGURES", raising=False)
     ipywidgets = pytest.importorskip("ipywidgets")
-    monkeypatch.setattr(showing, "in_kernel", lambda: True)
+    monkeypatch.setattr(display, "in_kernel", lambda: True)
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     live, spare = shown
     assert sliders._VIEW in live

@@ -8,7 +8,7 @@ import pytest
 from browser import Browser, needs_browser
 
 from attn_course import plots
-from attn_course.figures import showing
+from attn_course.figures import display
 
 pytestmark = needs_browser
 KEYS = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
@@ -53,7 +53,7 @@ def outputs():
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ATTN_FIGURES", "page")
-        patch.setattr(showing, "show", lambda data, metadata=None: found.append(data))
+        patch.setattr(display, "show", lambda data, metadata=None: found.append(data))
         plots.query_plane(KEYS, [1, 2, 3, 4], query=(3, 1), limit=4)
         plots.query_plane(
             KEYS[1:], KEYS[1:], query=[(2, 0), (0, 2)], noise=0.3, land=True, hull=True
@@ -247,8 +247,8 @@ def test_sliders_of_a_kernel_move_when_the_notebook_is_exported_without_it(
     ipywidgets = pytest.importorskip("ipywidgets")
     shown = []
     monkeypatch.delenv("ATTN_FIGURES", raising=False)
-    monkeypatch.setattr(showing, "in_kernel", lambda: True)
-    monkeypatch.setattr(showing, "show", lambda data, metadata=None: shown.append(data))
+    monkeypatch.setattr(display, "in_kernel", lambda: True)
+    monkeypatch.setattr(display, "show", lambda data, metadata=None: shown.append(data))
     plots.explore(draw, angle=(0.0, 3.0, 1.0), length=(0.0, 3.0, 2.0))
     state = ipywidgets.Widget.get_manager_state() if with_state else None
     page = tmp_path / "exported.html"

@@ -17,8 +17,8 @@ from attn_course.grading.grade_one import Settings
 from attn_course.grading.record import Record
 from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
-from attn_course.grading.sandbox.bench import Lost
 from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.supervisor import Lost
 from attn_course.grading.submissions import File, Refused
 
 SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
@@ -213,7 +213,7 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
         house = tmp_path / str(number) / "attn_course"
         judge = house / "questions" / "copying.py"
         judge.parent.mkdir(parents=True)
-        judge.write_text("from attn_course.values import close\n")
+        judge.write_text("from attn_course.answers.values import close\n")
         (house / "values.py").write_text(text)
         (house / "deep.py").write_text(str(number))
         monkeypatch.setattr(digests, "ROOT", house.parent)

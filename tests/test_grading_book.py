@@ -10,14 +10,20 @@ from pathlib import Path
 import pytest
 
 from attn_course import register
-from attn_course.grading import pages, report, roster, tables, written
+from attn_course.grading import (
+    exports,
+    pages,
+    report,
+    roster,
+    written_marks,
+)
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
-from attn_course.grading.similar import SimilarCode
+from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import FORMULA, csv_text, guarded, read_rows, unguarded
 from attn_course.grading.submissions import File, Refused
-from attn_course.grading.written import Mark
+from attn_course.grading.written_marks import Mark
 
 PROPER = "01_copying"
 EXTRA = "02_average_of_two"
@@ -64,8 +70,8 @@ def made(files, notebooks=(PROPER,), results=None, **known):
 
 
 def row_of(book, student):
-    row = tables.csv_row(book, book.sheet(student))
-    return dict(zip(tables.csv_header(book), row, strict=True))
+    row = exports.csv_row(book, book.sheet(student))
+    return dict(zip(exports.csv_header(book), row, strict=True))
 
 
 def judged(notebook):
@@ -102,12 +108,12 @@ def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonu
     row = row_of(bonus, "Ann")
     assert float(row["total"]) == judged(PROPER)
     assert float(row["bonus"]) == judged(EXTRA) == float(row[EXTRA])
-    assert tables.gradescope_json(bonus.sheet("Ann"))["score"] == judged(PROPER)
+    assert exports.gradescope_json(bonus.sheet("Ann"))["score"] == judged(PROPER)
 
 
 def test_without_a_bonus_notebook_there_is_no_such_column():
     book = made([handed("Ann", PROPER)])
-    assert "bonus" not in tables.csv_header(book)
+    assert "bonus" not in exports.csv_header(book)
     assert "bonus" not in pages.student_page(book, book.sheet("Ann"))
 
 
@@ -169,14 +175,14 @@ def test_a_mark_that_lifts_a_verdict_is_for_that_judge(monkeypatch):
 def saved(path, *rows):
     columns = "student,question,points,grader,comment"
     path.write_text("\n".join([columns, *rows]) + "\n", "utf-8")
-    return written.load(path, {"Ann", "Bob"})
+    return written_marks.load(path, {"Ann", "Bob"})
 
 
 def test_points_may_be_fractions(tmp_path):
     marks = saved(tmp_path / "w.csv", "Ann,1.7,2/3,,", "Bob,1.7,0,,")
     assert [mark.points for mark in marks.values()] == [2 / 3, 0]
-    (tmp_path / "again.csv").write_text(written.dump(marks))
-    again = written.load(tmp_path / "again.csv", {"Ann", "Bob"})
+    (tmp_path / "again.csv").write_text(written_marks.dump(marks))
+    again = written_marks.load(tmp_path / "again.csv", {"Ann", "Bob"})
     assert all(again[key].agrees(marks[key]) for key in marks)
     for bad in ("1/0", "3/2", "1e-1", "-1/3", "1/3/3", "9" * 5000):
         with pytest.raises(Refused, match="is not a number of points from 0 to 1"):
@@ -187,37 +193,37 @@ def test_graders_who_contradict_each_other_are_listed_and_refused(tmp_path):
     eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,", "Bob,1.7,1,Eve,")
     dan = saved(tmp_path / "dan.csv", "Ann,1.7,1/2,Dan,", "Bob,1.7,1,Dan,")
     with pytest.raises(Refused) as caught:
-        written.merged({}, {"eve.csv": eve, "dan.csv": dan})
+        written_marks.merged({}, {"eve.csv": eve, "dan.csv": dan})
     assert "Ann 1.7 written: 1 by Eve in eve.csv, 0.5 by Dan in dan.csv" in str(caught.value)
     assert "Bob" not in str(caught.value)
     with pytest.raises(Refused, match=r"1 by Eve in the written\.csv of --out"):
-        written.merged(eve, {"dan.csv": dan})
+        written_marks.merged(eve, {"dan.csv": dan})
 
 
 def test_a_grader_may_change_what_they_gave_before(tmp_path):
     eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,")
     later = saved(tmp_path / "later.csv", "Ann,1.7,1/2,Eve,")
-    assert written.merged(eve, {"later.csv": later}) == later
+    assert written_marks.merged(eve, {"later.csv": later}) == later
 
 
 def test_marks_for_another_answer_contradict_nobody():
     old = {("Ann", "1.7", "written"): Mark(1, grader="Eve", digest="old")}
     new = {("Ann", "1.7", "written"): Mark(0, grader="Dan", digest="new")}
-    assert written.merged(old, {"dan.csv": new}) == new
+    assert written_marks.merged(old, {"dan.csv": new}) == new
 
 
 def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path):
     book = made([handed("Ann", PROPER)])
-    codes = written.codes(7, ["Ann", "Bob"])
+    codes = written_marks.codes(7, ["Ann", "Bob"])
     page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
     page.add(book.sheet("Ann"))
     text = page.html(anonymous=True)
     assert "Ann" not in text and codes["Ann"] in text
     (tmp_path / "w.csv").write_text(f"student,question,points\n{codes['Ann']},1.7,1\n")
     hidden = {code: student for student, code in codes.items()}
-    found = written.load(tmp_path / "w.csv", codes.keys(), hidden=hidden)
+    found = written_marks.load(tmp_path / "w.csv", codes.keys(), hidden=hidden)
     assert list(found) == [("Ann", "1.7", "written")]
-    assert written.codes(8, ["Ann"]) != written.codes(7, ["Ann"])
+    assert written_marks.codes(8, ["Ann"]) != written_marks.codes(7, ["Ann"])
 
 
 def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
@@ -326,7 +332,7 @@ def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sente
 
 def exported(name, book):
     sheets = [book.sheet(student) for student in book.students]
-    text = csv_text(tables.EXPORTS[name](book, sheets))
+    text = csv_text(exports.EXPORTS[name](book, sheets))
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -374,7 +380,7 @@ def test_gradescope_gets_points_and_their_maximum(classbook):
 def test_no_export_lets_a_name_become_a_formula(classbook):
     person = replace(classbook.roster.people["Ann"], name="=1+1")
     classbook.roster.people["Ann"] = person
-    for name in tables.EXPORTS:
+    for name in exports.EXPORTS:
         assert "'=1+1" in exported(name, classbook)[-3]
 
 

@@ -6,10 +6,13 @@ import sessions
 from sessions import SMALL, ask, needs_sandbox
 
 from attn_course import derivation
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.grading import magics
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import Session
-from attn_course.verdict import NotAttempted, NotYet
 
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
 

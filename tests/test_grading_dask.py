@@ -11,7 +11,10 @@ import pytest
 from classroom import classroom
 
 from attn_course import cli
-from attn_course.grading import command, grade_far
+from attn_course.grading import (
+    command,
+    dask_backend,
+)
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.submissions import File
 
@@ -34,7 +37,7 @@ def grade(students, out, *options):
 def kill_after(monkeypatch, pid, num_records):
     """Kill a process when this many records have come back; return the files of all that come."""
     seen = []
-    real = grade_far.record_from
+    real = dask_backend.record_from
 
     def noted(file, future):
         record = real(file, future)
@@ -43,7 +46,7 @@ def kill_after(monkeypatch, pid, num_records):
             os.kill(pid, signal.SIGKILL)
         return record
 
-    monkeypatch.setattr(grade_far, "record_from", noted)
+    monkeypatch.setattr(dask_backend, "record_from", noted)
     return seen
 
 
@@ -88,8 +91,8 @@ def test_when_the_last_worker_ends_the_command_says_so_and_goes_on_later(
     students, tmp_path, monkeypatch, capsys
 ):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(grade_far, "LOOK", 0.1)
-    monkeypatch.setattr(grade_far, "ALONE", 0.5)
+    monkeypatch.setattr(dask_backend, "LOOK", 0.1)
+    monkeypatch.setattr(dask_backend, "ALONE", 0.5)
     assert grade(students, tmp_path / "here", "--jobs", "1") == 0
     far = tmp_path / "far"
     nobody = {"n_workers": 0, "dashboard_address": None}
@@ -110,7 +113,7 @@ def test_when_the_last_worker_ends_the_command_says_so_and_goes_on_later(
 
 def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(grade_far, "ALONE", 0.05)
+    monkeypatch.setattr(dask_backend, "ALONE", 0.05)
     monkeypatch.setattr(
         distributed, "wait", lambda futures, **options: SimpleNamespace(done=futures)
     )
@@ -122,33 +125,33 @@ def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
 
     alone = SimpleNamespace(nthreads=dict)
     with pytest.raises(command.Refused, match="no Dask worker is left"):
-        grade_far.finished(alone, {Gone(): None})
+        dask_backend.finished(alone, {Gone(): None})
 
 
 def test_without_dask_there_is_one_sentence(students, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert grade(students, tmp_path / "out", "--dask") == 2
-    assert capsys.readouterr().err.strip().endswith(grade_far.MISSING)
+    assert capsys.readouterr().err.strip().endswith(dask_backend.MISSING)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(students, tmp_path, monkeypatch, capsys):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(grade_far, "PATIENCE", "200ms")
+    monkeypatch.setattr(dask_backend, "PATIENCE", "200ms")
     assert grade(students, tmp_path / "out", "--dask", "tcp://127.0.0.1:9") == 2
     said = capsys.readouterr().err.strip().splitlines()[-1]
     assert said.endswith("no Dask scheduler answers at tcp://127.0.0.1:9.")
 
 
 FOREIGN = {
-    "another version": (grade_far.Found("another", "landlock"), "another version of the course"),
-    "no sandbox": (grade_far.Found("", ""), "a worker has no sandbox"),
+    "another version": (dask_backend.Found("another", "landlock"), "another version of the course"),
+    "no sandbox": (dask_backend.Found("", ""), "a worker has no sandbox"),
 }
 
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
     found, sentence = FOREIGN[what]
-    monkeypatch.setattr(grade_far, "judge_digest", lambda notebook: "")
+    monkeypatch.setattr(dask_backend, "judge_digest", lambda notebook: "")
 
     class Future:
         def result(self, timeout):
@@ -156,4 +159,4 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
 
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
     with pytest.raises(command.Refused, match=sentence):
-        grade_far.record_from(file, Future())
+        dask_backend.record_from(file, Future())

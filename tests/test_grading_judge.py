@@ -13,10 +13,13 @@ from taken_over import ASKS
 from attn_course.grading import grade_one as grading
 from attn_course.grading.grade_one import Settings, grade_one, secret_of
 from attn_course.grading.record import Record
-from attn_course.grading.sandbox import bench as benches
-from attn_course.grading.sandbox.bench import Bench, Lost
+from attn_course.grading.sandbox import supervisor as benches
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
+from attn_course.grading.sandbox.supervisor import (
+    Bench,
+    Lost,
+)
 from attn_course.grading.submissions import File
 
 NAME, FULL = "01_copying", 5.5

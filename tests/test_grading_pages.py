@@ -15,7 +15,7 @@ from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import references
 from attn_course.grading.submissions import File
-from attn_course.grading.written import Mark
+from attn_course.grading.written_marks import Mark
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"

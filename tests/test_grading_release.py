@@ -12,7 +12,7 @@ import pytest
 from course import ROOT, SOURCES
 
 from attn_course import cli
-from attn_course.grading.releasing import FOLDER
+from attn_course.grading.release_archive import FOLDER
 from attn_course.markers import solution_lines
 
 WEIGHTS = (".npz", ".pt")  # of the model that comes along: no text
@@ -34,7 +34,7 @@ def edition(tmp_path_factory):
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE"}
-    needed |= {".setup.sh", ".requirements.lock"}
+    needed |= {"scripts/setup.sh", "requirements/lock.txt"}
     assert above == needed | {"notebooks", "attn_utils", "attn_course"}
     assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT | {"jupytext"}
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
@@ -138,7 +138,7 @@ def test_a_release_holds_what_its_makefile_and_readme_name(edition):
         planned = subprocess.run(
             ["make", "-n", target], cwd=edition, capture_output=True, text=True
         )
-        assert "sh .setup.sh .venv torch,lab,grade" in planned.stdout, planned.stderr
+        assert "sh scripts/setup.sh .venv torch,lab,grade" in planned.stdout, planned.stderr
     readme = (edition / "README.md").read_text("utf-8")
     assert "make lab" in readme and all(name in readme for name in BUILT)
 

@@ -15,13 +15,13 @@ from course import ROOT
 from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 
 from attn_course import derivation, judge_derivation, register
-from attn_course.answers import within
+from attn_course.answers.answer import within
+from attn_course.answers.verdict import NotYet
 from attn_course.checking import judge
 from attn_course.grading.sandbox import child, libc, namespaces
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.proofs import compare_lines
-from attn_course.verdict import NotYet
 
 submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
@@ -34,7 +34,7 @@ ENDS_ITSELF = {
     "import sys; sys.exit()": "your code stopped with SystemExit",
     "class Mine(SystemExit): pass\nraise Mine('bye')": "your code stopped with Mine: bye",
     "class Mine(BaseException): pass\nraise Mine": "your code stopped with Mine",
-    "from attn_course.verdict import NotAttempted as E\nraise E": "it did not run.",
+    "from attn_course.answers.verdict import NotAttempted as E\nraise E": "it did not run.",
     "raise KeyboardInterrupt": "your code stopped with KeyboardInterrupt",
     "def f(): f()\nf()": "your code stopped with RecursionError",
 }
@@ -264,7 +264,7 @@ PATCHES = {
     "nothing": "",
     "numpy's comparisons": "import numpy as np\nnp.allclose = np.isclose = lambda *a, **k: True",
     "builtins": "import builtins\nbuiltins.abs = builtins.float = lambda *a: 0",
-    "the verdicts": "import attn_course.verdict as v\nv.NotYet.__init__ = lambda *a: None",
+    "the verdicts": "import attn_course.answers.verdict as v\nv.NotYet.__init__ = lambda *a: None",
     "the answers": "import attn_course.answers as a\na.plain = lambda value: value * 0",
     "the judges": "import attn_course.checking as c\nc.judge = lambda *a: 'correct'",
     "the modules": "import sys\nfor name in list(sys.modules): sys.modules[name] = None",
@@ -372,14 +372,15 @@ def test_folders_outside_python_and_the_course_cannot_be_looked_into(submit, tmp
 HIDDEN = """
 import importlib, os, sys
 where = os.path.dirname(sys.modules["attn_course"].__file__)
-names = "questions layer_mistakes judge_derivation explaining random_keys tensors values".split()
+names = "questions answers/mistakes answers/tensors answers/values judge_derivation".split()
 
 def loaded():
-    return [name for name in sys.modules if any(part in names for part in name.split("."))]
+    return [name for name in sys.modules if any(part in name.replace(".", "/") for part in names)]
 
 def imported():
     found = []
-    for name in [*names, "questions.copying", "questions.transformer_attention"]:
+    dotted = [name.replace("/", ".") for name in names]
+    for name in [*dotted, "questions.copying", "questions.transformer_attention"]:
         try:
             found.append(importlib.import_module(".".join(["attn_course", name])).__doc__)
         except (ImportError, OSError):
@@ -395,7 +396,7 @@ def opened():
                     found.append(open(os.path.join(above, name), "rb").read().decode("latin-1"))
                 except OSError:
                     continue
-    for name in ["questions/copying.py", "questions/__pycache__", "layer_mistakes.py"]:
+    for name in ["questions/copying.py", "questions/__pycache__", "answers/mistakes.py"]:
         try:
             found.append(open(os.path.join(where, name)).read())
         except OSError:
@@ -416,25 +417,28 @@ def test_no_judge_is_within_reach_of_an_answer(submit, way):
     assert session.errors == {} and ask(session, way) == []
 
 
-ROOMS = """
+LOADED_PACKAGES = """
 import importlib, pkgutil, sys
-def rooms():
-    return {name.split(".")[1] for name in sys.modules if name.startswith("attn_course.")}
+def packages():
+    ours = [name.split(".")[1:] for name in sys.modules if name.startswith("attn_course.")]
+    return {"/".join(name[:1 if name[0] == "questions" else 2]) for name in ours}
 import attn_course.grading.sandbox.child
 import attn_course.proofs.compare_limits, attn_course.proofs.compare_lines  # which `derive` uses
-before = rooms()
+before = packages()
 import attn_course.questions as questions
 for module in pkgutil.iter_modules(questions.__path__):
     importlib.import_module(f"attn_course.questions.{module.name}")
-print(*sorted(rooms() - before))
+print(*sorted(packages() - before))
 """
 
 
 def test_whatever_judges_alone_import_is_hidden():
-    done = subprocess.run([sys.executable, "-c", ROOMS], capture_output=True, text=True, check=True)
-    hidden = {name.removesuffix(".py") for name in child.HIDDEN} | {"chain_rules"}
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED_PACKAGES], capture_output=True, text=True, check=True
+    )
+    hidden = {name.removesuffix(".py") for name in child.HIDDEN} | {"proofs/chain_rules"}
     assert set(done.stdout.split()) <= hidden
-    assert all((Path(derivation.__file__).parent / name).exists() for name in child.HIDDEN[2:])
+    assert all((Path(derivation.__file__).parent / name).exists() for name in child.HIDDEN[3:])
 
 
 def test_only_drivers_of_the_course_run_beside_an_answer(submit):

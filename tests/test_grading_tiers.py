@@ -12,7 +12,14 @@ from classroom import classroom
 from refusing import refuse
 from sessions import ask, on_a_machine_like, still_fine
 
-from attn_course.grading.sandbox import landlock, libc, limits, namespaces, tiers, visible
+from attn_course.grading.sandbox import (
+    landlock,
+    libc,
+    limits,
+    namespaces,
+    readable_paths,
+    tiers,
+)
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
 
@@ -131,7 +138,7 @@ def test_a_package_with_something_hidden_is_opened_up_around_it(tmp_path):
     for name in ("a/judges/one.py", "a/b.py", "a/c/d.py", "e/f.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    shown = visible.without([str(tmp_path)], [str(tmp_path / "a" / "judges")])
+    shown = readable_paths.without([str(tmp_path)], [str(tmp_path / "a" / "judges")])
     assert shown == [str(tmp_path / name) for name in ("a/b.py", "a/c", "e")]
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attn_course.grading.foreign_text import one_line
 from attn_course.grading.sandbox import channel
+from attn_course.grading.untrusted_text import one_line
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),

@@ -1,4 +1,4 @@
-"""The project's own promises: one set of packages, one-way doors, nothing of one machine."""
+"""The project's own promises: one set of packages, allowed imports, nothing of one machine."""
 
 import ast
 import graphlib
@@ -12,12 +12,15 @@ import pytest
 from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
 
-from attn_course import register, start_lab
+from attn_course import (
+    lab,
+    register,
+)
 
-HOUSES = ("attn_utils", "attn_course")
-MODULES = sorted(path for house in HOUSES for path in (ROOT / house).rglob("*.py"))
-# Which rooms a room may import: doors are one-way. "top" is every module right below attn_course.
-DOORS = {
+PACKAGES = ("attn_utils", "attn_course")
+MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+# Which packages a package may import. "top" is every module right below attn_course, and `answers`.
+ALLOWED_IMPORTS = {
     "attn_utils": set(),
     "top": {"attn_utils", "drivers", "proofs"},
     "drivers": {"attn_utils"},
@@ -27,10 +30,10 @@ DOORS = {
     "questions": {"attn_utils", "top", "drivers", "proofs"},
     "building": {"top", "figures"},
     "grading": {"attn_utils", "top", "drivers", "proofs", "questions", "figures"},
-    "training": {"attn_utils", "refusals"},
-    "knowledge": {"attn_utils", "training", "refusals"},
-    "translation": {"attn_utils", "training", "refusals"},
-    "refusals": set(),
+    "training": {"attn_utils", "errors"},
+    "knowledge": {"attn_utils", "training", "errors"},
+    "translation": {"attn_utils", "training", "errors"},
+    "errors": set(),
     "cli": {"top", "building", "grading", "translation"},
 }
 # Every question of the documents the course grew from, and no other.
@@ -54,7 +57,7 @@ def versions_in(name):
     return {package.lower(): version for package, version in pins}
 
 
-LOCK = versions_in(".requirements.lock")
+LOCK = versions_in("requirements/lock.txt")
 CONDA = {"matplotlib-base": "matplotlib", "pytorch": "torch"}  # names on conda-forge: on PyPI
 
 
@@ -71,7 +74,7 @@ def test_environment_yml_and_pyproject_name_the_same_packages():
 
 def test_the_lock_holds_a_version_of_every_package_inside_its_range():
     for extra, packages in EXTRAS.items():
-        lock = versions_in(".site.lock") if extra == "docs" else LOCK
+        lock = versions_in("requirements/docs.txt") if extra == "docs" else LOCK
         for package in packages:
             if not package.startswith(PROJECT["name"]):
                 wanted = Requirement(package)
@@ -91,7 +94,7 @@ def test_the_version_has_its_dated_place_in_the_changelog():
 
 
 def test_the_floors_that_ci_runs_are_those_of_the_core():
-    floors = (ROOT / ".requirements.floors").read_text("utf-8")
+    floors = (ROOT / "requirements/minimum.txt").read_text("utf-8")
     pinned = re.findall(r"^(\w+)==([\d.]+)$", floors, re.M)
     promised = [re.fullmatch(r"(\w+)>=([\d.]+)", package) for package in PROJECT["dependencies"]]
     assert pinned == [(found[1], f"{found[2]}.0") for found in promised]
@@ -144,17 +147,17 @@ def test_the_core_imports_nothing_that_python_in_a_browser_lacks():
     core = [path for path in MODULES if place_of(path).replace(".", "/") in loaded]
     assert len(core) > 30
     has = set(sys.stdlib_module_names) - NOT_IN_A_BROWSER
-    has |= {"numpy", "matplotlib", "sympy", "mpmath", *HOUSES}
+    has |= {"numpy", "matplotlib", "sympy", "mpmath", *PACKAGES}
     for path in core:
         assert set(imported_at_once(path)) <= has, path
 
 
-def room_of(module):
-    """The room a dotted name of ours lies in: the house attn_utils, a room of attn_course, or its top."""
-    house, *inside = module.split(".")
-    if house == "attn_utils":
-        return house
-    return inside[0] if inside and inside[0] in DOORS else "top"
+def package_of(module):
+    """The package a dotted name of ours lies in: attn_utils, a package of attn_course, or its top."""
+    first, *inside = module.split(".")
+    if first == "attn_utils":
+        return first
+    return inside[0] if inside and inside[0] in ALLOWED_IMPORTS else "top"
 
 
 def imports_of(path):
@@ -167,19 +170,21 @@ def imports_of(path):
             names = [alias.name for alias in node.names]
         else:
             continue
-        yield from (name for name in names if name.split(".")[0] in HOUSES)
+        yield from (name for name in names if name.split(".")[0] in PACKAGES)
 
 
 def place_of(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def test_doors_between_rooms_are_one_way():
+def test_every_import_between_packages_is_an_allowed_one():
     for path in MODULES:
-        room = room_of(place_of(path))
+        package = package_of(place_of(path))
         for name in imports_of(path):
-            allowed = {room, *DOORS[room]}
-            assert room_of(name) in allowed, f"{path.relative_to(ROOT)} ({room}) imports {name}"
+            allowed = {package, *ALLOWED_IMPORTS[package]}
+            assert package_of(name) in allowed, (
+                f"{path.relative_to(ROOT)} ({package}) imports {name}"
+            )
 
 
 def module_names():
@@ -199,8 +204,8 @@ def in_order(graph):
         raise AssertionError(" <- ".join(error.args[1])) from None
 
 
-def test_no_room_and_no_module_needs_itself():
-    assert in_order(DOORS)[0] in ("attn_utils", "figures", "proofs", "refusals")
+def test_no_package_and_no_module_imports_itself():
+    assert in_order(ALLOWED_IMPORTS)[0] in ("attn_utils", "figures", "proofs", "errors")
     names = module_names()
     graph = {}
     for name, path in names.items():
@@ -209,25 +214,26 @@ def test_no_room_and_no_module_needs_itself():
     assert len(in_order(graph)) == len(names)
 
 
-def test_contributing_draws_the_doors_that_are_held():
+def test_the_architecture_page_lists_the_allowed_imports():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     drawn = {}
     for place, imports in re.findall(r"^\| `(attn_[\w/.]+)`.*\|([^|]*)\|$", text, re.M):
         name = place.removeprefix("attn_course/").removesuffix(".py").strip("/")
         drawn[name or "top"] = set(re.findall(r"`(\w+)`", imports))
     assert drawn.pop("runs") == set()
-    assert drawn == DOORS
+    assert drawn == ALLOWED_IMPORTS
 
 
-def test_every_test_is_named_by_its_room():
-    rooms = "|".join([*DOORS, "project"])
+def test_every_test_is_named_by_its_package():
+    packages = "|".join([*ALLOWED_IMPORTS, "project"])
     for path in (ROOT / "tests").glob("test_*.py"):
-        assert re.fullmatch(rf"test_({rooms})(_\w+)?", path.stem), path.name
+        assert re.fullmatch(rf"test_({packages})(_\w+)?", path.stem), path.name
 
 
 # What is written when the course is used, and stands in the text by its name.
 MADE = {"nbgrader_config.py"}
-OURS = {*HOUSES, *DOORS, ".ci", "notebooks", "solutions", "tests"}  # how a path of ours begins
+# How a path of ours begins.
+OURS = {*PACKAGES, *ALLOWED_IMPORTS, ".ci", "docs", "notebooks", "solutions", "tests"}
 QUOTED = re.compile(r"`([^`\n]+)`")
 LIKE_A_PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
 ENDINGS = (".cfg", ".lock", ".md", ".py", ".sh", ".toml", ".yml")
@@ -270,7 +276,7 @@ def test_every_file_that_a_text_names_is_there():
 
 def test_the_link_for_a_hub_opens_the_first_notebook():
     readme = (ROOT / "README.md").read_text("utf-8")
-    assert re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", readme) == [start_lab.FIRST]
+    assert re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", readme) == [lab.FIRST]
 
 
 def test_every_module_that_a_text_names_is_there():
@@ -295,7 +301,7 @@ def test_no_test_uses_a_private_name_of_ours(path):
     tree = ast.parse(path.read_text("utf-8"))
     ours = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(HOUSES):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGES):
             ours |= {alias.asname or alias.name for alias in node.names}
     private = {name for name in ours if name.startswith("_")}
     for node in ast.walk(tree):
@@ -308,9 +314,9 @@ def test_no_test_uses_a_private_name_of_ours(path):
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_every_module_opens_with_two_sentences(path):
-    sign = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    assert len(re.findall(r"[.?](?=\s|$)", sign)) >= 2, path
+def test_every_module_opens_with_a_sentence(path):
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    assert len(re.findall(r"[.?](?=\s|$)", docstring)) >= 1, path
 
 
 def test_every_seed_question_is_answered_and_no_other_is_claimed():

@@ -48,7 +48,7 @@ PIPELINES = {path.name: path.read_text("utf-8") for path in (*GITHUB, GITLAB)}
 def test_both_pipelines_test_every_python_from_the_oldest_allowed_and_the_floors(name):
     text = PIPELINES[name]
     assert '["3.11", "3.12", "3.13"]' in text
-    assert "-c .requirements.floors ." in text
+    assert "-c requirements/minimum.txt ." in text
     assert "tests/run_bare.py solutions/0[0-5]_*.ipynb" in text
 
 
@@ -84,6 +84,6 @@ def test_the_image_for_graders_starts_without_privileges():
 
 
 def test_the_image_for_graders_has_what_grading_needs_in_the_versions_of_the_lock():
-    assert '-c .requirements.lock -e ".[torch,grade]"' in DOCKERFILE
+    assert '-c requirements/lock.txt -e ".[torch,grade]"' in DOCKERFILE
     ignored = (ROOT / ".dockerignore").read_text("utf-8").split()
     assert ".venv*" in ignored and "solutions" not in ignored

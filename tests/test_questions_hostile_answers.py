@@ -14,7 +14,10 @@ import sympy as sp
 from course import JUDGED, answers_in
 
 from attn_course import derive
-from attn_course.answers import Answer, listening
+from attn_course.answers.answer import (
+    Answer,
+    listening,
+)
 from attn_course.checking import judge
 
 HUGE = 1.7e308

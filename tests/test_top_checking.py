@@ -9,8 +9,14 @@ import time
 import numpy as np
 import pytest
 
-from attn_course import Verdict, answers, check, hint, register
-from attn_course.verdict import NotYet
+from attn_course import (
+    Verdict,
+    check,
+    hint,
+    register,
+)
+from attn_course.answers import answer
+from attn_course.answers.verdict import NotYet
 
 
 def mutates(keys, j):
@@ -208,7 +214,7 @@ def test_a_verdict_shows_itself_as_text_and_as_escaped_html():
 
 def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
     """Half of the processor goes to others: the work takes twice its time, and is done."""
-    monkeypatch.setattr(answers.time, "process_time", lambda: time.monotonic() / 2)
+    monkeypatch.setattr(answer.time, "process_time", lambda: time.monotonic() / 2)
 
     def busy(seconds):
         end = time.monotonic() + seconds
@@ -216,6 +222,6 @@ def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
             pass
         return "done"
 
-    assert answers.within(1.0, lambda: busy(1.5)) == "done"
+    assert answer.within(1.0, lambda: busy(1.5)) == "done"
     with pytest.raises(NotYet, match=r"within 0\.1 seconds"):
-        answers.within(0.1, lambda: busy(5))
+        answer.within(0.1, lambda: busy(5))

@@ -14,7 +14,11 @@ import sympy as sp
 from bank import chains, claims
 
 from attn_course import check, derive
-from attn_course.answers import Answer
+from attn_course.answers.answer import Answer
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.derivation import as_data, domain_of, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
 from attn_course.proofs import modular, positivity, trees
@@ -30,7 +34,6 @@ from attn_course.questions import (
     start_here,
     two_heads,
 )
-from attn_course.verdict import NotAttempted, NotYet
 
 t = sp.Symbol("t", real=True)
 x = sp.Symbol("x", positive=True)

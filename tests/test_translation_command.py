@@ -20,7 +20,10 @@ from attn_course.translation import command
 from attn_course.translation.command import main
 from attn_course.translation.config import ATTENTIONS, PRESETS
 from attn_course.translation.corpora import load
-from attn_course.translation.recording import read_record, without_paths
+from attn_course.translation.recorder import (
+    read_record,
+    without_paths,
+)
 from attn_course.translation.runs import Run
 from attn_course.translation.sentence import Candidate, Explanation, draw
 from attn_course.translation.training import Trainer
@@ -131,7 +134,7 @@ def test_nothing_slow_is_loaded_before_it_is_needed():
     code = """
 import sys, attn_course.translation.command
 assert "torch" not in sys.modules  # options are read first
-import attn_course.translation.ready
+import attn_course.translation.bundled
 assert "sacrebleu" not in sys.modules  # a sentence is not scored
 """
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

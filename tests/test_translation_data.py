@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attn_course.refusals import BadText
+from attn_course.errors import BadText
 from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
 from attn_course.translation.config import setting

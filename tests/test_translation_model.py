@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy, n_best

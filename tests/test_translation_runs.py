@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from course import ROOT
 
-from attn_course.refusals import BadRun
-from attn_course.translation import recording
+from attn_course.errors import BadRun
+from attn_course.translation import recorder
+from attn_course.translation.bundled import FOLDER
 from attn_course.translation.config import PRESETS, Config, transformer
 from attn_course.translation.corpora import embedded
-from attn_course.translation.ready import FOLDER
-from attn_course.translation.recording import read_record, recorded
+from attn_course.translation.recorder import (
+    read_record,
+    recorded,
+)
 from attn_course.translation.scoring import bleu_of_counts, bootstrap, score
 
 RECORDS = {
@@ -35,7 +38,7 @@ def test_bleu_follows_from_the_recorded_counts(name):
 
 def test_every_recorded_score_has_one_signature():
     names = ("embedded_*", "translation_*")
-    every = [record["test"] for name in names for record in recording.records(name)]
+    every = [record["test"] for name in names for record in recorder.records(name)]
     found = {test[search]["signature"] for test in every for search in ("greedy", "beam 5")}
     assert len(every) >= 25 and len(found) == 1
 
@@ -79,7 +82,7 @@ def scores_of(tests):
 def test_the_table_of_readme_is_that_of_the_records():
     readme = (ROOT / "README.md").read_text("utf-8").splitlines()
     for label, name in ROWS.items():
-        assert row_of(label, recording.records(f"translation_{name}_[0-9]")) in readme
+        assert row_of(label, recorder.records(f"translation_{name}_[0-9]")) in readme
     assert {re.sub(r"translation_(.+)_\d", r"\1", name) for name in RECORDS} == set(ROWS.values())
     kept = json.loads((FOLDER / "record.json").read_text("utf-8"))
     along = [line for line in readme if line.startswith("| the model that comes along")]
@@ -138,24 +141,24 @@ def test_the_embedded_ladder_can_be_scored_again_from_its_hypotheses():
 def test_the_table_has_a_line_for_each_attention_with_mean_and_spread():
     record = {"test": {"greedy": {"bleu": 10.0}, "perplexity": 3.0}, "cpu_seconds": 60}
     better = {**record, "test": {"greedy": {"bleu": 13.0}, "perplexity": 5.0}}
-    _, mean, dot = recording.table({"mean": [record, better], "dot": [record]}).splitlines()
+    _, mean, dot = recorder.table({"mean": [record, better], "dot": [record]}).splitlines()
     assert mean.split() == ["mean", "10.0", "13.0", "11.5", "2.1", "4.00", "60"]
     assert dot.split() == ["dot", "10.0", "10.0", "-", "3.00", "60"]
 
 
 def test_groups_by_length_hold_every_sentence_once():
-    ladder = recording.recorded("translation")
+    ladder = recorder.recorded("translation")
     record = ladder["dot"][0]
-    (middle,), whole = recording.by_length(ladder, num_groups=1)
+    (middle,), whole = recorder.by_length(ladder, num_groups=1)
     bleu = [found["test"]["greedy"]["bleu"] for found in ladder["dot"]]
     assert middle == record["source_words"].mean()
     assert whole["dot"] == pytest.approx([np.mean(bleu)], abs=1e-9)
-    middles, series = recording.by_length(ladder)
+    middles, series = recorder.by_length(ladder)
     assert middles == sorted(middles) and {len(row) for row in series.values()} == {4}
 
 
 def test_records_come_with_the_smallest_budget_first():
-    budgets = [record["config"]["tokens"] for record in recording.records("translation*_dot_1")]
+    budgets = [record["config"]["tokens"] for record in recorder.records("translation*_dot_1")]
     assert len(budgets) > 1 and budgets == sorted(budgets)
 
 

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.translation import recording, scoring, tables
+from attn_course.translation import (
+    recorder,
+    scoring,
+    tables,
+)
 from attn_course.translation.corpora import Corpus
 
 
@@ -45,8 +49,8 @@ def test_a_running_mean_starts_where_there_are_enough_numbers():
 
 
 def test_every_record_of_every_architecture_has_its_line():
-    found = {"GRU": recording.records("translation_dot_[0-9]")}
-    found["Transformer"] = recording.records("translation_transformer_[0-9]")
+    found = {"GRU": recorder.records("translation_dot_[0-9]")}
+    found["Transformer"] = recorder.records("translation_transformer_[0-9]")
     _, *lines = tables.of_architectures(found).splitlines()
     assert len(lines) == sum(map(len, found.values()))
     last = found["Transformer"][-1]
@@ -55,7 +59,7 @@ def test_every_record_of_every_architecture_has_its_line():
 
 
 def test_systems_that_err_on_the_same_sentences_have_a_wider_interval_apart():
-    records = recording.records("embedded_dot_[0-9]")
+    records = recorder.records("embedded_dot_[0-9]")
     one, other = (record["counts"] for record in records[:2])
     _, low, high, _ = scoring.bootstrap(one, other, np.random.default_rng(0), 2000)
     assert tables.width_apart(one, other) > 1.1 * (high - low)

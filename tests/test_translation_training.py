@@ -12,7 +12,11 @@ from datetime import timedelta
 import pytest
 import torch
 
-from attn_course.refusals import BadOption, BadRun, BadText
+from attn_course.errors import (
+    BadOption,
+    BadRun,
+    BadText,
+)
 from attn_course.training.trainer import Stopped, Training
 from attn_course.translation import encoding
 from attn_course.translation.config import Config, transformer

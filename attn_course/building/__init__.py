@@ -1,1 +1,1 @@
-"""From one source per notebook to all that is made of it, and the check for drift. Judges nothing."""
+"""From one source per notebook to all that is made of it, and the check for drift."""

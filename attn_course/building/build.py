@@ -1,4 +1,4 @@
-"""From solutions/NN_name.py to every file made of it, and the check for drift. Knows no question's content.
+"""From solutions/NN_name.py to every file made of it, and the check for drift.
 
 Made are the executed solutions/NN_name.ipynb, the student pair notebooks/NN_name.{py,ipynb}, and README's
 table of notebooks.
@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import cards, ways_in
+from attn_course.building import (
+    badges,
+    cards,
+)
 from attn_course.building.cells import (
     id_stem,
     read_source,
@@ -18,7 +21,11 @@ from attn_course.building.cells import (
     solution_notebook,
     student_notebook,
 )
-from attn_course.building.sealing import attach, execute, stored_outputs
+from attn_course.building.outputs import (
+    attach,
+    execute,
+    stored_outputs,
+)
 from attn_course.markers import BuildError, solution_lines
 
 
@@ -53,7 +60,7 @@ def build(
     root: Path, numbers: Sequence[str] = (), force: bool = False
 ) -> Iterator[tuple[str, bool]]:
     """Make what is missing or changed; yields (name, whether anything was written)."""
-    repository = ways_in.repository_of(root)
+    repository = badges.repository_of(root)
     for source in sources(root, numbers):
         target = _solution_file(source, root)
         notebook = solution_notebook(source, repository)
@@ -96,9 +103,9 @@ def _readme(root: Path) -> dict[Path, str]:
         return {}
 
     table = cards.notebook_table(table_rows(root))
-    badges = ways_in.badges(ways_in.repository_of(root))
+    line = badges.badges(badges.repository_of(root))
     text = path.read_text("utf-8")
-    text = cards.fill_region(text, "badges", badges)
+    text = cards.fill_region(text, "badges", line)
     return {path: cards.fill_region(text, "notebooks", table)}
 
 
@@ -159,7 +166,7 @@ def _strays(root: Path) -> list[str]:
 def _problems(source: Path, root: Path) -> Iterator[str]:
     """What is wrong with the files made from one source, and with what they hold."""
     target = _solution_file(source, root)
-    notebook = solution_notebook(source, ways_in.repository_of(root))
+    notebook = solution_notebook(source, badges.repository_of(root))
     outputs = stored_outputs(notebook, target)
     if outputs is None:
         yield f"{target.name} is missing, or its outputs are not those of the source; run attn build."

@@ -1,7 +1,4 @@
-"""What is known of questions and notebooks, in words: headings, head lines, README's table.
-
-Knows no cells: it is given texts and gives texts back.
-"""
+"""What is known of questions and notebooks, in words: headings, head lines, README's table."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A source as a notebook, for instructors and for students. Executes nothing.
+"""A source as a notebook, for instructors and for students.
 
 A cell says what it is in its marker: `answer="1.4"` (solution regions are cut for students), `check="1.4"`,
 `written="1.7"` (a reference answer, replaced by an empty one), `rubric="1.7"` and `only="solution"`
@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import cards, ways_in
+from attn_course.building import (
+    badges,
+    cards,
+)
 from attn_course.markers import EMPTY, BuildError, cut_solutions
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -69,12 +72,12 @@ def _open_to_all(notebook: Any, name: str, repository: str) -> None:
     import nbformat
 
     first = notebook.cells[0]
-    links = ways_in.links(repository, name)
+    links = badges.links(repository, name)
     if links:
         first.source = cards.add_below_head(first.source, links)
 
-    text = ways_in.setup_cell(repository, name)
-    setup = nbformat.v4.new_code_cell(text, id=ways_in.SETUP_ID)
+    text = badges.setup_cell(repository, name)
+    setup = nbformat.v4.new_code_cell(text, id=badges.SETUP_ID)
     notebook.cells.insert(1, setup)
 
 

@@ -1,4 +1,4 @@
-"""`attn build` and `attn site` on the command line. Knows how to report, not how to build."""
+"""`attn build` and `attn site` on the command line."""
 
 import argparse
 import sys

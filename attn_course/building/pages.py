@@ -1,4 +1,4 @@
-"""A notebook as a page of the site: the student's text with the pictures of the solution. Executes nothing.
+"""A notebook as a page of the site: the student's text with the pictures of the solution.
 
 What a cell shows stays if a student's empty notebook would show the same; where an answer is used, pictures
 alone stay, and none of a cell with the tag "spoiler", whose picture is the answer. So no answer, rubric or
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.building.cells import student_notebook
-from attn_course.figures.showing import filled
+from attn_course.figures.display import filled
 
 PICTURES = "_static/figures"  # of the site
 DEPENDS = "*What this prints depends on your answers.*"

@@ -1,4 +1,4 @@
-"""The site's page on `attn_utils`, made from signatures and docstrings. Knows no notebook."""
+"""The site's page on `attn_utils`, made from signatures and docstrings."""
 
 import inspect
 import re

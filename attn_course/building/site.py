@@ -1,4 +1,4 @@
-"""The site: the sources of its pages, and Jupyter Book's run over them. Knows no question's content.
+"""The site: the sources of its pages, and Jupyter Book's run over them.
 
 Every page is made from what the project has: notebooks from the executed solutions, the rest from README and
 docstrings. Jupyter Book lives in an environment of its own, for its pins are not ours.
@@ -14,13 +14,20 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from attn_course.building import build, cards, ways_in
+from attn_course.building import (
+    badges,
+    build,
+    cards,
+)
 from attn_course.building.cells import rendered, solution_notebook
-from attn_course.building.moving import moving_figures
+from attn_course.building.interactive import moving_figures
+from attn_course.building.outputs import (
+    attach,
+    stored_outputs,
+)
 from attn_course.building.pages import FIGURE, page_of
 from attn_course.building.reference import reference_page
-from attn_course.building.sealing import attach, stored_outputs
-from attn_course.figures.showing import asset
+from attn_course.figures.display import asset
 from attn_course.markers import BuildError
 
 FIRST = "00_start_here"  # its first figure opens the site
@@ -81,8 +88,8 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
 
 def _solution(source: Path, root: Path) -> Any:
     """The executed solution as it is stored, without the cell that brings the course elsewhere."""
-    notebook = solution_notebook(source, ways_in.repository_of(root))
-    notebook.cells = [cell for cell in notebook.cells if cell.id != ways_in.SETUP_ID]
+    notebook = solution_notebook(source, badges.repository_of(root))
+    notebook.cells = [cell for cell in notebook.cells if cell.id != badges.SETUP_ID]
     outputs = stored_outputs(notebook, root / "solutions" / f"{source.stem}.ipynb")
     if outputs is None:
         raise BuildError(

@@ -1,1 +1,1 @@
-"""What 06, 07, 11 and 12 measure or train in a few seconds. Judges nothing and draws nothing."""
+"""What 06, 07, 11 and 12 measure or train in a few seconds."""

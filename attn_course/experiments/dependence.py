@@ -1,4 +1,4 @@
-"""What depends on what, measured by gradients. Judges nothing, draws nothing."""
+"""What depends on what, measured by gradients."""
 
 from collections.abc import Callable
 

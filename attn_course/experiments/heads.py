@@ -1,4 +1,4 @@
-"""Looks into a causal layer with several heads, whoever wrote it. Judges nothing, trains nothing."""
+"""Looks into a causal layer with several heads, whoever wrote it."""
 
 import copy
 from collections.abc import Iterable

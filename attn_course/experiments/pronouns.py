@@ -1,4 +1,4 @@
-"""A small language whose pronouns follow two nouns, and a model of one layer. Judges and draws nothing."""
+"""A small language whose pronouns follow two nouns, and a model of one layer."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product

@@ -1,4 +1,4 @@
-"""The figures of the course, `plots` in its notebooks. Knows nothing of any question."""
+"""The figures of the course, `plots` in its notebooks."""
 
 from attn_course.figures.canvas import panels, same_scale
 from attn_course.figures.charts import (
@@ -12,8 +12,11 @@ from attn_course.figures.charts import (
     matrix,
     scatter,
 )
+from attn_course.figures.display import (
+    add_alt_texts,
+    register,
+)
 from attn_course.figures.plane import query_plane
-from attn_course.figures.showing import add_alt_texts, register
 from attn_course.figures.sliders import explore, packed
 from attn_course.figures.style import COLOURS, apply_style
 

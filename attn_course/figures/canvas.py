@@ -1,4 +1,4 @@
-"""Who draws now: matplotlib, or the scene of a figure with sliders. Knows no chart."""
+"""Who draws now: matplotlib, or the scene of a figure with sliders."""
 
 import math
 from collections.abc import Iterator

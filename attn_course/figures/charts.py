@@ -1,4 +1,4 @@
-"""The charts of the course in one style. Knows how to draw, not what is being claimed.
+"""The charts of the course in one style.
 
 Each function takes `ax=None`, sets its own labels and returns the Axes. An object keeps its colour: key i
 has colour i as an arrow and as a bar.
@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from attn_course.figures.arrow_labels import shifts_of_names
 from attn_course.figures.canvas import new_axes, panels
-from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
 _LEGEND_DOT = 40  # square points: large enough to see its colour

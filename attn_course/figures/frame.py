@@ -1,4 +1,4 @@
-"""A panel's frame: where its numbers are on the page, and the axes around them. Knows no mark."""
+"""A panel's frame: where its numbers are on the page, and the axes around them."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""The layout that matplotlib found for a figure, frozen for the scenes that follow. Draws nothing."""
+"""The layout that matplotlib found for a figure, frozen for the scenes that follow."""
 
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox

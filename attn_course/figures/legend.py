@@ -1,4 +1,4 @@
-"""The legend of a scene's panel: what it says and where it hides the least. Knows one panel at a time."""
+"""The legend of a scene's panel: what it says and where it hides the least."""
 
 from collections.abc import Iterator
 

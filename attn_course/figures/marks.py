@@ -1,4 +1,4 @@
-"""What a scene holds: lines, bars, points, cells, words, all in data coordinates. Knows no picture format."""
+"""What a scene holds: lines, bars, points, cells, words, all in data coordinates."""
 
 from dataclasses import dataclass
 

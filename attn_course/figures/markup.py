@@ -1,4 +1,4 @@
-"""Pieces of SVG text: elements, paths, words. Knows pixels, not what they show."""
+"""Pieces of SVG text: elements, paths, words."""
 
 from collections.abc import Iterable
 from html import escape

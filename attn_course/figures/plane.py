@@ -11,9 +11,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from attn_course.figures import charts, showing
+from attn_course.figures import (
+    charts,
+    display,
+)
+from attn_course.figures.arrow_labels import shifts_of_names
 from attn_course.figures.canvas import panels
-from attn_course.figures.placing import shifts_of_names
 from attn_course.figures.style import COLOURS, INK
 
 _CELLS = 160  # of the still map, on a side
@@ -63,14 +66,14 @@ def query_plane(
     }
     moved = points + noise * draws[0].round(3)
     picture = _still(setting, moved, queries)
-    page = showing.filled(
+    page = display.filled(
         "plane.html",
         setting=escape(json.dumps(setting, ensure_ascii=False)),
-        style=showing.asset("figure.css"),
-        shared=showing.asset("shared.js"),
-        script=showing.asset("plane.js"),
+        style=display.asset("figure.css"),
+        shared=display.asset("shared.js"),
+        script=display.asset("plane.js"),
     )
-    showing.show_moving(picture, page, "the same plane, to be moved by hand")
+    display.show_moving(picture, page, "the same plane, to be moved by hand")
 
 
 def territory(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
@@ -145,7 +148,7 @@ def _still(setting, keys, queries):
 
     figure = left.figure
     alt = _alt(setting, queries, said)
-    picture = showing.photograph(figure, alt)
+    picture = display.photograph(figure, alt)
     plt.close(figure)
     return picture
 

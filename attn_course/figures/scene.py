@@ -1,4 +1,4 @@
-"""A stand-in for matplotlib's Axes that only writes down what is drawn. Knows the calls, not the picture."""
+"""A stand-in for matplotlib's Axes that only writes down what is drawn."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

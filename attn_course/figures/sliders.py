@@ -1,4 +1,4 @@
-"""A figure with sliders: moved by a kernel, by frames packed into a page, or still. Knows no chart."""
+"""A figure with sliders: moved by a kernel, by frames packed into a page, or still."""
 
 import base64
 import json
@@ -11,9 +11,9 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 
-from attn_course.figures import showing
+from attn_course.figures import display
+from attn_course.figures.alt_text import describe_scene
 from attn_course.figures.canvas import drawing_on
-from attn_course.figures.description import describe_scene
 from attn_course.figures.layout import freeze
 from attn_course.figures.scene import Scene
 from attn_course.figures.svg import to_svg
@@ -86,7 +86,7 @@ class MovingFigure:
         """The picture at the start, by matplotlib; its layout is kept for the frames."""
         self.draw(**self.start)
         figure = plt.gcf()
-        picture = showing.photograph(figure)
+        picture = display.photograph(figure)
         self.layout = freeze(figure)
         plt.close(figure)
         return picture
@@ -117,9 +117,9 @@ class MovingFigure:
         """The figure as matplotlib's picture."""
         self.draw(**values)
         figure = plt.gcf()
-        picture = showing.photograph(figure)
+        picture = display.photograph(figure)
         plt.close(figure)
-        return showing.as_html(picture)
+        return display.as_html(picture)
 
     def page(self) -> str:
         """HTML that moves without a kernel: every frame of a grid of values, packed."""
@@ -149,14 +149,14 @@ class MovingFigure:
             }
             controls.append(control)
 
-        return showing.filled(
+        return display.filled(
             template,
             **parts,
-            style=showing.asset("figure.css"),
+            style=display.asset("figure.css"),
             sliders=escape(json.dumps(controls)),
             frames=_pack(frames),
-            shared=showing.asset("shared.js"),
-            script=showing.asset("frames.js"),
+            shared=display.asset("shared.js"),
+            script=display.asset("frames.js"),
         )
 
     def words(self) -> str:
@@ -179,21 +179,21 @@ def explore(draw: Drawing, **sliders: Ends) -> None:
     False gives a switch, whose value is 1 or 0.
     """
     figure = MovingFigure(draw, sliders)
-    audience = showing.audience()
+    audience = display.audience()
     widget = None if audience else _widget(figure)
-    if audience != showing.STILL and widget is None:
-        showing.show_moving(figure.still, figure.page(), figure.words())
+    if audience != display.STILL and widget is None:
+        display.show_moving(figure.still, figure.page(), figure.words())
         return
 
-    data, metadata = showing.bundle(figure.still)
+    data, metadata = display.bundle(figure.still)
     data["text/plain"] += f" With {figure.words()}."
     if widget is not None:
         data[_VIEW] = widget._repr_mimebundle_()[_VIEW]
-    showing.show(data, metadata)
-    if widget is not None and showing.in_kernel():
+    display.show(data, metadata)
+    if widget is not None and display.in_kernel():
         name = f"attn-live-{widget.model_id}"
         widget.add_class(name)
-        showing.show({"text/html": figure.spare(name), "text/plain": figure.words()})
+        display.show({"text/html": figure.spare(name), "text/plain": figure.words()})
 
 
 def packed(draw: Drawing, **sliders: Ends) -> str:
@@ -215,7 +215,7 @@ def _widget(figure):
         return None
 
     controls = [_control(ipywidgets, slider) for slider in figure.sliders]
-    style = ipywidgets.HTML(f"<style>{showing.asset('figure.css')}</style>")
+    style = ipywidgets.HTML(f"<style>{display.asset('figure.css')}</style>")
     style.layout.display = "none"
     out = ipywidgets.HTML(figure.frame(figure.start))
     out.add_class("attn-figure")

@@ -1,4 +1,4 @@
-"""Colours, sizes and fonts of every figure. Draws nothing."""
+"""Colours, sizes and fonts of every figure."""
 
 import matplotlib.pyplot as plt
 

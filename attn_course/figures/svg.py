@@ -1,4 +1,4 @@
-"""A scene as SVG text, one drawing for each pane. Knows how a mark looks, not what it means."""
+"""A scene as SVG text, one drawing for each pane."""
 
 from html import escape
 

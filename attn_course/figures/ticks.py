@@ -1,4 +1,4 @@
-"""Limits and ticks of an axis, by matplotlib's own rules. Knows numbers, not pictures."""
+"""Limits and ticks of an axis, by matplotlib's own rules."""
 
 import numpy as np
 from matplotlib import rcParams, ticker

@@ -1,1 +1,1 @@
-"""Submissions, the sandbox they run in, and the reports on them. Holds no judge of a question."""
+"""Submissions, the sandbox they run in, and the reports on them."""

@@ -1,4 +1,4 @@
-"""What Gradescope runs for each submission: one folder in, one results.json out. Holds no solution."""
+"""What Gradescope runs for each submission: one folder in, one results.json out."""
 
 import json
 import secrets
@@ -6,16 +6,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from attn_course.grading.exports import gradescope_json
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import Record
 from attn_course.grading.report import save
 from attn_course.grading.results import Key
-from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.supervisor import (
+    Bench,
+    Lost,
+)
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
 from attn_course.grading.submissions import File, files_of
-from attn_course.grading.tables import gradescope_json
 
 STUDENT = "you"
 UNBOXED = "This machine has no sandbox: the submission was run unprotected."

@@ -1,4 +1,4 @@
-"""`attn grade / diff / release` on the command line: options, progress, statuses. Grades nothing itself."""
+"""`attn grade / diff / release` on the command line: options, progress, statuses."""
 
 import argparse
 import contextlib
@@ -6,13 +6,16 @@ import sys
 from pathlib import Path
 
 from attn_course import register
-from attn_course.grading import report, written
-from attn_course.grading.grade_far import grade_far
+from attn_course.grading import (
+    report,
+    written_marks,
+)
+from attn_course.grading.dask_backend import grade_on_dask
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings
 from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.messages import in_a_sentence
 from attn_course.grading.options import grade_options
-from attn_course.grading.own_work import name_of
 from attn_course.grading.read_submission import read_submission
 from attn_course.grading.references import references
 from attn_course.grading.results import Results
@@ -20,7 +23,7 @@ from attn_course.grading.roster import Roster
 from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
-from attn_course.grading.sentences import in_a_sentence
+from attn_course.grading.self_check import name_of
 from attn_course.grading.submissions import Refused, find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,7 +43,7 @@ def grade(argv: list[str]) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     results = Results(options.out / "results.jsonl", options.seed)
     students = sorted({*students, *roster.people})
-    codes = written.codes(results.seed, students)
+    codes = written_marks.codes(results.seed, students)
     marks = _marks(options, codes)
     results.forget(_regraded(options.regrade, files))
     todo = [file for file in files if not results.has(file)]
@@ -48,7 +51,7 @@ def grade(argv: list[str]) -> int:
     if options.dask is None:
         records = grade_many(todo, settings, options.jobs)
     else:
-        records = grade_far(todo, settings, options.dask, options.jobs)
+        records = grade_on_dask(todo, settings, options.dask, options.jobs)
     _run(records, len(todo), results)
     handed_in = {file.notebook for file in files}
     counted = [name for name in notebooks if options.notebooks or name in handed_in]
@@ -62,7 +65,7 @@ def grade(argv: list[str]) -> int:
         roster=roster,
     )
     if marks:
-        text = written.dump(book.stamped_marks())
+        text = written_marks.dump(book.stamped_marks())
         report.save(options.out / "written.csv", text)
     bad = sum(bool(results.get(file.key).problem) for file in files)
     good = len(files) - bad
@@ -75,7 +78,7 @@ def grade(argv: list[str]) -> int:
             "files not graded": bad,
         },
         codes=codes if options.anonymous else None,
-        exports=options.export,
+        formats=options.export,
     )
     print(
         f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
@@ -143,11 +146,11 @@ def _marks(options, codes):
     place = options.out / "written.csv"
     kept = {}
     if place.exists():
-        kept = written.load(place, students, strict=False)
+        kept = written_marks.load(place, students, strict=False)
     arrived = {}
     for path in options.written:
-        arrived[str(path)] = written.load(path, students, hidden=hidden)
-    return written.merged(kept, arrived)
+        arrived[str(path)] = written_marks.load(path, students, hidden=hidden)
+    return written_marks.merged(kept, arrived)
 
 
 def _regraded(questions, files):
@@ -184,19 +187,19 @@ def diff(argv: list[str]) -> int:
     parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
     options = parser.parse_args(argv)
-    from attn_course.grading import comparing
+    from attn_course.grading import answer_diff
 
     name = name_of(options.submission, read_submission)
     solutions = ROOT / "solutions"
     if not (solutions / f"{name}.py").is_file():
         raise Refused("the solutions are not on this machine.")
-    pairs = list(comparing.answer_pairs(options.submission, name, solutions))
+    pairs = list(answer_diff.answer_pairs(options.submission, name, solutions))
     if options.html:
         title = "/".join(options.submission.parts[-2:])
-        page = comparing.as_page(title, pairs)
+        page = answer_diff.as_page(title, pairs)
         report.save(options.html, page)
     else:
-        text = comparing.as_text(pairs, colour=sys.stdout.isatty())
+        text = answer_diff.as_text(pairs, colour=sys.stdout.isatty())
         print(text, end="")
     return 0
 
@@ -210,9 +213,9 @@ def release(argv: list[str]) -> int:
         "--nbgrader", action="store_true", help="instead, nbgrader's folder source/, with solutions"
     )
     options = parser.parse_args(argv)
-    from attn_course.grading import releasing
+    from attn_course.grading import release_archive
 
-    pack = releasing.pack_for_nbgrader if options.nbgrader else releasing.pack
+    pack = release_archive.pack_for_nbgrader if options.nbgrader else release_archive.pack
     num_files = pack(ROOT, options.out)
     print(f"{options.out}: {num_files} files.")
     return 0
@@ -226,8 +229,8 @@ def gradescope(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
     options = parser.parse_args(argv)
     notebooks = _notebooks(options.notebooks)
-    from attn_course.grading import releasing
+    from attn_course.grading import release_archive
 
-    num_files = releasing.pack_autograder(ROOT, notebooks, options.out)
+    num_files = release_archive.pack_autograder(ROOT, notebooks, options.out)
     print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
     return 0

@@ -1,4 +1,4 @@
-"""Short names for what a grade was given for: an answer, a judge, a rubric. Knows no verdict."""
+"""Short names for what a grade was given for: an answer, a judge, a rubric."""
 
 import hashlib
 import re
@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSES = ("attn_utils", "attn_course")
+PACKAGES = ("attn_utils", "attn_course")
 LENGTH = 16
 IMPORT = re.compile(r"^[ \t]*import ([\w., ]+)", re.M)
 FROM_IMPORT = re.compile(r"^[ \t]*from ([\w.]+) import (\([^)]*\)|.*)", re.M)
@@ -52,7 +52,7 @@ def _imported(path):
     places = []
     for name in names:
         house, *_ = name.split(".")
-        place = _place(name) if house in HOUSES else None
+        place = _place(name) if house in PACKAGES else None
         if place:
             places.append(place)
     return places

@@ -11,9 +11,12 @@ import warnings
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 
-from attn_course.grading.foreign_text import LONGEST_ANSWER, as_answer
 from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
+from attn_course.grading.untrusted_text import (
+    LONGEST_ANSWER,
+    as_answer,
+)
 from attn_course.markers import EMPTY
 from attn_course.register import Part, Question
 

@@ -1,4 +1,4 @@
-"""Grades many files side by side, so that none of them stops the rest. Knows nothing of what is in them."""
+"""Grades many files side by side, so that none of them stops the rest."""
 
 import contextlib
 import queue
@@ -8,7 +8,10 @@ from collections.abc import Iterator
 
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import Record
-from attn_course.grading.sandbox.bench import Bench, Lost
+from attn_course.grading.sandbox.supervisor import (
+    Bench,
+    Lost,
+)
 from attn_course.grading.submissions import File
 
 

@@ -7,12 +7,18 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from attn_course import register
-from attn_course.grading.foreign_text import as_answer, one_line
 from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
-from attn_course.grading.sandbox.bench import Bench, Lost
 from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.supervisor import (
+    Bench,
+    Lost,
+)
 from attn_course.grading.submissions import File
+from attn_course.grading.untrusted_text import (
+    as_answer,
+    one_line,
+)
 
 MAX_REMARKS = 100
 JUDGED = (State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED)

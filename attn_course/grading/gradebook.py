@@ -1,4 +1,4 @@
-"""Knows how verdicts and a person's marks add up to a student's sheet. Judges and writes nothing."""
+"""How verdicts and a person's marks add up to a student's sheet."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,10 @@ from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
 from attn_course.grading.submissions import File
-from attn_course.grading.written import Mark, Marks
+from attn_course.grading.written_marks import (
+    Mark,
+    Marks,
+)
 
 NOTHING = "nothing was handed in."
 UNNAMED = "the roster does not name this student."

@@ -1,4 +1,4 @@
-"""A notebook's cell as plain Python: what stands for IPython's magics. Runs nothing, knows no question."""
+"""A notebook's cell as plain Python: what stands for IPython's magics."""
 
 import ast
 import contextlib

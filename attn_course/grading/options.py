@@ -1,4 +1,4 @@
-"""The options of `attn grade`. Knows nothing of grading."""
+"""The options of `attn grade`."""
 
 import argparse
 from collections.abc import Callable

@@ -5,7 +5,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from attn_course.verdict import inline_html
+from attn_course.answers.verdict import inline_html
 
 # What a reader is told of each tier.
 SANDBOXES = {
@@ -28,7 +28,7 @@ def _environment():
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from attn_course.grading.prose import as_html
+    from attn_course.grading.markdown_html import as_html
 
     style = (TEMPLATES / "style.css").read_text("utf-8")
     script = (TEMPLATES / "script.js").read_text("utf-8")

@@ -10,7 +10,11 @@ from attn_course.grading.gradebook import Entry, Gradebook, Sheet
 from attn_course.grading.page import render
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
-from attn_course.grading.similar import Likeness, plain_words, same_answers
+from attn_course.grading.similarity import (
+    Likeness,
+    plain_words,
+    same_answers,
+)
 from attn_course.register import Part, Question, points_of
 
 LOOK = {

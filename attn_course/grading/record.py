@@ -1,12 +1,16 @@
-"""What is known of one file, from its reading to its page: one record, one set of states. Judges nothing."""
+"""What is known of one file, from its reading to its page: one record, one set of states."""
 
 import dataclasses
 import enum
 from dataclasses import dataclass
 from typing import Any
 
+from attn_course.answers.verdict import (
+    CORRECT,
+    NOT_ATTEMPTED,
+    NOT_YET,
+)
 from attn_course.grading.submissions import File
-from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NOT_YET
 
 
 class State(enum.StrEnum):

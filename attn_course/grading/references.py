@@ -1,4 +1,4 @@
-"""The reference answers and rubrics that a person reads beside written answers. Judges nothing."""
+"""The reference answers and rubrics that a person reads beside written answers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Knows which files a batch leaves behind, and writes them one student at a time. Judges nothing."""
+"""Which files a batch leaves behind, and writes them one student at a time."""
 
 import hashlib
 import json
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-from attn_course.grading import tables
+from attn_course.grading import exports
 from attn_course.grading.gradebook import Gradebook, Sheet
 from attn_course.grading.pages import ClassPage, WrittenPage, student_page
-from attn_course.grading.similar import SimilarCode
+from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
 
 MOST_PAIRS = 200  # of students whose code is alike, on the page
@@ -24,7 +24,7 @@ def write(
     *,
     counts: Mapping[str, int],
     codes: Mapping[str, str] | None = None,
-    exports: Iterable[str] = (),
+    formats: Iterable[str] = (),
 ) -> int:
     """Write gradebook.csv, every student's JSON and feedback, and the grader's pages into `out`.
 
@@ -32,7 +32,7 @@ def write(
     if these are anonymous. Returns how many answers await a person.
     """
     overview = ClassPage(book)
-    rows = [tables.csv_header(book)]
+    rows = [exports.csv_header(book)]
     names = codes or {student: student for student in book.students}
     written = []
     for question in book.questions:
@@ -43,7 +43,7 @@ def write(
     waiting = 0
     for student, name in file_names(book.students).items():
         sheet = book.sheet(student)
-        row = tables.csv_row(book, sheet)
+        row = exports.csv_row(book, sheet)
         link = f"students/{quote(name)}.html"
         _write_student(book, sheet, out / "students", name)
         rows.append(row)
@@ -65,15 +65,15 @@ def write(
     front = overview.html(shown, links, alike)
     save(out / "index.html", front)
     save(out / "gradebook.csv", csv_text(rows))
-    for name in exports:
+    for name in formats:
         sheets = (book.sheet(student) for student in book.students)
-        table = tables.EXPORTS[name](book, sheets)
+        table = exports.EXPORTS[name](book, sheets)
         save(out / f"{name}.csv", csv_text(table))
     return waiting
 
 
 def _write_student(book: Gradebook, sheet: Sheet, folder: Path, name: str) -> None:
-    results = tables.gradescope_json(sheet)
+    results = exports.gradescope_json(sheet)
     text = json.dumps(results, indent=1, ensure_ascii=False)
     page = student_page(book, sheet)
     save(folder / f"{name}.json", text)

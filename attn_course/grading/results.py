@@ -1,4 +1,4 @@
-"""results.jsonl: what was graded so far, safe against a kill at any moment. Judges nothing."""
+"""results.jsonl: what was graded so far, safe against a kill at any moment."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""roster.csv: who is in the class, when their work is due and what lateness costs. Knows no answer."""
+"""roster.csv: who is in the class, when their work is due and what lateness costs."""
 
 import math
 import re

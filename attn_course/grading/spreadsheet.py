@@ -1,4 +1,4 @@
-"""Tables that people open in a spreadsheet, safely written and carefully read. Knows not what is in them."""
+"""Tables that people open in a spreadsheet, safely written and carefully read."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Records a run: `python -m attn_course.knowledge default --seeds 0 1 2 --write FILE`. Draws nothing."""
+"""Records a run: `python -m attn_course.knowledge default --seeds 0 1 2 --write FILE`."""
 
 import argparse
 import json
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from attn_course.errors import Refusal
 from attn_course.knowledge import GROUPS, PRESETS, Lab, Preset, findings
 from attn_course.knowledge.model import ATTENTION
-from attn_course.refusals import Refusal
 from attn_course.training.devices import DeviceLike, best_device
 
 

@@ -1,4 +1,4 @@
-"""How text becomes training strings and numbers. Knows neither the world nor the model.
+"""How text becomes training strings and numbers.
 
 A symbol is always one character. At the level of words each word is written as one character of
 Unicode's private area, so that whatever works on characters works on words.
@@ -8,7 +8,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attn_course.refusals import BadOption, BadText
+from attn_course.errors import (
+    BadOption,
+    BadText,
+)
 
 MASK = "▒"
 PAD = "·"

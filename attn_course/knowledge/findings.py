@@ -1,4 +1,4 @@
-"""What is measured on a trained model, and against what. Trains nothing but for forgetting."""
+"""What is measured on a trained model, and against what."""
 
 import json
 import math
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.knowledge.lab import Lab
+from attn_course.errors import BadRun
+from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.world import QUESTION, Person, World
-from attn_course.refusals import BadRun
 
 RUNS = Path(__file__).parents[1] / "runs"
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch

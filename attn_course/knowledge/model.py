@@ -1,8 +1,8 @@
-"""The small language model, built of the course's own attention. Knows no text and no training."""
+"""The small language model, built of the course's own attention."""
 
 from torch import Tensor, nn
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 
 ATTENTION = ("causal", "synthesizer")

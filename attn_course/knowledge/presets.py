@@ -1,4 +1,4 @@
-"""What a run of the experiment costs: all settings but the seed. Knows no model."""
+"""What a run of the experiment costs: all settings but the seed."""
 
 from dataclasses import dataclass
 

@@ -1,12 +1,12 @@
-"""What notebook 08 prints and draws of recalls, as lines and numbers. Trains nothing, draws nothing."""
+"""What notebook 08 prints and draws of recalls, as lines and numbers."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from attn_course.knowledge import findings
+from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.findings import Recall
-from attn_course.knowledge.lab import Lab
 from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.world import CITIES, GROUPS, World
 

@@ -1,4 +1,4 @@
-"""How a language model is trained, stopped and resumed. Does not know what the batches say."""
+"""How a language model is trained, stopped and resumed."""
 
 import math
 import warnings

@@ -1,11 +1,11 @@
-"""An invented world: who was born where, and which text says so. Knows no model and no tensor."""
+"""An invented world: who was born where, and which text says so."""
 
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 
 CITIES = tuple("Orvane Tessel Quillow Bramoor Ixhaven Luthmere Padresk Wynd Sarnoth Ekkeby".split())
 TRADES = tuple("baker clockmaker diver gardener glazier miller painter weaver".split())

@@ -1,1 +1,1 @@
-"""Whether one line of a chain follows from the line before it. Knows no chain, no question, no SymPy."""
+"""Whether one line of a chain follows from the line before it."""

@@ -1,13 +1,13 @@
-"""What makes true lines a derivation: one thing a line, nothing undone, nothing padded.
-
-Knows trees and their form; compares no values by numbers and knows no question.
-"""
+"""What makes true lines a derivation: one thing a line, nothing undone, nothing padded."""
 
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from attn_course.proofs import balls, modular
+from attn_course.proofs import (
+    intervals,
+    modular,
+)
 from attn_course.proofs.domains import CONTEXTS
 from attn_course.proofs.trees import (
     BINDING,
@@ -148,7 +148,7 @@ def _is_close(node):
         return 0 < abs(value - round(value)) < NEAR_INTEGER
     mp = CONTEXTS[0]
     try:
-        middle, radius = balls.Machine(mp, {}).value(node)
+        middle, radius = intervals.Machine(mp, {}).value(node)
     except ArithmeticError:
         return False
     return radius < abs(middle - mp.nint(middle)) < NEAR_INTEGER

@@ -1,11 +1,8 @@
-"""Does a line tend to the next one? By SymPy's limit, or by a long sequence of numbers.
-
-Knows trees and where their symbols lie; no questions.
-"""
+"""Does a line tend to the next one? By SymPy's limit, or by a long sequence of numbers."""
 
 from fractions import Fraction
 
-from attn_course.proofs import balls
+from attn_course.proofs import intervals
 from attn_course.proofs.compare_lines import FAILS, HOLDS, OPEN, SEEN, Outcome, compare
 from attn_course.proofs.domains import CONTEXTS, Domain, Point, draw_points, short
 from attn_course.proofs.trees import Tree, names_in, shown_name, symbols
@@ -22,7 +19,7 @@ def compare_limit(
     after: Tree,
     domain: Domain,
     exact: Tree | None = None,
-    work: balls.Work | None = None,
+    work: intervals.Work | None = None,
 ) -> Outcome:
     """Does `before` tend to `after` when the symbol `name` goes to `target`?
 
@@ -36,7 +33,7 @@ def compare_limit(
         outcome = compare(exact, "=", after, domain, work)
         if outcome.state == HOLDS:
             return Outcome(HOLDS, "by SymPy's limit")
-    return _by_a_sequence(before, name, target, after, domain, work or balls.Work())
+    return _by_a_sequence(before, name, target, after, domain, work or intervals.Work())
 
 
 def _by_a_sequence(before, name, target, after, domain, work):
@@ -62,7 +59,7 @@ def _closest(before, name, target, after, point, work):
     for k in range(1, LONGEST):
         there = Point({**point.places, name: _approach(target, k)})
         try:
-            machine = balls.Machine(mp, there.values(mp), work.begin())
+            machine = intervals.Machine(mp, there.values(mp), work.begin())
             last, reached = reached, machine.value(before)[0]
             end = machine.value(after)[0]
         except ArithmeticError:

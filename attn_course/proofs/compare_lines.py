@@ -1,14 +1,15 @@
-"""Does one line follow from the line before? Algebra and signs prove it, numbers with error bounds refute it.
-
-Knows trees and where their symbols lie; no SymPy, no questions.
-"""
+"""Does one line follow from the line before? Algebra and signs prove it; error bounds refute it."""
 
 import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any
 
-from attn_course.proofs import balls, modular, positivity
+from attn_course.proofs import (
+    intervals,
+    modular,
+    positivity,
+)
 from attn_course.proofs.domains import AT_ENDS, CONTEXTS, FLOATS, Domain, Point, draw_points, short
 from attn_course.proofs.trees import ZERO, Tree, minus, names_in, shown_name, symbols
 
@@ -45,7 +46,7 @@ class Outcome:
 
 
 def compare(
-    before: Tree, relation: str, after: Tree, domain: Domain, work: balls.Work | None = None
+    before: Tree, relation: str, after: Tree, domain: Domain, work: intervals.Work | None = None
 ) -> Outcome:
     """Does `before relation after` hold wherever the symbols may lie?
 
@@ -53,8 +54,8 @@ def compare(
     work: what may still be spent on the chain.
     """
     try:
-        return _compare_freely(before, relation, after, domain, work or balls.Work())
-    except balls.Exhausted:
+        return _compare_freely(before, relation, after, domain, work or intervals.Work())
+    except intervals.Exhausted:
         return Outcome(OPEN, "the chain takes too many operations to work out")
 
 
@@ -115,9 +116,9 @@ def _where_defined(line, domain, work, way):
             continue
         try:
             sign_of_difference(line, ZERO, point, work)
-        except balls.NoValue:
+        except intervals.NoValue:
             return Outcome(FAILS, f"at {point.shown(names)} it has no finite real value")
-        except (balls.TooLong, balls.Unclear):
+        except (intervals.TooLong, intervals.Unclear):
             continue
     domain.defined.add(line)
     return Outcome(HOLDS, way)
@@ -126,7 +127,7 @@ def _where_defined(line, domain, work, way):
 def _has_plain_value(line, point, work):
     """Whether floats are enough to see that a line has a value; more digits decide where they are not."""
     with contextlib.suppress(ArithmeticError, ValueError):
-        machine = balls.Machine(FLOATS, point.values(FLOATS), work.begin())
+        machine = intervals.Machine(FLOATS, point.values(FLOATS), work.begin())
         ball = machine.value(line)
         return all(map(math.isfinite, ball))
     return False
@@ -139,11 +140,11 @@ def _by_numbers(left, relation, right, domain, work):
     for mode, point in draw_points(names, domain):
         try:
             sign, values = sign_of_difference(left, right, point, work)
-        except balls.NoValue:
+        except intervals.NoValue:
             if mode in AT_ENDS:
                 continue
             return Outcome(FAILS, f"at {point.shown(names)} one side has no finite real value")
-        except (balls.TooLong, balls.Unclear):
+        except (intervals.TooLong, intervals.Unclear):
             if mode != "moderate":
                 continue
             return Outcome(OPEN, f"at {point.shown(names)} it could not be worked out")
@@ -156,7 +157,7 @@ def _by_numbers(left, relation, right, domain, work):
 def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, str]:
     """A point where two lines differ, and their values there; empty where none was found."""
     names = names_in(left) | names_in(right)
-    work = balls.Work()
+    work = intervals.Work()
     for _, point in draw_points(names, domain):
         try:
             sign, values = sign_of_difference(left, right, point, work)
@@ -190,16 +191,16 @@ def apart(left: Any, right: Any) -> tuple[str, str]:
 
 
 def sign_of_difference(
-    left: Tree, right: Tree, point: Point, work: balls.Work
+    left: Tree, right: Tree, point: Point, work: intervals.Work
 ) -> tuple[int, tuple]:
     """-1, 0 or 1 for left - right, and both values; raises where no precision decides."""
-    error = balls.Unclear()
+    error = intervals.Unclear()
     for mp in CONTEXTS:
         try:
-            machine = balls.Machine(mp, point.values(mp), work.begin())
+            machine = intervals.Machine(mp, point.values(mp), work.begin())
             first, first_radius = machine.value(left)
             second, second_radius = machine.value(right)
-        except balls.Unclear as unclear:
+        except intervals.Unclear as unclear:
             error = unclear
             continue
         radius = first_radius + second_radius

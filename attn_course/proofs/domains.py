@@ -1,7 +1,4 @@
-"""Where the symbols of a chain lie, and points in it: moderate, wide, at the ends, in the middle, far out.
-
-Knows trees; compares nothing and knows no question.
-"""
+"""Where the symbols of a chain lie, and points in it: moderate, wide, at the ends, in the middle, far out."""
 
 import itertools
 import math
@@ -13,7 +10,7 @@ from typing import Any
 
 import mpmath
 
-from attn_course.proofs import balls
+from attn_course.proofs import intervals
 from attn_course.proofs.trees import (
     ZERO,
     Tree,
@@ -30,7 +27,7 @@ from attn_course.proofs.trees import (
 )
 
 FLOATS = mpmath.fp  # a context as quick as it is short
-CONTEXTS = tuple(map(balls.context, (120, 300, 1300)))  # binary digits
+CONTEXTS = tuple(map(intervals.context, (120, 300, 1300)))  # binary digits
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 MIXED = ("moderate", "wide", "low", "high", "middle")  # what a mixed point draws from, name by name
 AT_ENDS = ("low", "high", "mixed", "far")  # where a line need not have a value
@@ -105,12 +102,12 @@ class Point:
         self.places = places  # in the order in which they depend on one another
         self._known: dict = {}
 
-    def values(self, mp: Any) -> dict[str, balls.Ball]:
+    def values(self, mp: Any) -> dict[str, intervals.Ball]:
         """The balls of all names in one context."""
         if mp in self._known:
             return self._known[mp]
-        found: dict[str, balls.Ball] = {}
-        machine = balls.Machine(mp, found)
+        found: dict[str, intervals.Ball] = {}
+        machine = intervals.Machine(mp, found)
         for name, place in self.places.items():
             if isinstance(place, Fraction):
                 found[name] = machine.exact(place)

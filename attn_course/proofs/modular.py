@@ -1,4 +1,4 @@
-"""Equality of two trees, modulo a prime at random assignments. Knows no precision, chains or questions.
+"""Equality of two trees, modulo a prime at random assignments.
 
 Every symbol, exponential of a monomial, erf, logarithm and root is an unknown of its own. What holds
 here holds wherever both sides are defined.

@@ -1,4 +1,4 @@
-"""Sums of monomials with exact factors: {((generator, exponent), ...): factor}. Knows no trees.
+"""Sums of monomials with exact factors: {((generator, exponent), ...): factor}.
 
 A generator is anything that can be hashed and ordered; an exponent is a fraction of either sign. Whole
 numbers are kept as such: Python works them out many times faster than fractions.

@@ -1,4 +1,4 @@
-"""Proofs that a tree is nowhere negative: a quotient of sums in which no factor is. Knows no chains.
+"""Proofs that a tree is nowhere negative: a quotient of sums in which no factor is.
 
 Every symbol is written with unknowns that are 0 or more (n = 2 + u, a share of a range is u / (1 + u)) and
 the exponential of something that is 0 or more as 1 + u. All numbers are exact, nothing is sampled.

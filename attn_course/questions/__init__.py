@@ -1,1 +1,1 @@
-"""One file per notebook: its questions, hints and judges. No file here holds an answer."""
+"""One file per notebook: its questions, hints and judges."""

@@ -1,15 +1,16 @@
-"""Judges of 6.2-6.5, the steps of attention in torch. They measure, and know nothing of the layer."""
+"""Judges of 6.2-6.5, the steps of attention in torch."""
 
 from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
-from attn_course.drivers import run_function
-from attn_course.explaining import Seen
-from attn_course.layer_mistakes import WRONG_CUTS, WRONG_GLUES, cut, glue, masked_weights
-from attn_course.tensors import (
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import Seen
+from attn_course.answers.tensors import (
     close,
     difference,
     judge_gradients,
@@ -17,7 +18,15 @@ from attn_course.tensors import (
     only_tensors,
     tensor_trials,
 )
-from attn_course.verdict import NotYet
+from attn_course.answers.verdict import NotYet
+from attn_course.drivers import run_function
+from attn_course.questions.attention_mistakes import (
+    WRONG_CUTS,
+    WRONG_GLUES,
+    cut,
+    glue,
+    masked_weights,
+)
 from attn_utils.kernels import attend as reference_attend
 from attn_utils.kernels import softmax
 from attn_utils.masks import causal_mask as reference_mask

@@ -1,4 +1,4 @@
-"""Questions 2.1-2.5, when attention averages two values. Judges measure, they hold no answer."""
+"""Questions 2.1-2.5, when attention averages two values."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -7,11 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, Named, asked
-from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.answers.answer import (
+    Caller,
+    Named,
+    asked,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+    round_up,
+    same,
+)
+from attn_course.answers.values import (
+    array,
+    largest_gap,
+    matrix,
+    number,
+    vector,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.judge_derivation import Claim, Claims, judge_derivations
 from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
-from attn_course.random_keys import (
+from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
     frame,
@@ -22,8 +39,6 @@ from attn_course.random_keys import (
     weights_of,
 )
 from attn_course.register import Part, Question
-from attn_course.values import array, largest_gap, matrix, number, vector
-from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere

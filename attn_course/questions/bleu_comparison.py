@@ -1,4 +1,4 @@
-"""Questions 10.1-10.3, BLEU and what a difference of it means. Judges measure, they hold no answer."""
+"""Questions 10.1-10.3, BLEU and what a difference of it means."""
 
 from collections import Counter
 from itertools import chain
@@ -6,12 +6,22 @@ from itertools import chain
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import (
+    Trials,
+    same,
+)
+from attn_course.answers.values import (
+    largest_gap,
+    number,
+    vector,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_with_seeds
-from attn_course.explaining import Trials, same
 from attn_course.register import Part, Question
-from attn_course.values import largest_gap, number, vector
-from attn_course.verdict import NotYet
 
 ORDERS = (1, 2, 3, 4)
 CLOSE = 1e-4  # an answer may count in float32

@@ -1,4 +1,4 @@
-"""Questions 1.1-1.7, when attention copies one value. Judges measure, they hold no answer."""
+"""Questions 1.1-1.7, when attention copies one value."""
 
 from functools import cache
 from typing import Any
@@ -6,8 +6,22 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.explaining import Seen, Trials, round_up, same
+from attn_course.answers.answer import (
+    Caller,
+    asked,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+    round_up,
+    same,
+)
+from attn_course.answers.values import (
+    number,
+    truth,
+    vector,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.judge_derivation import Claim, Claims, judge_derivations
 from attn_course.proofs.chain_rules import (
     HYPERBOLIC,
@@ -20,10 +34,13 @@ from attn_course.proofs.chain_rules import (
     occurrences,
 )
 from attn_course.proofs.trees import symbols, walk
-from attn_course.random_keys import judge_finite_scores, leftover, unseen_settings, weights_of
+from attn_course.questions.random_keys import (
+    judge_finite_scores,
+    leftover,
+    unseen_settings,
+    weights_of,
+)
 from attn_course.register import Part, Question
-from attn_course.values import number, truth, vector
-from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
 SMALL = 1e-300

@@ -4,9 +4,12 @@ import math
 
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
-from attn_course.explaining import Trials
-from attn_course.values import number
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.values import number
 
 MULTIPLY_ADDS = " You count multiply-adds as one operation; torch's counter says twice as much."
 FIRST_WORK = (10, 16)  # T and D

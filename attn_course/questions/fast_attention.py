@@ -1,4 +1,4 @@
-"""Questions 12.1-12.7, attention made fast: titles, minutes, hints and judges. Measures nothing itself."""
+"""Questions 12.1-12.7, attention made fast: titles, minutes, hints and judges."""
 
 from attn_course.questions.caching import cache_is_exact
 from attn_course.questions.decoding_costs import costs_are_exact

@@ -1,11 +1,18 @@
-"""Judge of 12.5, heads that share keys and values. It measures contexts, and knows nothing of the way."""
+"""Judge of 12.5, heads that share keys and values."""
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.tensors import (
+    distance,
+    only_tensors,
+    tensor_trials,
+)
 from attn_course.drivers import run_tensors
-from attn_course.tensors import distance, only_tensors, tensor_trials
 from attn_utils.kernels import attend
 
 SIZES = ((2, 6, 2), (3, 4, 4), (1, 4, 1), (3, 6, 3))  # B, H, G; the first one tells most

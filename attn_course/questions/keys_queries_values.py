@@ -1,4 +1,4 @@
-"""Questions 5.1-5.5, self-attention with and without projections. Judges read the outputs alone."""
+"""Questions 5.1-5.5, self-attention with and without projections."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -6,14 +6,24 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.explaining import Seen, Trials
+from attn_course.answers.answer import (
+    Caller,
+    asked,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+)
+from attn_course.answers.values import (
+    array,
+    matrix,
+    vector,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.judge_derivation import Claim, Claims, judge_derivations
 from attn_course.proofs.chain_rules import in_places
-from attn_course.random_keys import frame
+from attn_course.questions.random_keys import frame
 from attn_course.register import Part, Question
-from attn_course.values import array, matrix, vector
-from attn_course.verdict import NotYet
 from attn_utils.kernels import attend
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")

@@ -1,4 +1,4 @@
-"""Questions 3.1-3.5, one query and noisy keys. Judges measure, they hold no answer."""
+"""Questions 3.1-3.5, one query and noisy keys."""
 
 import math
 from functools import cache
@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, Named, asked
-from attn_course.explaining import Trials
+from attn_course.answers.answer import (
+    Caller,
+    Named,
+    asked,
+)
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.values import number
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.judge_derivation import Claim, Claims, judge_derivations
 from attn_course.proofs.chain_rules import (
     HYPERBOLIC,
@@ -21,7 +30,7 @@ from attn_course.proofs.chain_rules import (
     without,
 )
 from attn_course.questions.average_of_two import judge_averages
-from attn_course.random_keys import (
+from attn_course.questions.random_keys import (
     error_of_average,
     frame,
     frames,
@@ -32,8 +41,6 @@ from attn_course.random_keys import (
     weights_of,
 )
 from attn_course.register import Part, Question
-from attn_course.values import number
-from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
 NUM_DRAWS = 4_000

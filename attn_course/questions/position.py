@@ -1,4 +1,4 @@
-"""Questions 11.1-11.6, position: titles, minutes, hints and judges. Measures nothing itself."""
+"""Questions 11.1-11.6, position: titles, minutes, hints and judges."""
 
 from attn_course.questions.rotations import (
     each_looks_back,

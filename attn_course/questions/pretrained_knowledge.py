@@ -1,4 +1,4 @@
-"""Questions 8.1-8.5, what pretraining knows. Judges count over many draws, they hold no answer."""
+"""Questions 8.1-8.5, what pretraining knows."""
 
 from dataclasses import dataclass
 from math import comb
@@ -6,12 +6,18 @@ from math import comb
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.values import (
+    matrix,
+    two,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_each, call_with_seeds
-from attn_course.explaining import Trials
 from attn_course.register import Part, Question
-from attn_course.values import matrix, two
-from attn_course.verdict import NotYet
 
 MASK = "▒"  # as in the room `knowledge`
 PAD = "·"

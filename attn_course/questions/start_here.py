@@ -1,16 +1,19 @@
-"""Questions 0.1-0.3: one worked example of each kind, worth no points. Knows no other notebook."""
+"""Questions 0.1-0.3: one worked example of each kind, worth no points."""
 
 from functools import cache
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.explaining import Trials
+from attn_course.answers.answer import (
+    Caller,
+    asked,
+)
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.values import number
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.proofs.chain_rules import Task, both, has_common_denominator, in_places
 from attn_course.register import Part, Question
-from attn_course.values import number
 
 
 def _mean_mistakes(values):

@@ -6,12 +6,19 @@ It measures the result and the memory, and knows nothing of the way.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import Seen
+from attn_course.answers.tensors import (
+    distance,
+    only_tensors,
+    tensor_trials,
+)
+from attn_course.answers.values import number
+from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_tensors, run_watched
-from attn_course.explaining import Seen
-from attn_course.tensors import distance, only_tensors, tensor_trials
-from attn_course.values import number
-from attn_course.verdict import NotYet
 from attn_utils.kernels import attend
 
 READY_MADE = "scaled_dot_product_attention"

@@ -1,16 +1,28 @@
-"""Questions 7.1 and 7.2, attention without comparisons. Judges measure, they hold no answer."""
+"""Questions 7.1 and 7.2, attention without comparisons."""
 
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.values import (
+    largest_gap,
+    matrix,
+    two,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_each, is_given
-from attn_course.layer_mistakes import cut, finish, judge_layer, linear
+from attn_course.questions.attention_mistakes import (
+    cut,
+    finish,
+    judge_layer,
+    linear,
+)
 from attn_course.register import Part, Question
-from attn_course.values import largest_gap, matrix, two
-from attn_course.verdict import NotYet
 from attn_utils.kernels import softmax
 
 NUM_LAYERS = 20

@@ -8,11 +8,25 @@ from fractions import Fraction
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+)
+from attn_course.answers.values import (
+    array,
+    largest_gap,
+    truth,
+    two,
+)
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.drivers import call_with_layer, make_layer
-from attn_course.explaining import Seen, Trials
-from attn_course.values import array, largest_gap, truth, two
-from attn_course.verdict import NotAttempted, NotYet
 from attn_utils.kernels import softmax
 
 SAME = 1e-9

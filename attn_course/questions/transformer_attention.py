@@ -1,4 +1,4 @@
-"""Questions 6.1-6.8, causal multi-head attention in torch. Judges measure, they hold no answer.
+"""Questions 6.1-6.8, causal multi-head attention in torch.
 
 Shapes, the layer and its costs are judged here, the steps in between in `attention_steps`.
 """
@@ -10,9 +10,25 @@ from itertools import permutations
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
-from attn_course.explaining import Trials
-from attn_course.layer_mistakes import cut, finish, judge_layer, linear
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.values import (
+    array,
+    number,
+)
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
+from attn_course.questions.attention_mistakes import (
+    cut,
+    finish,
+    judge_layer,
+    linear,
+)
 from attn_course.questions.attention_steps import (
     attend_is_masked_softmax,
     heads_split_and_merge,
@@ -20,8 +36,6 @@ from attn_course.questions.attention_steps import (
     scores_are_scaled_products,
 )
 from attn_course.register import Part, Question
-from attn_course.values import array, number
-from attn_course.verdict import NotAttempted, NotYet
 
 B, T, D, H = 2, 5, 12, 3  # the sizes for which 6.1 asks for shapes
 

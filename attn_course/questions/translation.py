@@ -1,11 +1,27 @@
-"""Questions 9.1-9.4, translation with a slot for attention. Judges measure, they hold no answer."""
+"""Questions 9.1-9.4, translation with a slot for attention."""
 
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, shuffled
+from attn_course.answers.answer import (
+    Caller,
+    shuffled,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+    same,
+)
+from attn_course.answers.tensors import leaves_of
+from attn_course.answers.values import (
+    array,
+    largest_gap,
+    matrix,
+    number,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.drivers import (
     call_with_links,
     gradients_of,
@@ -13,11 +29,7 @@ from attn_course.drivers import (
     run_slot,
     run_slot_elsewhere,
 )
-from attn_course.explaining import Seen, Trials, same
 from attn_course.register import Part, Question
-from attn_course.tensors import leaves_of
-from attn_course.values import array, largest_gap, matrix, number
-from attn_course.verdict import NotYet
 from attn_utils.kernels import attend, softmax
 
 PAD = 0  # as in the room `translation`

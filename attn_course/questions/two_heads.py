@@ -6,11 +6,23 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked
-from attn_course.explaining import Seen, Trials, round_up
+from attn_course.answers.answer import (
+    Caller,
+    asked,
+)
+from attn_course.answers.mistakes import (
+    Seen,
+    Trials,
+    round_up,
+)
+from attn_course.answers.values import (
+    array,
+    vector,
+)
+from attn_course.answers.verdict import NotYet
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.proofs.chain_rules import ERRORS, PLAIN, occurs_at_most
-from attn_course.random_keys import (
+from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
     frames,
@@ -21,8 +33,6 @@ from attn_course.random_keys import (
     weights_of,
 )
 from attn_course.register import Part, Question
-from attn_course.values import array, vector
-from attn_course.verdict import NotYet
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys

@@ -1,4 +1,4 @@
-"""One trainer for every model of the course: steps, devices, files, progress. Knows no model and no text."""
+"""One trainer for every model of the course: steps, devices, files, progress."""
 
 from attn_course.training.devices import Precision, best_device
 from attn_course.training.files import write_json

@@ -1,4 +1,4 @@
-"""Which device does the work, with which numbers, beside which other processes. Knows no model."""
+"""Which device does the work, with which numbers, beside which other processes."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.distributed as dist
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 
 DeviceLike: TypeAlias = str | torch.device | None
 

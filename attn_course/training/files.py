@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, never half of one. Knows no model."""
+"""Files that are either the old ones or the new ones, never half of one."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attn_course.refusals import BadRun
+from attn_course.errors import BadRun
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a reader sees while a training runs, and how Ctrl-C is heard. Knows no model and no text."""
+"""What a reader sees while a training runs, and how Ctrl-C is heard."""
 
 import signal
 import sys

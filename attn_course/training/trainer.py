@@ -1,4 +1,4 @@
-"""Steps of AdamW that can be watched, stopped, killed and resumed. Knows no text and no epochs."""
+"""Steps of AdamW that can be watched, stopped, killed and resumed."""
 
 import os
 from collections import deque
@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from attn_course.refusals import BadRun
+from attn_course.errors import BadRun
 from attn_course.training.devices import Precision, rank_and_world, short_floats
 from attn_course.training.files import damaged, read_tensors, write_tensors
 from attn_course.training.progress import Bar, Interrupt

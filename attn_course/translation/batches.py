@@ -1,4 +1,4 @@
-"""How encoded pairs become padded tensors of similar length. Knows no text and no model."""
+"""How encoded pairs become padded tensors of similar length."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The command line `attn translate`: train, score, or one sentence. All work is done elsewhere.
+"""The command line `attn translate`: train, score, or one sentence.
 
 torch is imported after the options are read, so that help and refusals come at once.
 """
@@ -12,7 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from attn_course.refusals import BadOption, BadText, Refusal
+from attn_course.errors import (
+    BadOption,
+    BadText,
+    Refusal,
+)
 from attn_course.translation.config import (
     ARCHITECTURES,
     ATTENTIONS,
@@ -148,7 +152,10 @@ def _train(words):
     config = _config(options)
     corpus = load(config.corpus, data=options.data)
     _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
-    from attn_course.translation.recording import record, without_paths
+    from attn_course.translation.recorder import (
+        record,
+        without_paths,
+    )
     from attn_course.translation.training import Trainer
 
     with _processes() as rank:
@@ -249,7 +256,7 @@ def _score(words):
     options = _options(parser, words)
     sources, references = read_parallel(options.source, options.reference)
     _say(f"translating {len(sources):,} lines ...")
-    from attn_course.translation.ready import open_run
+    from attn_course.translation.bundled import open_run
     from attn_course.translation.scoring import score
 
     run = open_run(options.run, device=options.device)
@@ -272,7 +279,10 @@ def _sentence(words):
     if not options.sentence.strip():
         raise BadText("the sentence is empty.")
     _say("loading torch ...")
-    from attn_course.translation.ready import folder_of, open_run
+    from attn_course.translation.bundled import (
+        folder_of,
+        open_run,
+    )
     from attn_course.translation.sentence import draw, explain, write_page
 
     run = open_run(options.run, device=options.device)
@@ -298,8 +308,11 @@ def _lines(options):
         raise BadOption("--show and --html are for one sentence.")
     lines = read_lines("-")
     _say(f"translating {len(lines):,} lines ...")
+    from attn_course.translation.bundled import (
+        folder_of,
+        open_run,
+    )
     from attn_course.translation.known_words import KnownWords
-    from attn_course.translation.ready import folder_of, open_run
 
     run = open_run(options.run, device=options.device)
     for line in run.translate(lines, beam_size=options.beam):

@@ -1,8 +1,8 @@
-"""What decides a run, the presets, and the text that goes with each. Trains nothing, imports no torch."""
+"""What decides a run, the presets, and the text that goes with each."""
 
 from dataclasses import dataclass, replace
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 from attn_course.translation.corpora import Corpus, embedded, load
 
 ATTENTIONS = ("none", "mean", "dot", "additive", "multihead")  # the names of layers.SLOTS

@@ -1,4 +1,4 @@
-"""Where parallel text comes from; damaged text is refused in one sentence. Knows no subwords."""
+"""Where parallel text comes from; damaged text is refused in one sentence."""
 
 import gzip
 import hashlib
@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from attn_course.refusals import BadText
+from attn_course.errors import BadText
 from attn_course.translation.scenes import draw
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"

@@ -1,4 +1,4 @@
-"""The search for a translation, greedy or with a beam, many sentences at once. Knows no text."""
+"""The search for a translation, greedy or with a beam, many sentences at once."""
 
 from typing import Any, NamedTuple
 

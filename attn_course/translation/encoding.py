@@ -1,4 +1,4 @@
-"""A corpus as numbers, learnt and encoded once for every run that wants it. Knows no model."""
+"""A corpus as numbers, learnt and encoded once for every run that wants it."""
 
 import hashlib
 import os

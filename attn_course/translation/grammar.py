@@ -1,4 +1,4 @@
-"""How the invented scenes are told in German and in English, word linked to word. Knows no model.
+"""How the invented scenes are told in German and in English, word linked to word.
 
 A clause is built as a list of (word, keys): two words translate each other if they share a key.
 """

@@ -1,4 +1,4 @@
-"""How far a sentence is from the text a translator was trained on. Knows no subwords and no model."""
+"""How far a sentence is from the text a translator was trained on."""
 
 import re
 import zlib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attn_course.refusals import BadRun
+from attn_course.errors import BadRun
 
 FILE = "known_words.npz"
 FAR = 0.3  # share of unknown words above which a translation deserves a remark

@@ -1,4 +1,4 @@
-"""The words of the invented scenes: forms, gender, what goes with what. Knows no sentence."""
+"""The words of the invented scenes: forms, gender, what goes with what."""
 
 from typing import NamedTuple
 

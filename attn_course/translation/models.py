@@ -1,8 +1,8 @@
-"""The translators by name. Knows neither how one works inside nor how it is trained."""
+"""The translators by name."""
 
 from torch import nn
 
-from attn_course.refusals import BadOption
+from attn_course.errors import BadOption
 from attn_course.translation.config import ARCHITECTURES, Config
 from attn_course.translation.recurrent import RecurrentTranslator
 from attn_course.translation.transformer import TransformerTranslator

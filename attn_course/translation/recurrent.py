@@ -1,4 +1,4 @@
-"""The GRU encoder-decoder with a slot for attention. Does not know which attention is in the slot."""
+"""The GRU encoder-decoder with a slot for attention."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""A run folder and the trained translator in it, which takes text and gives text. Trains nothing."""
+"""A run folder and the trained translator in it, which takes text and gives text."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.refusals import BadRun, BadText
+from attn_course.errors import (
+    BadRun,
+    BadText,
+)
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config

@@ -1,4 +1,4 @@
-"""How random scenes are drawn, the same ones for the same seed. Knows no rule of either language."""
+"""How random scenes are drawn, the same ones for the same seed."""
 
 import random
 

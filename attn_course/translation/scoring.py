@@ -1,4 +1,4 @@
-"""How good a translation is and how sure we are of it. Knows no search and no training.
+"""How good a translation is and how sure we are of it.
 
 sacrebleu is imported where it counts, for it takes its time and a translation does not need it.
 """

@@ -1,11 +1,11 @@
-"""One sentence, its translations, and where each word looked, for a terminal or a page. Trains nothing."""
+"""One sentence, its translations, and where each word looked, for a terminal or a page."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from attn_course.refusals import BadText
+from attn_course.errors import BadText
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.runs import Run
 

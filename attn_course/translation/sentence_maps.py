@@ -1,4 +1,4 @@
-"""Attention maps of a few sentences, recorded so that they can be drawn without torch. Trains nothing.
+"""Attention maps of a few sentences, recorded so that they can be drawn without torch.
 
 python -m attn_course.translation.sentence_maps [RUN] records them again, with the model that comes with
 the course or with the run in RUN. The sentences were chosen because that model translates them well.
@@ -53,7 +53,10 @@ def recorded_map(name: str, path: Path = FILE) -> SentenceMap:
 def record_maps(run: Path | None = None, path: Path = FILE) -> dict[str, Any]:
     """Translate every sentence with a run and write its map; what was written is returned too."""
     from attn_course.training.files import write_json
-    from attn_course.translation.ready import folder_of, open_run
+    from attn_course.translation.bundled import (
+        folder_of,
+        open_run,
+    )
     from attn_course.translation.sentence import explain
 
     folder = folder_of(run)

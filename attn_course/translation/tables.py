@@ -1,4 +1,4 @@
-"""What notebooks 09 and 10 print of runs, as lines and numbers. Trains nothing, draws nothing."""
+"""What notebooks 09 and 10 print of runs, as lines and numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.translation import scoring
 from attn_course.translation.corpora import Corpus, TextPair
-from attn_course.translation.recording import Record
+from attn_course.translation.recorder import Record
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
 from attn_course.translation.vocabulary import Vocabulary

@@ -1,4 +1,4 @@
-"""How a translator is trained, judged and stopped early. Does not know where its text came from."""
+"""How a translator is trained, judged and stopped early."""
 
 import os
 import tempfile
@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from attn_course.refusals import BadRun
+from attn_course.errors import BadRun
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.training.files import write_json, write_tensors
 from attn_course.training.progress import Bar, say

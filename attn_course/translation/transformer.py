@@ -1,4 +1,4 @@
-"""A Transformer encoder-decoder of the course's own attention, with a cache. Knows no text."""
+"""A Transformer encoder-decoder of the course's own attention, with a cache."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How text becomes numbers of subwords and back, for both languages at once. Knows no model."""
+"""How text becomes numbers of subwords and back, for both languages at once."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -83,7 +83,7 @@ def attn_scores(out):
 def nbgrader_environment(folder):
     """Install nbgrader and what the first notebooks need; return the folder of its programs."""
     print("installing nbgrader into a throw-away environment ...", flush=True)
-    lock = (ROOT / ".requirements.lock").read_text("utf-8").splitlines()
+    lock = (ROOT / "requirements/lock.txt").read_text("utf-8").splitlines()
     wanted = [line for line in lock if line.partition("==")[0] in NEEDED]
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "-q"]

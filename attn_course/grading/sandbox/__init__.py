@@ -1,1 +1,1 @@
-"""What touches the sandbox: how a process is shut in. Knows no submission."""
+"""What touches the sandbox: how a process is shut in."""

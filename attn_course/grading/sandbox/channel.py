@@ -1,4 +1,4 @@
-"""How plain data and raw arrays cross a pipe, within limits. Never unpickles, knows no question."""
+"""How plain data and raw arrays cross a pipe, within limits."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""Runs a student's cells and calls their functions, inside the sandbox. Judges nothing."""
+"""Runs a student's cells and calls their functions, inside the sandbox."""
 
 import __future__
 
@@ -20,11 +20,17 @@ from typing import Any
 
 import attn_course
 from attn_course import checking, derivation, drivers, numpy_symbols
-from attn_course.answers import Answer, describe
+from attn_course.answers.answer import (
+    Answer,
+    describe,
+)
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.derivation import Derivation
 from attn_course.grading.magics import FLAGS, read_python
 from attn_course.grading.sandbox import channel
-from attn_course.verdict import NotAttempted, NotYet
 
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.
@@ -35,12 +41,11 @@ DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 HIDDEN = (
     "questions",
     "__pycache__",
-    "explaining.py",
+    "answers/__pycache__",
+    "answers/mistakes.py",
+    "answers/tensors.py",
+    "answers/values.py",
     "judge_derivation.py",
-    "layer_mistakes.py",
-    "random_keys.py",
-    "tensors.py",
-    "values.py",
 )
 
 

@@ -1,4 +1,4 @@
-"""Our side of a fork server: start it, have it fork and end children. Knows nothing of what they do."""
+"""Our side of a fork server: start it, have it fork and end children."""
 
 import contextlib
 import functools
@@ -130,7 +130,13 @@ def start_together(*zygotes: Zygote) -> subprocess.Popen:
     servers = list(zip(numbers, options, strict=True))
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "attn_course.grading.sandbox.zygote", json.dumps(servers)],
+        [
+            sys.executable,
+            "-P",
+            "-m",
+            "attn_course.grading.sandbox.fork_server_process",
+            json.dumps(servers),
+        ],
         pass_fds=numbers,
         stdin=nothing,
         stdout=nothing,

@@ -1,6 +1,6 @@
 """Puts what a process holds into huge pages, so that its forks copy and drop a few entries, not thousands.
 
-Where the kernel has none, everything stays as it was. Knows nothing of what is in them.
+Where the kernel has none, everything stays as it was.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Judges one submission, shut in: from its bytes to a small reply. Knows no student, no file, no points."""
+"""Judges one submission, shut in: from its bytes to a small reply."""
 
 import contextlib
 import hashlib
@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from attn_course import derive, register
-from attn_course.answers import Answer
+from attn_course.answers.answer import Answer
+from attn_course.answers.verdict import (
+    CORRECT,
+    NOT_ATTEMPTED,
+    NotAttempted,
+)
 from attn_course.checking import judge
 from attn_course.grading import find_cells
-from attn_course.grading.borrowing import borrowed, statements_of
-from attn_course.grading.foreign_text import one_line
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -26,12 +29,16 @@ from attn_course.grading.read_submission import (
     read_submission,
 )
 from attn_course.grading.record import State
+from attn_course.grading.reused_code import (
+    borrowed,
+    statements_of,
+)
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
+from attn_course.grading.untrusted_text import one_line
 from attn_course.judge_derivation import FOR_A_PERSON
 from attn_course.proofs.compare_lines import compare
-from attn_course.verdict import CORRECT, NOT_ATTEMPTED, NotAttempted
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all

@@ -1,4 +1,4 @@
-"""Landlock: which files a process may reach, for good and without privilege. Knows no submission.
+"""Landlock: which files a process may reach, for good and without privilege.
 
 It guards what is opened, listed, made or changed; `stat` of a path that is known cannot be guarded.
 """

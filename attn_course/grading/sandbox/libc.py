@@ -1,4 +1,4 @@
-"""Calls into the C library that Python has no name for. Knows nothing of what they are for."""
+"""Calls into the C library that Python has no name for."""
 
 import ctypes
 import functools

@@ -1,4 +1,4 @@
-"""What a process may use, and whose it is: limits, a user of its own, no capability. Knows no submission."""
+"""What a process may use, and whose it is: limits, a user of its own, no capability."""
 
 import contextlib
 import os

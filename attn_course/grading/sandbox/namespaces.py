@@ -1,4 +1,4 @@
-"""Namespaces: a process with a root, a network and a table of processes of its own. Knows no submission."""
+"""Namespaces: a process with a root, a network and a table of processes of its own."""
 
 import enum
 import os

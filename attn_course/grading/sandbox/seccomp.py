@@ -1,4 +1,4 @@
-"""Seccomp: which system calls a process may make, for good and without privilege. Knows no submission."""
+"""Seccomp: which system calls a process may make, for good and without privilege."""
 
 import ctypes
 import errno

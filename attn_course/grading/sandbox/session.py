@@ -1,4 +1,4 @@
-"""One submission's code as a judge sees it: started, replayed, timed, ended. Trusts no reply."""
+"""One submission's code as a judge sees it: started, replayed, timed, ended."""
 
 import contextlib
 import re
@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from attn_course.grading.foreign_text import one_line
+from attn_course.answers.verdict import (
+    NotAttempted,
+    NotYet,
+)
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.verdict import NotAttempted, NotYet
+from attn_course.grading.untrusted_text import one_line
 
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked

@@ -1,4 +1,4 @@
-"""The ways to shut a process in, best first, and which of them this machine allows. Knows no submission."""
+"""The ways to shut a process in, best first, and which of them this machine allows."""
 
 import contextlib
 import os
@@ -9,7 +9,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from attn_course.grading.sandbox import landlock, libc, limits, namespaces, seccomp, visible
+from attn_course.grading.sandbox import (
+    landlock,
+    libc,
+    limits,
+    namespaces,
+    readable_paths,
+    seccomp,
+)
 
 FIRST_PID = 1  # of all children in namespaces
 MAX_FILES = 1_000  # in the folder of one child
@@ -30,8 +37,8 @@ class Namespaces:
         """Once everything is imported: keep only what children may read."""
         if os.geteuid() == 0:
             self.users = limits.spare_users()
-        paths = visible.readable_paths()
-        empty = visible.hidden_paths(hidden)
+        paths = readable_paths.readable_paths()
+        empty = readable_paths.hidden_paths(hidden)
         namespaces.build_root(paths, empty, self.scratch)
         seccomp.program(FIRST_PID)
         _live_in(self.scratch)
@@ -82,8 +89,8 @@ class Landlock:
 
     def shut(self, hidden: Sequence[str]) -> None:
         """Note what children may read, and make the folder in which they write."""
-        readable = visible.readable_paths()
-        paths = visible.without(readable, visible.hidden_paths(hidden))
+        readable = readable_paths.readable_paths()
+        paths = readable_paths.without(readable, readable_paths.hidden_paths(hidden))
         devices = dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
         self.rules = dict.fromkeys(paths, landlock.READ)
         self.rules |= devices

@@ -3,4 +3,4 @@
 set -e
 cd "${AUTOGRADER:-/autograder}/source"
 python3 -c 'import ensurepip' 2>/dev/null || { apt-get update && apt-get install -y python3-venv; }
-sh .setup.sh .venv {{ extras }}
+sh scripts/setup.sh .venv {{ extras }}

@@ -1,0 +1,1 @@
+"""A student's answer: how it is called, read, compared with known mistakes, and judged."""

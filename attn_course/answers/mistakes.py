@@ -1,0 +1,200 @@
+"""Compare answers with what is right and with known mistakes, and explain.
+
+A judge reads as inputs it draws, a property, and a table of mistakes:
+
+    trials = Trials(lambda values: {"that is the sum": values.sum()})
+    for size in rng.permutation((1, 2, 5, 40)):
+        values = rng.normal(size=size)
+        found = number(mean(values))
+        trials.judge(found, values.mean(), f"the mean of {size} numbers came out as {found:.4g}", values)
+
+A mistake is named only where it explains every trial made so far, the right ones too.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from attn_course.answers.verdict import NotYet
+
+Fact = str | Callable[..., str]  # a clause, or what makes it of a trial's inputs
+Mistakes = Callable[..., Mapping[str, Any]]
+RELATIVE = 1e-6
+ABSOLUTE = 1e-12
+
+
+def same(found: Any, wanted: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE) -> bool:
+    """Whether two answers agree: shapes first, then every number; nan agrees with nothing.
+
+    found, wanted: numbers, booleans, text, arrays or tensors of any shape, or (nested) tuples, lists
+    and dictionaries of them.
+    """
+
+    def near(one: Any, two: Any) -> bool:
+        one = _array(one)
+        two = _array(two)
+        return _near(one, two, relative, absolute)
+
+    return _agree(found, wanted, near)
+
+
+def resembles(
+    found: Any, mistake: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE
+) -> bool:
+    """As `same`, but a nan in an array that was found may stand for any number.
+
+    One and the same mistake gives some people nan and others zero. Earns nothing, only explains.
+    """
+
+    def near(one: Any, two: Any) -> bool:
+        one = _array(one)
+        two = _array(two)
+        told = ~np.isnan(one)
+        if one.shape != two.shape or not told.any():
+            return False
+        return _near(one[told], two[told], relative, absolute)
+
+    return _agree(found, mistake, near)
+
+
+def _agree(found, wanted, near):
+    """Walk through two answers side by side; `near` compares what is neither text nor container."""
+    if isinstance(wanted, Mapping):
+        if not isinstance(found, Mapping):
+            return False
+        if set(found) != set(wanted):
+            return False
+        return all(_agree(found[name], wanted[name], near) for name in wanted)
+
+    if isinstance(wanted, list | tuple):
+        if not isinstance(found, list | tuple):
+            return False
+        if len(found) != len(wanted):
+            return False
+        pairs = zip(found, wanted, strict=True)
+        return all(_agree(one, two, near) for one, two in pairs)
+
+    if isinstance(wanted, str) or isinstance(found, str | Mapping):
+        return type(found) is type(wanted) and found == wanted
+    return near(found, wanted)
+
+
+def _near(found, wanted, relative, absolute):
+    """Whether two arrays have one shape and every number is within the limit."""
+    if found.shape != wanted.shape:
+        return False
+    limit = absolute + relative * np.abs(wanted)
+    with np.errstate(invalid="ignore"):
+        is_near = np.abs(found - wanted) <= limit
+    return bool(is_near.all())
+
+
+def round_up(value: float, digits: int = 2) -> str:
+    """A positive number in this many digits, never less than it is: advice that is followed must do."""
+    exact = Decimal(value)
+    step = Decimal(10) ** (exact.adjusted() - digits + 1)
+    num_steps = (exact / step).to_integral_value(ROUND_CEILING)
+    rounded = float(num_steps * step)
+    return f"{rounded:g}"
+
+
+def _array(value):
+    """Floats, out of a number, an array or a tensor."""
+    if hasattr(value, "detach"):  # a torch tensor
+        value = value.detach().cpu().numpy()
+    return np.asarray(value, dtype=float)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """In a table of mistakes: whether the sentence describes this trial, where no value can tell."""
+
+    fits: Any
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What an answer gave and what is right, a clause on what was measured, and the inputs."""
+
+    found: Any
+    right: Any
+    fact: Fact
+    inputs: tuple
+
+    def told(self) -> str:
+        """The clause, made of the inputs where making it costs something."""
+        if isinstance(self.fact, str):
+            return self.fact
+        return self.fact(*self.inputs)
+
+
+class Trials:
+    """All that one answer gave so far, and the mistakes it is compared with.
+
+    mistakes: called with the inputs of a trial, once something is wrong -> {sentence: what this
+    mistake would give}. The same sentences for every input; None where a mistake does no harm there;
+    `Seen(...)` where the judge has looked for itself.
+    """
+
+    def __init__(
+        self,
+        mistakes: Mistakes | None = None,
+        *,
+        relative: float = RELATIVE,
+        absolute: float = ABSOLUTE,
+    ) -> None:
+        self._mistakes = mistakes
+        self._tolerance = (relative, absolute)
+        self._trials: list[Trial] = []
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def add(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
+        """Keep one trial, and judge it later.
+
+        right: what `found` should be; True where the judge has tested a property and `found` says
+        whether it holds. fact: a clause without a full stop, or a function of the inputs that makes it.
+        """
+        self._trials.append(Trial(found, right, fact, inputs))
+
+    def settle(self) -> None:
+        """NotYet for the first wrong trial, with the mistake that explains all trials if one does."""
+        for trial in self._trials:
+            if not self._holds(trial):
+                raise NotYet(f"{self._explanation()}{trial.told()}.")
+
+    def judge(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
+        """Keep one trial and settle at once: for answers of which each tells a lot."""
+        self.add(found, right, fact, *inputs)
+        self.settle()
+
+    def _holds(self, trial):
+        return same(trial.found, trial.right, *self._tolerance)
+
+    def _explanation(self):
+        """The first sentence that fits every trial and a colon, or nothing."""
+        if self._mistakes is None:
+            return ""
+        with np.errstate(all="ignore"):
+            tables = [self._mistakes(*trial.inputs) for trial in self._trials]
+
+        sentences = dict.fromkeys(chain(*tables))  # each once, in order
+        for sentence in sentences:
+            mistakes = [table.get(sentence) for table in tables]
+            if all(map(self._fits, self._trials, mistakes)):
+                return f"{sentence}: "
+
+        return ""
+
+    def _fits(self, trial, mistake):
+        """Whether a trial came out as this mistake would have it."""
+        if mistake is None:
+            return self._holds(trial)
+        if isinstance(mistake, Seen):
+            return bool(mistake.fits)
+        return resembles(trial.found, mistake, *self._tolerance)

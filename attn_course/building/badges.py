@@ -1,0 +1,105 @@
+"""Links, badges and the set-up cell, all from one setting: where the course is published.
+
+The setting is `repository` under [tool.attn] in pyproject.toml; unset, all of them are left out.
+"""
+
+import tomllib
+from pathlib import Path
+from urllib.parse import quote
+
+from attn_course import register
+from attn_course.markers import BuildError
+
+BRANCH = "main"
+GITHUB = "https://github.com/"
+GITLAB = "https://gitlab.com/"
+SETUP_ID = "set-up"
+SETUP = """\
+# Does nothing where the course is installed; elsewhere, as on Colab or Kaggle, it fetches what is missing.
+import subprocess
+import sys
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "attention-course @ git+{repository}"], capture_output=True)
+try:
+    from attn_course.missing_packages import install_missing
+except ModuleNotFoundError:
+    print("The course is not here and could not be fetched: switch the internet on, run this again.")
+else:
+    install_missing({extra})"""
+FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
+PICTURES = {
+    "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
+    "Kaggle": "https://kaggle.com/static/images/open-in-kaggle.svg",
+    "Binder": "https://mybinder.org/badge_logo.svg",
+}
+
+
+def repository_of(root: Path) -> str:
+    """Where the course in this folder is published, as "https://github.com/owner/name", or ""."""
+    path = root / "pyproject.toml"
+    if not path.exists():
+        return ""
+
+    settings = tomllib.loads(path.read_text("utf-8"))
+    repository = settings.get("tool", {}).get("attn", {}).get("repository", "")
+    address = repository.rstrip("/").removesuffix(".git")
+    if address and "://" not in address:
+        raise BuildError(
+            f'repository = "{repository}" in pyproject.toml is no address, https://...'
+        )
+    return address
+
+
+def setup_cell(repository: str, notebook: str) -> str:
+    """The source of the cell that brings the course, with the extra that `notebook` needs."""
+    extra = '"torch"' if register.needs_torch(notebook) else ""
+    return SETUP.format(repository=repository, extra=extra)
+
+
+def links(repository: str, notebook: str) -> str:
+    """One line for a notebook's head: where it can be opened without installing anything."""
+    path = f"notebooks/{notebook}.ipynb"
+    places = _places(repository, path)
+    if register.needs_torch(notebook):
+        places.pop("Binder", None)  # the image there has the core only
+    if not places:
+        return ""
+    named = [f"[{name}]({address})" for name, address in places.items()]
+    return f"Open in {' · '.join(named)}"
+
+
+def badges(repository: str) -> str:
+    """README's line of badges."""
+    places = _places(repository, FIRST)
+    shown = [_badge(name, address) for name, address in places.items()]
+    if repository.startswith(GITHUB):
+        tests = f"{repository}/actions/workflows/tests.yml"
+        shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")
+    return "\n".join(shown)
+
+
+def _badge(name: str, address: str) -> str:
+    return f"[![Open in {name}]({PICTURES[name]})]({address})"
+
+
+def _places(repository: str, path: str) -> dict[str, str]:
+    """{name of a service: the address that opens the file there}."""
+    if repository.startswith(GITHUB):
+        name = repository.removeprefix(GITHUB)
+        blob = f"{name}/blob/{BRANCH}/{path}"
+        return {
+            "Colab": f"https://colab.research.google.com/github/{blob}",
+            "Kaggle": f"https://kaggle.com/kernels/welcome?src={GITHUB}{blob}",
+            "Binder": _binder(f"gh/{name}", path),
+        }
+    if repository.startswith(GITLAB):
+        name = quote(repository.removeprefix(GITLAB), safe="")
+        return {"Binder": _binder(f"gl/{name}", path)}
+    return {}
+
+
+def _binder(project: str, path: str) -> str:
+    return f"https://mybinder.org/v2/{project}/{BRANCH}?labpath={quote(path, safe='')}"

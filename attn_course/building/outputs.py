@@ -1,0 +1,102 @@
+"""Outputs of a solution: made once, stored, and sealed to the code that made them."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from attn_course.building.badges import SETUP_ID
+from attn_course.markers import BuildError
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+Outputs = list[Any]  # of one cell, or of each
+SECONDS = 600  # that one cell may take
+
+
+def _digest(value: Any) -> str:
+    """Sixteen hexadecimal digits of what can be written as JSON."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _code_cells(notebook: Any) -> list[Any]:
+    """All but the generated one: where the course is published changes no output."""
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    return [cell for cell in cells if cell.get("id") != SETUP_ID]
+
+
+def seal_of(notebook: Any) -> dict[str, str]:
+    """What ties outputs to code: prose may change without a new run, code may not."""
+    cells = _code_cells(notebook)
+    texts = ["".join(cell["source"]) for cell in cells]
+    outputs = [cell["outputs"] for cell in cells]
+    return {"code": _digest(texts), "outputs": _digest(outputs)}
+
+
+def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
+    """The outputs in the file at `path`, if they are those of this notebook's code; else None."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        seal = stored["metadata"]["attn"]
+        outputs = [cell["outputs"] for cell in _code_cells(stored)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+    wanted = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
+    return outputs if seal == wanted else None
+
+
+def attach(notebook: Any, outputs: Outputs) -> Any:
+    """Put `outputs` into the notebook and seal it against later changes."""
+    import nbformat
+
+    pairs = zip(_code_cells(notebook), outputs, strict=True)
+    for count, (cell, given) in enumerate(pairs, 1):
+        cell.execution_count = count
+        cell.outputs = [nbformat.from_dict(output) for output in given]
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output["execution_count"] = count
+
+    notebook.metadata["attn"] = seal_of(notebook)
+    return notebook
+
+
+def execute(notebook: Any, folder: Path) -> Outputs:
+    """The outputs of every code cell, run from top to bottom in a fresh kernel."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        coalesce_streams=True,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],  # or it warns of its own socket
+    )
+    try:
+        client.execute(env={**os.environ, "ATTN_FIGURES": "still"})
+    except CellExecutionError as error:
+        raise BuildError(f"a cell fails:\n{error}") from None
+    return [lasting(cell.outputs) for cell in _code_cells(notebook)]
+
+
+def lasting(outputs: Outputs) -> Outputs:
+    """Outputs without what only lives as long as a kernel does."""
+    return [output for output in outputs if _outlives_its_kernel(output)]
+
+
+def _outlives_its_kernel(output: Any) -> bool:
+    """Take the widget out of an output; whether anything is left to show."""
+    if output.get("output_type") not in ("display_data", "execute_result"):
+        return True
+    data = output["data"]
+    picture = output["metadata"].get("image/png", {})
+    output["metadata"] = {"image/png": picture} if "alt" in picture else {}
+
+    is_widget = data.pop(WIDGET, None) is not None
+    if is_widget and set(data) <= {"text/plain"}:
+        return False  # a progress bar: without its kernel only the first line of it is left
+    return bool(data)

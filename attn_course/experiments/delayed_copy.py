@@ -1,0 +1,390 @@
+"""One causal layer learns to say the token r back, told of positions in four ways.
+
+`python -m attn_course.experiments.delayed_copy FILE` records every way and three seeds.
+"""
+
+import json
+import math
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attn_utils import attend, rotate
+
+WAYS = ("none", "learned", "sinusoid", "RoPE")
+BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
+RUNS = Path(__file__).parents[1] / "runs"
+MOST_POSITIONS = 512  # rows of the learned table
+TEST_SEED = 10**6  # no sequence of training is drawn by it
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is learnt, of which size, and for how long.
+
+    most_offset: in training every sequence of a batch starts at one position drawn from 0..most_offset.
+    """
+
+    back: int = 3
+    num_letters: int = 8
+    length: int = 16
+    width: int = 32
+    steps: int = 400
+    batch: int = 64
+    rate: float = 0.01
+    num_tests: int = 200
+    test_length: int = 128
+    most_offset: int = 0
+
+
+class OneLayer(nn.Module):
+    """Embedding, one head of causal attention, residual, readout: letters (B, T) -> logits (B, T, letters).
+
+    way: how it is told of positions, one of WAYS.
+    """
+
+    def __init__(self, way: str, setting: Setting):
+        super().__init__()
+        if way not in WAYS:
+            raise ValueError(f"there are {', '.join(WAYS)}, not {way!r}")
+
+        width = setting.width
+        self.way = way
+        self.letters = nn.Embedding(setting.num_letters, width)
+        self.places = None
+        if way == "learned":
+            self.places = nn.Embedding(MOST_POSITIONS, width)
+        self.query = nn.Linear(width, width)
+        self.key = nn.Linear(width, width)
+        self.value = nn.Linear(width, width)
+        self.read = nn.Linear(width, setting.num_letters)
+
+    def queries_and_keys(self, letters: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The input of the layer and its queries and keys, (B, T, D) each; positions: (T,)."""
+        x = self.letters(letters)
+        if self.places is not None:
+            x = x + self.places(positions)
+        if self.way == "sinusoid":
+            width = x.shape[-1]
+            x = x + sinusoid(positions, width)
+
+        q = self.query(x)
+        k = self.key(x)
+        if self.way == "RoPE":
+            q = rotate(q, positions)
+            k = rotate(k, positions)
+        return x, q, k
+
+    def forward(self, letters: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Logits (B, T, letters) for letters (B, T) at positions (T,), 0, 1, 2 ... if None."""
+        if positions is None:
+            T = letters.shape[1]
+            positions = torch.arange(T)
+
+        x, q, k = self.queries_and_keys(letters, positions)
+        v = self.value(x)
+        context, _ = attend(q, k, v, causal=True, need_weights=False)
+        return self.read(x + context)
+
+    @torch.no_grad()
+    def scores(self, letters: Tensor) -> Tensor:
+        """Mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
+        T = letters.shape[1]
+        positions = torch.arange(T)
+        _, q, k = self.queries_and_keys(letters, positions)
+
+        width = q.shape[-1]
+        products = q @ k.mT
+        return products.mean(0) / width**0.5
+
+
+def sinusoid(positions: Tensor, width: int, base: float = 10_000.0) -> Tensor:
+    """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
+    hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
+    hands = hand.repeat(width // 2)
+
+    rows = hands.expand(len(positions), width)
+    return rotate(rows, -positions, base)
+
+
+def draw_letters(setting: Setting, count: int, length: int, seed: int) -> Tensor:
+    """Sequences (count, length) of independent, equally likely letters."""
+    source = torch.Generator()
+    source.manual_seed(seed)
+    shape = (count, length)
+    return torch.randint(setting.num_letters, shape, generator=source)
+
+
+def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
+    """A model trained on sequences of setting.length; the loss starts where there is a token to say."""
+    setting = setting or Setting()
+    torch.manual_seed(seed)
+    model = OneLayer(way, setting)
+    optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, setting.steps)
+    places = torch.arange(setting.length)
+
+    for step in range(setting.steps):
+        drawn_by = 1000 * seed + step
+        letters = draw_letters(setting, setting.batch, setting.length, drawn_by)
+        offset = torch.randint(setting.most_offset + 1, ())
+        logits = model(letters, offset + places)
+        loss = _loss(logits, letters, setting.back)
+
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+
+    return model
+
+
+def _loss(logits, letters, back):
+    """Cross-entropy of logits (B, T, letters) for the letters (B, T) said `back` tokens later."""
+    said = logits[:, back:].flatten(0, 1)
+    wanted = letters[:, :-back].flatten()
+    return nn.functional.cross_entropy(said, wanted)
+
+
+@torch.no_grad()
+def accuracy(
+    model: OneLayer, setting: Setting | None = None, back: int | None = None, stretch: float = 1.0
+) -> np.ndarray:
+    """Share of right letters at each position of the query, (test_length,); nan where there is none.
+
+    back: which token counts as right, that of the task if None. stretch: positions are divided by it.
+    """
+    setting = setting or Setting()
+    if back is None:
+        back = setting.back
+    T = setting.test_length
+    letters = draw_letters(setting, setting.num_tests, T, TEST_SEED)
+    positions = torch.arange(T)
+    if stretch != 1:
+        positions = positions / stretch
+
+    logits = model(letters, positions)
+    said = logits.argmax(-1)
+    wanted = letters[:, : T - back]
+    right = said[:, back:] == wanted
+    shares = right.double().mean(0)
+
+    found = np.full(T, np.nan)
+    found[back:] = shares.numpy()
+    return found
+
+
+def by_band(values: np.ndarray) -> list[float]:
+    """Means of values (test_length,) over each band of positions, as far as there are values."""
+    means = []
+    for low, high in BANDS:
+        band = values[low : high + 1]
+        means.append(float(np.nanmean(band)))
+
+    return means
+
+
+def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> float:
+    """Mean score of queries at positions low..high with the key `distance` before them."""
+    length = high + 1
+    letters = draw_letters(Setting(), 200, length, TEST_SEED)
+    scores = model.scores(letters)
+
+    first = max(low, distance)
+    queries = torch.arange(first, length)
+    keys = queries - distance
+    return float(scores[queries, keys].mean())
+
+
+def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
+    """Best chance to name one of num_tokens earlier tokens if only their counts are known.
+
+    They are exchangeable, so the best guess is the commonest letter, right in E[max count] / num_tokens.
+    E[max] adds up P(max > m); no count exceeds m with the chance that independent Poisson counts, none
+    above m, add up to num_tokens, divided by the chance that any do.
+    """
+    rate = num_tokens / num_letters
+    counts = range(num_tokens + 1)
+    law = np.array([_poisson(rate, count) for count in counts])
+    any_counts = _poisson(num_tokens, num_tokens)
+    expected = 0.0
+    for most in range(num_tokens):
+        none_above = np.zeros(num_tokens + 1)
+        none_above[: most + 1] = law[: most + 1]  # of one letter's count
+        below = _chance_of_sum(none_above, num_letters)
+        expected += 1 - below / any_counts
+
+    return expected / num_tokens
+
+
+def _poisson(rate, count):
+    """The chance of this count where `rate` are expected."""
+    log_power = count * math.log(rate)
+    log_factorial = math.lgamma(count + 1)
+    return math.exp(log_power - rate - log_factorial)
+
+
+def _chance_of_sum(law, num_summands):
+    """The chance that independent counts, each with this law (n + 1,), add up to n."""
+    total = np.ones(1)
+    for _ in range(num_summands):
+        total = np.convolve(total, law)
+        total = total[: len(law)]
+
+    return total[-1]
+
+
+def bound_by_position() -> np.ndarray:
+    """The bound at each position of the query, (test_length,); nan where no token is to be said."""
+    setting = Setting()
+    found = np.full(setting.test_length, np.nan)
+    for place in range(setting.back, setting.test_length):
+        found[place] = order_blind_bound(place, setting.num_letters)
+
+    return found
+
+
+def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
+    """Every way from each seed: accuracy by band, and what the models of the first seed score.
+
+    Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
+    """
+    start = time.process_time()
+    models = _trained(WAYS, seeds, Setting())
+    rotated = models["RoPE"]
+    moved = replace(Setting(), most_offset=112)
+    at_offsets = _trained(("learned", "sinusoid"), seeds, moved)
+    bound = by_band(bound_by_position())
+    return {
+        "setting": asdict(Setting()),
+        "bands": BANDS,
+        "seeds": seeds,
+        "accuracy": {way: _bands(found) for way, found in models.items()},
+        "bound": _rounded(bound),
+        "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
+        "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
+        "RoPE, positions halved": {
+            "3 back": _bands(rotated, back=3, stretch=2),
+            "6 back": _bands(rotated, back=6, stretch=2),
+        },
+        "machine": f"cpu, {torch.get_num_threads()} thread, torch {torch.__version__}",
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+
+
+def _trained(ways, seeds, setting):
+    """{way: a model of each seed}."""
+    models = {}
+    for way in ways:
+        models[way] = [train(way, seed, setting) for seed in seeds]
+
+    return models
+
+
+def _bands(models, **options):
+    """The accuracies of each model, by band."""
+    rows = []
+    for model in models:
+        found = accuracy(model, **options)
+        rows.append(_rounded(by_band(found)))
+
+    return rows
+
+
+def _scores(model):
+    """Mean scores by distance for queries at trained and at new positions."""
+    near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
+    far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
+    return {
+        "queries 8-15": _rounded(near),
+        "queries 64-127": _rounded(far),
+    }
+
+
+def _rounded(values):
+    """To four places, as they are written down."""
+    return [round(float(value), 4) for value in values]
+
+
+def recorded() -> dict:
+    """What was written by `main` for the course."""
+    path = RUNS / "position.json"
+    text = path.read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def table(found: dict) -> str:
+    """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
+    bands = [f"{low}-{high}" for low, high in found["bands"]]
+    head = _line("", bands)
+
+    lines = [head]
+    for way, runs in found["accuracy"].items():
+        columns = zip(*runs, strict=True)
+        cells = [_by_slashes(column) for column in columns]
+        line = _line(way, cells)
+        lines.append(line)
+
+    bound = [f"{value:.4f}" for value in found["bound"]]
+    last = _line("bound", bound)
+    lines.append(last)
+    return "\n".join(lines)
+
+
+def _by_slashes(values):
+    """The accuracies of all seeds in one cell."""
+    return " / ".join(f"{value:.2f}" for value in values)
+
+
+def _line(name, cells):
+    """One line of the table."""
+    filled = [f"{cell:>21}" for cell in cells]
+    return f"{name:10}" + "".join(filled)
+
+
+def remarks(found: dict) -> str:
+    """What else a record says, a line each: peaks near and far, random offsets, halved positions."""
+    lines = []
+    for way, scores in found["scores"].items():
+        lines.append(f"{way}: {_peaks(scores)}")
+    for way, runs in found["trained at offsets 0-112"].items():
+        lines.append(f"{way}, trained at random offsets, mean of seeds: {_means(runs)}")
+    for name, runs in found["RoPE, positions halved"].items():
+        lines.append(f"RoPE with positions halved afterwards, {name}: {_means(runs)}")
+    return "\n".join(lines)
+
+
+def _peaks(scores):
+    """The score of the token that is asked for, near and far, and its strongest rival far away."""
+    near = scores["queries 8-15"]
+    far = scores["queries 64-127"]
+    rival = 16 + int(np.argmax(far[16:]))
+    asked_for = f"score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127"
+    return f"{asked_for}; best distance above 15 is {rival}, score {far[rival]:.1f}"
+
+
+def _means(runs):
+    """The mean over seeds of each band."""
+    return np.mean(runs, 0).round(2)
+
+
+def main() -> None:
+    """Write the record to the file named on the command line."""
+    (path,) = sys.argv[1:]
+    torch.set_num_threads(1)
+
+    command = f"python -m attn_course.experiments.delayed_copy {path}"
+    whole = {"command": command, **record()}
+
+    lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]
+    inside = ",\n".join(lines)
+    Path(path).write_text(f"{{\n{inside}\n}}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

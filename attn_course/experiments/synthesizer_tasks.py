@@ -1,0 +1,158 @@
+"""Two tasks that a synthesizer cannot learn, and a contest at them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import permutations, product
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
+
+D = 12  # symbols, each a one-hot vector
+SEEDS = (0, 1, 2)
+SMALLEST = 1e-6  # where curves end: as good as nothing
+LENGTH = 200  # evaluations: a curve that ends earlier is carried on
+
+Maker = Callable[[], nn.Module]
+
+
+class Examples(NamedTuple):
+    """Every sequence there is: inputs (batch, T, D), and the number wanted at the last token, (batch,)."""
+
+    inputs: Tensor
+    targets: Tensor
+
+
+class Fit(NamedTuple):
+    """The best mean squared error so far at each evaluation, and the worst single error at the end."""
+
+    losses: list[float]
+    worst: float
+
+
+def one_hot(sequences: Sequence[Sequence[int]]) -> Tensor:
+    """Sequences of symbols as vectors.
+
+    sequences: lists of T symbols below D. Returns (batch, T, D).
+    """
+    symbols = torch.tensor(sequences)
+    vectors = torch.eye(D)
+    return vectors[symbols]
+
+
+def or_of_two() -> Examples:
+    """Two symbols 0 or 1, then symbol 2, which asks: is one of them 1?"""
+    bits = (0, 1)
+    sequences = []
+    wanted = []
+    for first, second in product(bits, bits):
+        sequences.append([first, second, 2])
+        wanted.append(float(first or second))
+    return Examples(one_hot(sequences), torch.tensor(wanted))
+
+
+def recall_of_three() -> Examples:
+    """Three keys with a bit each, in any order, then the name of a key: which bit is its?
+
+    Symbol 2k + bit is the pair of key k and its bit; symbol 6 + k names key k. 144 sequences of four.
+    """
+    keys = range(3)
+    orders = permutations(keys)
+    all_bits = product((0, 1), repeat=3)
+    sequences = []
+    wanted = []
+    for order, bits, asked in product(orders, all_bits, keys):
+        pairs = [2 * key + bits[key] for key in order]
+        sequences.append([*pairs, 6 + asked])
+        wanted.append(float(bits[asked]))
+    return Examples(one_hot(sequences), torch.tensor(wanted))
+
+
+def fit(layer: nn.Module, task: Examples, *, steps: int) -> Fit:
+    """Train a layer with a linear readout at the last token by L-BFGS, all sequences in every step.
+
+    layer: (batch, T, D) -> (batch, T, D).
+    """
+    read = nn.Linear(D, 1)
+    learnt = [*layer.parameters(), *read.parameters()]
+    optimiser = torch.optim.LBFGS(
+        learnt,
+        max_iter=steps,
+        line_search_fn="strong_wolfe",
+        tolerance_change=1e-12,
+    )
+    seen = []
+
+    def loss() -> float:
+        optimiser.zero_grad()
+        last = layer(task.inputs)[:, -1]  # (batch, D)
+        errors = read(last).squeeze(-1) - task.targets
+        seen.append(errors.detach())
+        mean_square = errors.square().mean()
+        mean_square.backward()
+        return mean_square.item()
+
+    optimiser.step(loss)
+    errors = torch.stack(seen)  # (evaluations, batch)
+    losses = errors.square().mean(-1)
+    best = losses.cummin(0)
+    last_best = best.indices[-1]
+    worst = errors[last_best].abs().max()
+    return Fit(best.values.tolist(), worst.item())
+
+
+def contest(task: Examples, num_heads: Iterable[int], *, steps: int) -> dict[str, list[Fit]]:
+    """Synthesizers with so many heads, and one head with keys and queries, from three seeds each.
+
+    Returns {name of the layer: one Fit a seed}.
+    """
+    T = task.inputs.shape[1]
+    makers: dict[str, Maker] = {}
+    for H in num_heads:
+        makers[f"synthesizer, heads: {H}"] = partial(SynthesizerAttention, D, H, T)
+    makers["keys and queries, heads: 1"] = partial(CausalSelfAttention, D, 1)
+    return {name: _fits(make, task, steps) for name, make in makers.items()}
+
+
+def _fits(make, task, steps):
+    """A Fit from each seed."""
+    fits = []
+    for seed in SEEDS:
+        torch.manual_seed(seed)
+        layer = make()
+        fits.append(fit(layer, task, steps=steps))
+    return fits
+
+
+def report(found: Mapping[str, Sequence[Fit]]) -> str:
+    """A line for each layer: its last losses, one a seed, and the worst error of the first seed."""
+    lines = []
+    for name, fits in found.items():
+        line = f"{name:26} mean squared error"
+        for one in fits:
+            last = one.losses[-1]
+            line += f" {last:.4f}"
+        worst = fits[0].worst
+        line += f", worst error {worst:.2f}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def curves(
+    found: Mapping[str, Sequence[Fit]], bounds: Mapping[str, float]
+) -> dict[str, list[float]]:
+    """The losses of the first seed over LENGTH evaluations, and each bound as a dashed line.
+
+    bounds: {name: loss}. Returns the series of `plots.curves`.
+    """
+    series = {}
+    for name, fits in found.items():
+        losses = fits[0].losses
+        rest = LENGTH - len(losses)
+        end = [losses[-1]] * rest
+        series[name] = [max(loss, SMALLEST) for loss in losses + end]
+    for name, bound in bounds.items():
+        series[f"-{name}"] = [bound] * LENGTH
+    return series

@@ -1,0 +1,88 @@
+"""Places for the names of arrows, none on another name or on an arrow."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_SIDE = 193  # points, the side of a square panel
+_LETTER = 5.6  # points, the width of a letter of nine points
+_HEIGHT = 11.0  # points
+_DISTANCES = (8.0, 17.0, 28.0)  # points from the tip, the nearest first
+_ANGLES = np.arange(8) * np.pi / 4
+_SIDES = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)  # (8, 2)
+_ALONG = np.linspace(0.15, 1.0, 12)  # shares of an arrow that a name should not cover
+_ON_A_NAME = 4  # a name on another is worse than one that covers this many points of arrows
+_OUTSIDE = 5  # a name that leaves the panel is worse than one that covers this many others
+
+
+class _Box(NamedTuple):
+    """What a name covers: two corners, (2,) each."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.ndarray:
+    """How far the middle of each name is from the tip of its arrow, (n, 2), in points.
+
+    ends: (n, 2), where the arrows from the origin end. limit: the panel goes from -limit to limit.
+    """
+    tips = np.asarray(ends, float) * _SIDE / (2 * limit)
+    return _middles(names, tips, _SIDE / 2) - tips
+
+
+def _middles(names, tips, reach):
+    """The middles of the names, (n, 2), in points from the origin, as are the tips."""
+    arrows = tips[:, None] * _ALONG[:, None]  # (n, 12, 2)
+    points = arrows.reshape(-1, 2)
+    taken: list[_Box] = []
+    middles = []
+    for name, tip in zip(names, tips, strict=True):
+        places = _candidates(name, tip)
+        boxes = [_box(name, place) for place in places]
+        costs = [_cost(box, points, taken, reach) for box in boxes]
+        best = int(np.argmin(costs))
+        taken.append(boxes[best])
+        middles.append(places[best])
+    return np.array(middles)
+
+
+def _candidates(name, tip):
+    """Middles around the tip, those away from the origin first."""
+    away = _SIDES @ tip
+    order = np.argsort(-away, kind="stable")
+    half = _LETTER * len(name) / 2
+    for_width = np.array([half, 0.0])
+    found = []
+    for distance in _DISTANCES:
+        for side in _SIDES[order]:
+            found.append(tip + side * (for_width + distance))
+    return found
+
+
+def _box(name, middle):
+    """The box of a name around its middle, (2,)."""
+    size = np.array([_LETTER * len(name), _HEIGHT])
+    half = size / 2
+    return _Box(middle - half, middle + half)
+
+
+def _cost(box, points, taken, reach):
+    """How much a name in this box hides. points: (m, 2)."""
+    is_inside = (points > box.low) & (points < box.high)  # (m, 2)
+    cost = int(is_inside.all(1).sum())
+    for other in taken:
+        if _overlap(box, other):
+            cost += _ON_A_NAME
+    if np.abs(box).max() > reach:
+        cost += _OUTSIDE
+    return cost
+
+
+def _overlap(one, other):
+    """Whether two boxes have a point in common."""
+    begins = one.low <= other.high
+    ends = one.high >= other.low
+    return bool(begins.all() and ends.all())

@@ -1,0 +1,245 @@
+"""`attn check`: a student's own notebooks, judged as the grader will. Needs no package beyond the core."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from attn_course import register
+from attn_course.answers.verdict import Verdict
+from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.messages import in_a_sentence
+from attn_course.grading.read_submission import UnreadableFile, read_bytes
+from attn_course.grading.record import PartRecord, Record, State
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.supervisor import (
+    Bench,
+    Lost,
+)
+from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.submissions import File, Refused, files_of, notebook_of
+
+YOU = "you"
+LISTED = {State.NOT_ATTEMPTED: "○ not attempted", State.WAITING: "✎ read by a person"}
+
+
+@in_a_sentence
+def check(argv: list[str]) -> int:
+    """Judge every answer of a notebook at once or, without a notebook, all notebooks of this folder."""
+    parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
+    parser.add_argument(
+        "notebook",
+        type=Path,
+        nargs="?",
+        help="NN_name.ipynb, NN_name.py, or a folder; default: notebooks/, or this folder",
+    )
+    path = parser.parse_args(argv).notebook
+    if path is None:
+        path = Path("notebooks")
+        if not path.is_dir():
+            path = Path()
+    if path.is_dir():
+        return _overview(path)
+    return _one_notebook(path)
+
+
+def _one_notebook(path: Path) -> int:
+    """Every verdict of one notebook, with all that is to be said about it."""
+    name = name_of(path)
+    file = File(YOU, name, path, path.name)
+    (record,) = judged([file])
+    if record.problem:
+        raise Refused(f"{path}: {record.problem}")
+    for part in record.parts:
+        if part.status == State.WAITING:
+            print(f"✎ {part.question} written: {part.message}")
+        else:
+            verdict = Verdict(
+                part.question,
+                part.status,
+                part.message,
+                part.points,
+                part.out_of,
+            )
+            print(verdict)
+    print("\n".join(record.remarks))
+    return 0
+
+
+def name_of(path: Path, read: Callable[[Path], Any] = read_bytes) -> str:
+    """Return which notebook a file is, once it is known to be one that `read` can read."""
+    name = notebook_of(Path(path.name))
+    if not name:
+        raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
+    try:
+        read(path)
+    except UnreadableFile as error:
+        raise Refused(f"{path}: {error}") from None
+    return name
+
+
+def _overview(folder: Path) -> int:
+    """How far all notebooks of a folder are, each line as soon as it is known, and what is next."""
+    found = files_of(YOU, folder, register.NOTEBOOKS)
+    files = [file for file in found if file.notebook]
+    if not files:
+        raise Refused(f"there is no notebook of the course in {_named(folder)}.")
+
+    records = []
+    for record in judged(files):
+        records.append(record)
+        print(_row(record), flush=True)
+
+    print()
+    print(points_so_far(records))
+    print(next_step(records, folder))
+    is_broken = any(record.problem for record in records)
+    return 1 if is_broken else 0
+
+
+def _named(folder: Path) -> str:
+    return "this folder" if folder == Path() else str(folder)
+
+
+def judged(files: Sequence[File]) -> Iterator[Record]:
+    """A record of each file, in order; one that cannot be judged does not stop the others.
+
+    Notebooks without torch come first: theirs are judged before torch is loaded.
+    """
+    for needs_torch in (False, True):
+        group = [file for file in files if register.needs_torch(file.notebook) is needs_torch]
+        if needs_torch and find_spec("torch") is None:
+            for file in group:
+                yield Record.failed(file, "it needs torch, which is not installed here.")
+        elif group:
+            yield from judged_together(group)
+
+
+def judged_together(files: Sequence[File]) -> Iterator[Record]:
+    """The records of files whose packages are all here, at one bench."""
+    notebooks = tuple(file.notebook for file in files)
+    tier = best_tier() or Nothing.name
+    settings = Settings(None, Limits(), notebooks, tier)
+    with settings.bench() as bench:
+        for file in files:
+            with progress(f"judging {file.name} ..."):
+                record = _judge_one(file, bench, settings)
+            yield record
+
+
+def _judge_one(file: File, bench: Bench, settings: Settings) -> Record:
+    try:
+        return grade_one(file, bench, settings)
+    except (Lost, RuntimeError) as error:
+        return Record.failed(file, str(error))
+
+
+@contextlib.contextmanager
+def progress(text: str) -> Iterator[None]:
+    """Show a line as long as something is being done, where somebody looks at a terminal."""
+    shown = sys.stderr.isatty()
+    if shown:
+        print(f"\r{text}", end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        if shown:
+            blanks = " " * len(text)
+            print(f"\r{blanks}\r", end="", file=sys.stderr, flush=True)
+
+
+def _row(record: Record) -> str:
+    """A notebook in a few lines: its points, then each part that has not all of them."""
+    if record.problem:
+        return f"{record.notebook:26} {record.problem}"
+
+    points = sum(part.points for part in record.parts)
+    out_of = sum(part.out_of for part in record.parts)
+    lines = [f"{record.notebook:26} {points:g} of {out_of:g} points"]
+    if not _is_begun(record):
+        return f"{lines[0]}, not begun"
+
+    for part in record.parts:
+        if part.status == State.NOT_YET:
+            lines.append(f"  ✘ {_label(part)} not yet: {part.message}")
+    for status, words in LISTED.items():
+        labels = []
+        for part in record.parts:
+            if part.status == status:
+                labels.append(_label(part))
+        if labels:
+            lines.append(f"  {words}: {', '.join(labels)}")
+    return "\n".join(lines)
+
+
+def _is_begun(record: Record) -> bool:
+    return any(part.status != State.NOT_ATTEMPTED for part in record.parts)
+
+
+def _label(part: PartRecord) -> str:
+    """1.4, or "3.5 derive" where a question has several parts."""
+    question = register.find(part.question)
+    if len(question.parts) == 1:
+        return part.question
+    return f"{part.question} {part.kind}"
+
+
+@dataclass
+class Total:
+    """Points of some notebooks: what there is, what a person may still give, what there could be."""
+
+    points: float = 0
+    waiting: float = 0
+    out_of: float = 0
+
+    def add(self, part: PartRecord) -> None:
+        """Count the points of a part, or what it may still earn."""
+        self.points += part.points
+        if part.status == State.WAITING:
+            self.waiting += part.out_of
+
+
+def points_so_far(records: Sequence[Record]) -> str:
+    """All points so far, in one sentence."""
+    course = Total()
+    bonus = Total()
+    for record in records:
+        total = bonus if register.is_bonus(record.notebook) else course
+        total.out_of += register.points_of(record.notebook)
+        for part in record.parts:
+            total.add(part)
+
+    text = f"{course.points:g} of {course.out_of:g} points so far"
+    if bonus.out_of:
+        text += f", and {bonus.points:g} of {bonus.out_of:g} bonus points"
+    waiting = course.waiting + bonus.waiting
+    if waiting:
+        text += f"; a person reads answers worth {waiting:g} more"
+    return f"{text}."
+
+
+def next_step(records: Sequence[Record], folder: Path) -> str:
+    """What to do now: mend what is not yet right, then answer what is still empty, then hand in."""
+    begun = [record for record in records if _is_begun(record)]
+    for status in (State.NOT_YET, State.NOT_ATTEMPTED):
+        for record in [*begun, *records]:
+            for part in record.parts:
+                if part.status == status and (part.out_of or not begun):
+                    return _advice(part, folder / record.file)
+
+    broken = [record.file for record in records if record.problem]
+    if broken:
+        return f"Next: {broken[0]}, which could not be judged."
+    return "Next: restart each kernel, run all cells, and hand in the .ipynb files."
+
+
+def _advice(part: PartRecord, path: Path) -> str:
+    question = register.find(part.question)
+    title = f"Next: {part.question} {question.title} ({path})"
+    if not question.hints:
+        return f"{title}."
+    return f'{title}; hint("{part.question}") helps.'

@@ -1,0 +1,23 @@
+"""Text of strangers, made fit to be shown: cut to size, steering no terminal."""
+
+import re
+
+LONGEST_LINE = 500
+LONGEST_ANSWER = 20_000
+# Steers a terminal, or has text read in another order than it is run.
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str, longest: int = LONGEST_LINE) -> str:
+    """Return a text as one line."""
+    begin = text[: 4 * longest]
+    letters = [letter if letter.isprintable() else " " for letter in begin]
+    words = "".join(letters).split()
+    line = " ".join(words)
+    return line[:longest]
+
+
+def as_answer(text: str) -> str:
+    """Return a text with its lines, as a person reads an answer."""
+    begin = text[:LONGEST_ANSWER]
+    return UNSEEN.sub("\ufffd", begin)

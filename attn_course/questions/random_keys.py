@@ -1,0 +1,157 @@
+"""Random keys and the weights a query gives them, for the judges of 01-05."""
+
+from collections.abc import Callable, Iterable, Iterator
+from statistics import NormalDist
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers.verdict import NotYet
+from attn_utils.kernels import softmax
+
+ROUNDING = 64 * np.finfo(float).eps
+SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
+
+
+def frame(rng: Generator, n: int, d: int) -> np.ndarray:
+    """n orthonormal vectors of width d, one a row, uniform over all such frames. Returns (n, d)."""
+    columns = rng.normal(size=(d, n))
+    basis, upper = np.linalg.qr(columns)
+    signs = np.sign(np.diag(upper))
+    return (basis * signs).T
+
+
+def frames(
+    rng: Generator, sizes: Iterable[tuple[int, int]] = SIZES, repeats: int = 3
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Yield (keys, a, b): orthonormal keys (n, d), and two different indices in either order.
+
+    Generic sizes come first, so that a mistake is described where it shows best; the edge cases at
+    the end (n = d, n = 3, n = 2) are there to accept, not to explain.
+    """
+    for n, d in sizes:
+        for _ in range(repeats):
+            a, b = rng.choice(n, 2, replace=False)
+            yield frame(rng, n, d), int(a), int(b)
+
+
+def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """Attention weights (..., n) of one query (d,) over keys (..., n, d), at any size of the query.
+
+    Scores that differ by no more than rounding can explain count as equal, so that a tie at height
+    1e15 is still a tie; working with the query at size one keeps 1e300 from overflowing.
+    """
+    size = np.abs(query).max()
+    if size == 0:
+        *_, n, _ = keys.shape
+        return np.full(keys.shape[:-1], 1 / n)
+    unit = query / size
+    scores = keys @ unit
+    gaps = scores - scores.max(-1, keepdims=True)
+
+    longest = np.linalg.norm(keys, axis=-1).max()
+    largest_score = np.linalg.norm(unit) * longest
+    slack = ROUNDING * largest_score * np.sqrt(len(query))
+    with np.errstate(over="ignore"):
+        scaled = np.where(gaps >= -slack, 0.0, gaps * size)
+    return softmax(scaled)
+
+
+def judge_finite_scores(keys: np.ndarray, query: np.ndarray, name: str = "this query") -> None:
+    """NotYet where a score is beyond what a computer holds: attention would return nan."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = keys @ query
+    if not np.isfinite(scores).all():
+        raise NotYet(f"the scores of {name} overflow, and attention would return nan: shorten it.")
+
+
+def leftover(height: float, n: int, leaders: int = 1) -> float:
+    """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
+    scores = np.zeros(n)
+    scores[:leaders] = height
+    return softmax(scores)[leaders:].sum()
+
+
+def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
+    """L1 distance (...) of weights (..., n) from one half on a and b each.
+
+    It is the worst distance of the output from the average over all values of length at most one.
+    """
+    target = np.zeros(weights.shape[-1])
+    target[[a, b]] = 0.5
+    return np.abs(weights - target).sum(-1)
+
+
+def factor_needed(error_at: Callable[[float], float], limit: float) -> float | None:
+    """The smallest factor >= 1 with error_at(factor) <= limit, or None if even a million fails.
+
+    error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
+    """
+    low = 1.0
+    high = 1e6
+    if not error_at(high) <= limit:
+        return None
+    for _ in range(40):
+        middle = np.sqrt(low * high)
+        if error_at(middle) <= limit:
+            high = middle
+        else:
+            low = middle
+
+    return high
+
+
+def noise_for(*queries: np.ndarray) -> float:
+    """A key variance so small that it moves any score of these queries by about 1e-3.
+
+    Zero for queries so long (1e9) that such noise would be lost in rounding.
+    """
+    longest = max(float(np.linalg.norm(query)) for query in queries)
+    if longest > 1e9:
+        return 0.0
+    deviation = 1e-3 / max(longest, 1.0)
+    return deviation**2
+
+
+def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float) -> np.ndarray:
+    """Draws of all keys around their means (n, d), variance `noise` in every coordinate.
+
+    Returns (num_samples, n, d).
+    """
+    drawn = rng.normal(size=(num_samples, *means.shape))
+    return means + np.sqrt(noise) * drawn
+
+
+def keys_of_lengths(
+    rng: Generator, means: np.ndarray, lengths: np.ndarray, noise: float
+) -> np.ndarray:
+    """Draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
+
+    noise: the variance that every coordinate has besides.
+    """
+    lying = noisy_keys(rng, np.zeros_like(means), len(lengths), noise)
+    return lengths[..., None] * means + lying
+
+
+def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray:
+    """Lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
+
+    Each key has them in an order of its own, the same at every call: how often something happens, and
+    with it a verdict, does not depend on luck.
+    """
+    law = NormalDist(1, variance**0.5)
+    column = [law.inv_cdf((k + 0.5) / num_draws) for k in range(num_draws)]
+    shuffle = np.random.default_rng(num_keys).permutation
+    return np.transpose([shuffle(column) for _ in range(num_keys)])
+
+
+def unseen_settings(rng: Generator) -> list[tuple[int, int, float]]:
+    """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
+    settings = []
+    for _ in range(3):
+        n = int(rng.integers(3, 60))
+        d = n + int(rng.integers(200))
+        epsilon = float(rng.uniform(0.001, 0.3))
+        settings.append((n, d, epsilon))
+
+    return settings

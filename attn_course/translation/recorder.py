@@ -1,0 +1,182 @@
+"""What is kept of a finished run: settings, curve, test scores, hypotheses."""
+
+import json
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from attn_course.errors import BadRun
+from attn_course.training.files import write_json
+from attn_course.translation import scoring
+from attn_course.translation.config import ATTENTIONS
+from attn_course.translation.corpora import TextPair
+from attn_course.translation.runs import Run
+from attn_course.translation.training import Trainer
+
+RUNS = Path(__file__).parents[1] / "runs"
+PATHS = {"--data": "DIR", "--out": "RUN"}
+
+Record = dict[str, Any]
+Curves = dict[str, list[float]]
+Ladder = dict[str, list[Record]]
+
+
+def without_paths(argv: Iterable[str]) -> str:
+    """The command as typed, but with no folder of anybody's machine in it.
+
+    >>> without_paths(["train", "--data", "/home/ada/m30k", "--out=here"])
+    'attn translate train --data DIR --out RUN'
+    """
+    words = [part for word in argv for part in word.split("=", 1)]
+    shown = ["attn", "translate"]
+    before = ""
+    for word in words:
+        shown.append(PATHS.get(before, word))
+        before = word
+    return shlex.join(shown)
+
+
+def record(trainer: Trainer, run: Run, command: str) -> Record:
+    """Write record.json, what is kept of a run, in the run's folder; it is returned too.
+
+    command: what was typed, without anybody's folders.
+    """
+    threads = f"{torch.get_num_threads()} threads"
+    machine = [trainer.device.type, threads, f"torch {torch.__version__}"]
+    result = {
+        "command": command,
+        "config": asdict(trainer.config),
+        "num_parameters": sum(p.numel() for p in run.model.parameters()),
+        "machine": ", ".join(machine),
+        "cpu_seconds": trainer.at["cpu_seconds"],
+        "ended": "budget spent" if trainer.spent else trainer.why_early(),
+        "metrics": trainer.metrics,
+        **scores_of_test(run, trainer.corpus.test),
+    }
+    write_json(trainer.folder / "record.json", result)
+    return result
+
+
+def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
+    """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
+
+    Returns {"test", "source_words", "counts", "hypotheses"}, plain data.
+    From the counts the score, its bootstrap and its dependence on length can be computed again without
+    the references.
+    """
+    sources = [source for source, _ in pairs]
+    references = [reference for _, reference in pairs]
+    greedy = run.translate(sources)
+    beam = run.translate(sources, beam_size=5)
+    encoded = [run.vocabulary.encode_pair(pair) for pair in pairs]
+    return {
+        "test": {
+            "perplexity": scoring.perplexity(run.model, encoded),
+            "greedy": scoring.score(greedy, references),
+            "beam 5": scoring.score(beam, references),
+        },
+        "source_words": _row(len(source.split()) for source in sources),
+        "counts": [_row(counts) for counts in scoring.counts(greedy, references)],
+        "hypotheses": greedy,
+    }
+
+
+def _row(numbers):
+    return " ".join(map(str, numbers))
+
+
+def _numbers(row):
+    return [int(word) for word in row.split()]
+
+
+def read_record(path: str | Path) -> Record:
+    """A record, with source_words (n,) and counts (n, 10) as arrays."""
+    text = Path(path).read_text(encoding="utf-8")
+    result = json.loads(text)
+    words = _numbers(result["source_words"])
+    counts = [_numbers(row) for row in result["counts"]]
+    result["source_words"] = np.array(words)
+    result["counts"] = np.array(counts)
+    return result
+
+
+def records(pattern: str) -> list[Record]:
+    """The committed records attn_course/runs/PATTERN.json, the smallest budget first."""
+    paths = sorted(RUNS.glob(f"{pattern}.json"))
+    found = [read_record(path) for path in paths]
+    found.sort(key=lambda record: record["config"]["tokens"])
+    return found
+
+
+def recorded(name: str) -> Ladder:
+    """The committed records attn_course/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
+    runs = {}
+    for attention in ATTENTIONS:
+        found = records(f"{name}_{attention}_[0-9]")
+        if found:
+            runs[attention] = found
+    if not runs:
+        raise BadRun(f"there is no recorded run attn_course/runs/{name}_*.json.")
+    return runs
+
+
+def table(ladder: Ladder) -> str:
+    """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
+    lines = [f"{'':10} BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
+    for name, found in ladder.items():
+        lines.append(f"{name:10} {_line(found)}")
+    return "\n".join(lines)
+
+
+def _line(found):
+    """What `table` says of the seeds of one attention."""
+    tests = [record["test"] for record in found]
+    bleu = np.array([test["greedy"]["bleu"] for test in tests])
+    perplexity = np.mean([test["perplexity"] for test in tests])
+    seconds = np.mean([record["cpu_seconds"] for record in found])
+    seeds = " ".join(f"{score:5.1f}" for score in bleu)
+    spread = "-"
+    if len(bleu) > 1:
+        spread = f"{bleu.std(ddof=1):.1f}"
+    parts = [
+        f"{seeds:20}",
+        f"{bleu.mean():7.1f}",
+        f"{spread:>7}",
+        f"{perplexity:11.2f}",
+        f"{seconds:12.0f}",
+    ]
+    return " ".join(parts)
+
+
+def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curves]:
+    """BLEU by the length of the source, in groups of equally many sentences.
+
+    Returns the mean number of source words of each group, and {attention: BLEU of each group, averaged
+    over seeds}.
+    """
+    some = next(iter(ladder.values()))
+    words = some[0]["source_words"]
+    shares = np.arange(1, num_groups) / num_groups
+    numbers = np.digitize(words, np.quantile(words, shares))
+    middles = []
+    series: Curves = {name: [] for name in ladder}
+    for k in range(num_groups):
+        rows = numbers == k
+        middles.append(words[rows].mean())
+        for name, found in ladder.items():
+            series[name].append(_mean_bleu(found, rows))
+    return middles, series
+
+
+def _mean_bleu(found, rows):
+    """BLEU of some sentences, averaged over seeds."""
+    bleu = []
+    for record in found:
+        counts = record["counts"][rows].sum(0)
+        bleu.append(scoring.bleu_of_counts(counts))
+    return float(np.mean(bleu))

@@ -1,0 +1,215 @@
+"""One setting, `repository`: with it every notebook opens anywhere, without it nothing is promised."""
+
+import json
+import shutil
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+
+import pytest
+from course import ROOT
+from packaging.requirements import Requirement
+from test_building import edit, project  # noqa: F401 - a fixture
+
+from attn_course import missing_packages
+from attn_course.building import (
+    badges,
+    build,
+)
+from attn_course.markers import BuildError
+
+ADDRESS = "https://github.com/someone/attention"
+
+
+def publish(folder, address):
+    setting = f'[tool.attn]\nrepository = "{address}"\n'
+    (folder / "pyproject.toml").write_text(setting, "utf-8")
+
+
+def cells(folder, edition):
+    text = (folder / edition / "00_start_here.ipynb").read_text("utf-8")
+    return json.loads(text)["cells"]
+
+
+@pytest.fixture
+def published(project, monkeypatch):  # noqa: F811
+    """The course in a folder, published; nothing may be executed to get there."""
+    publish(project, f"{ADDRESS}.git")
+    monkeypatch.setattr(build, "execute", lambda *anything: pytest.fail("a notebook was executed"))
+    list(build.build(project))
+    return project
+
+
+@pytest.mark.parametrize("address", ["", None])
+def test_unset_nothing_is_added_to_notebooks_or_readme(project, address):  # noqa: F811
+    if address is not None:
+        publish(project, address)
+    list(build.build(project))
+    ids = [cell["id"] for cell in cells(project, "notebooks")]
+    assert badges.SETUP_ID not in ids
+    assert "Open in" not in (project / "README.md").read_text("utf-8")
+    assert "Open in" not in "".join(cells(project, "notebooks")[0]["source"])
+
+
+@pytest.mark.parametrize("edition", ["notebooks", "solutions"])
+def test_set_the_first_code_cell_brings_the_course(published, edition):
+    found = cells(published, edition)
+    code = [cell for cell in found if cell["cell_type"] == "code"]
+    assert code[0]["id"] == badges.SETUP_ID
+    assert code[0]["outputs"] == []
+    assert f"attention-course @ git+{ADDRESS}" in "".join(code[0]["source"])
+
+
+def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
+    head = "".join(cells(published, "notebooks")[0]["source"])
+    readme = (published / "README.md").read_text("utf-8")
+    place = "someone/attention/blob/main/notebooks/00_start_here.ipynb"
+    assert f"[Colab](https://colab.research.google.com/github/{place})" in head
+    assert "[Kaggle](" in head and "[Binder](" in head
+    assert f"(https://colab.research.google.com/github/{place})" in readme
+    assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
+
+
+def test_a_published_course_is_checked_for_drift_like_any_other(published):
+    assert build.problems(published) == []
+    edit(published / "notebooks/00_start_here.ipynb", "someone/attention", "someone/else")
+    assert build.problems(published)
+
+
+def test_numpy_notebooks_ask_for_the_core_and_the_others_for_torch():
+    assert badges.setup_cell(ADDRESS, "05_keys_queries_values").endswith("install_missing()")
+    assert badges.setup_cell(ADDRESS, "06_transformer_attention").endswith(
+        'install_missing("torch")'
+    )
+    assert "Binder" in badges.links(ADDRESS, "05_keys_queries_values")
+    assert "Binder" not in badges.links(ADDRESS, "06_transformer_attention")
+
+
+def test_only_services_that_can_read_the_address_are_linked():
+    assert "mybinder.org/v2/gl/a%2Fb/main" in badges.links("https://gitlab.com/a/b", "01_copying")
+    assert badges.links("https://git.example.org/a/b", "01_copying") == ""
+    assert badges.badges("https://git.example.org/a/b") == ""
+
+
+def test_a_setting_that_is_no_address_is_one_sentence(tmp_path):
+    publish(tmp_path, "someone/attention")
+    with pytest.raises(BuildError, match="is no address"):
+        badges.repository_of(tmp_path)
+
+
+def run_setup(notebook="06_transformer_attention"):
+    exec(badges.setup_cell(ADDRESS, notebook), {})
+
+
+def test_where_the_course_is_installed_the_cell_is_silent_and_starts_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(subprocess, "run", lambda *anything, **options: pytest.fail("pip ran"))
+    run_setup()
+    assert capsys.readouterr() == ("", "")
+
+
+def test_where_nothing_can_be_fetched_the_cell_says_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", lambda *anything, **options: None)
+    monkeypatch.setitem(sys.modules, "attn_course.missing_packages", None)
+    run_setup()
+    shown = capsys.readouterr().out
+    assert shown.count("\n") == 1 and "could not be fetched" in shown
+
+
+def test_the_course_is_fetched_without_its_dependencies(monkeypatch):
+    asked = []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: asked.append(command))
+    run_setup("01_copying")
+    assert asked[0][-2:] == ["--no-deps", f"attention-course @ git+{ADDRESS}"]
+
+
+class Machine:
+    """A machine with these versions installed; notes what pip was asked for."""
+
+    def __init__(self, monkeypatch, *, pip_works=True, **versions):
+        self.versions = versions
+        self.asked = []
+        wanted = [Requirement("numpy>=2.0"), Requirement('torch>=2.5; extra == "torch"')]
+        monkeypatch.setattr(missing_packages, "version", self.version)
+        monkeypatch.setattr(missing_packages, "wanted_packages", lambda extra: wanted)
+        monkeypatch.setattr(subprocess, "run", self.run)
+        self.pip_works = pip_works
+
+    def version(self, name):
+        if name not in self.versions:
+            raise PackageNotFoundError(name)
+        return self.versions[name]
+
+    def run(self, command, **options):
+        self.asked += command[command.index("--disable-pip-version-check") + 1 :]
+        return subprocess.CompletedProcess(command, returncode=not self.pip_works)
+
+
+def test_what_is_here_and_within_its_range_is_never_replaced(monkeypatch, capsys):
+    machine = Machine(monkeypatch, numpy="2.0.2")
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    missing_packages.install_missing("torch")
+    assert machine.asked == ["torch>=2.5", "numpy==2.0.2"]
+    assert capsys.readouterr().out == ""
+
+
+def test_what_is_older_than_its_range_is_replaced_and_a_restart_asked_for(monkeypatch, capsys):
+    machine = Machine(monkeypatch, numpy="1.26.4", torch="2.6.0+cu124")
+    missing_packages.install_missing("torch")
+    assert machine.asked == ["numpy>=2.0", "torch==2.6.0+cu124"]
+    assert capsys.readouterr().out == "Now restart the kernel: it still holds an older numpy.\n"
+
+
+def test_a_failing_pip_is_one_sentence(monkeypatch, capsys):
+    Machine(monkeypatch, numpy="2.0.2", pip_works=False)
+    missing_packages.install_missing("torch")
+    shown = capsys.readouterr().out
+    assert shown.count("\n") == 1 and shown.endswith(": torch\n")
+
+
+def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
+    core = {package.name for package in missing_packages.wanted_packages()}
+    more = {package.name for package in missing_packages.wanted_packages("torch")}
+    assert core == {"numpy", "matplotlib", "sympy"}
+    assert {"torch", "sacrebleu"} < more - core
+    assert "jupyterlab" not in more
+
+
+# What stands for Python: one of long ago, one that may not write here, one that cannot download.
+TOO_OLD = 'case "$*" in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac'
+NO_ROOM = 'case "$*" in "-m venv "*) echo "Errno 30: .venv" >&2; exit 1 ;; esac'
+NO_NETWORK = """case "$*" in
+  "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  *" pip install "*) echo "WARNING: Retrying after connection broken"; exit 1 ;;
+esac"""
+
+
+@pytest.mark.parametrize(
+    ("python", "sentence"),
+    [
+        (None, "Python is not installed; the course needs Python 3.11 or newer."),
+        (TOO_OLD, "Python 3.9.2 is too old; the course needs Python 3.11 or newer."),
+        (NO_ROOM, "the folder .venv could not be created (is this folder read-only, or the disk full?)."),
+        (NO_NETWORK, "packages could not be downloaded; check the network and run it again "
+         "(details in .venv/install.log)."),
+    ],
+    ids=["no Python", "an old Python", "a read-only folder", "no network"],
+)  # fmt: skip
+def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("rm", "cp", "mkdir", "grep", "tail"):
+        (programs / name).symlink_to(shutil.which(name))
+    if python:
+        (programs / "python3").write_text(f"#!{shutil.which('sh')}\n{python}\n", "utf-8")
+        (programs / "python3").chmod(0o755)
+    done = subprocess.run(
+        [shutil.which("sh"), ROOT / "scripts/setup.sh", ".venv", "dev"],
+        cwd=tmp_path,
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert done.stderr == f"Set-up stopped: {sentence}\n"
