@@ -20,9 +20,13 @@ NOTEBOOKS = (
     "10_bleu_comparison",
     "11_position",
     "12_fast_attention",
+    "13_induction",
+    "14_decoding",
 )
 # Notebooks beyond the course: their points stand in a column of their own, never among the 100.
-BONUS: frozenset[str] = frozenset({"11_position", "12_fast_attention"})
+BONUS: frozenset[str] = frozenset(
+    {"11_position", "12_fast_attention", "13_induction", "14_decoding"}
+)
 TORCH_FROM = 6  # the number of the first notebook that uses torch
 
 

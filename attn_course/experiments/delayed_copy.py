@@ -3,22 +3,18 @@
 `python -m attn_course.experiments.delayed_copy FILE` records every way and three seeds.
 """
 
-import json
 import math
-import sys
-import time
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attn_course.experiments.recording import read_record, record_to_file, rounded
 from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
-RUNS = Path(__file__).parents[1] / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 
@@ -254,7 +250,6 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
 
     Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
     """
-    start = time.process_time()
     models = _trained(WAYS, seeds, Setting())
     rotated = models["RoPE"]
     moved = replace(Setting(), most_offset=112)
@@ -265,15 +260,13 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
         "bands": BANDS,
         "seeds": seeds,
         "accuracy": {way: _bands(found) for way, found in models.items()},
-        "bound": _rounded(bound),
+        "bound": rounded(bound),
         "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
         "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
         "RoPE, positions halved": {
             "3 back": _bands(rotated, back=3, stretch=2),
             "6 back": _bands(rotated, back=6, stretch=2),
         },
-        "machine": f"cpu, {torch.get_num_threads()} thread, torch {torch.__version__}",
-        "cpu_seconds": round(time.process_time() - start, 1),
     }
 
 
@@ -291,7 +284,7 @@ def _bands(models, **options):
     rows = []
     for model in models:
         found = accuracy(model, **options)
-        rows.append(_rounded(by_band(found)))
+        rows.append(rounded(by_band(found)))
 
     return rows
 
@@ -301,21 +294,14 @@ def _scores(model):
     near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
     far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
     return {
-        "queries 8-15": _rounded(near),
-        "queries 64-127": _rounded(far),
+        "queries 8-15": rounded(near),
+        "queries 64-127": rounded(far),
     }
 
 
-def _rounded(values):
-    """To four places, as they are written down."""
-    return [round(float(value), 4) for value in values]
-
-
 def recorded() -> dict:
-    """What was written by `main` for the course."""
-    path = RUNS / "position.json"
-    text = path.read_text(encoding="utf-8")
-    return json.loads(text)
+    """What was recorded for the course."""
+    return read_record("position")
 
 
 def table(found: dict) -> str:
@@ -373,18 +359,5 @@ def _means(runs):
     return np.mean(runs, 0).round(2)
 
 
-def main() -> None:
-    """Write the record to the file named on the command line."""
-    (path,) = sys.argv[1:]
-    torch.set_num_threads(1)
-
-    command = f"python -m attn_course.experiments.delayed_copy {path}"
-    whole = {"command": command, **record()}
-
-    lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]
-    inside = ",\n".join(lines)
-    Path(path).write_text(f"{{\n{inside}\n}}\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    record_to_file("delayed_copy", record)
