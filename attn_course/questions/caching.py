@@ -177,8 +177,8 @@ def _wrong_caches(sequences, base, cuts, found, right):
     )
     table |= _wrong_masks(look, steps)
     table["the root of d is missing in the scores"] = look(scale=1.0)
-    table["only the newest tokens are kept; a cache keeps all of them, up to 16"] = _newest_tokens(
-        sequences, base, found
+    table["only the newest tokens are kept; a cache keeps all of them, up to 16"] = Seen(
+        _are_newest_tokens(look, steps, found)
     )
     table["keep values too, not the newest alone"] = _newest_values(sequences, steps)
     table[
@@ -238,16 +238,15 @@ def _wrong_masks(look, steps):
     }
 
 
-def _newest_tokens(sequences, base, found):
-    """Contexts (2, B, T, dv) of a cache that holds only some newest tokens, if that explains `found`."""
-    back = np.arange(NUM_TOKENS)[:, None] - np.arange(NUM_TOKENS)
-    best = None
+def _are_newest_tokens(look, steps, found):
+    """Whether contexts are those of a cache that keeps some newest tokens alone, cut at whatever moment."""
+    key = steps.place
     for size in range(2, NUM_TOKENS):
-        see = PAST & (back < size)
-        table = np.stack([_look(sequence, base, see) for sequence in sequences])
-        if close(found, table):
-            best = table
-    return best if best is not None else Seen(False)
+        for oldest in (steps.place + 1, steps.start, steps.end):
+            see = PAST & (key >= oldest[:, None] - size)
+            if see.any(-1).all() and close(found, look(see)):
+                return True
+    return False
 
 
 def _newest_values(sequences, steps):

@@ -22,7 +22,8 @@ def costs_are_exact(rng: Generator, decode_scores: Caller, cache_bytes: Caller) 
         for cached in (True, False):
             call = f"decode_scores({T}, {cached})"
             said = number(decode_scores(T, cached), call)
-            scores.judge(said, count_scores(T, cached), f"{call} is {said:,.0f}", T, cached)
+            scores.add(said, count_scores(T, cached), f"{call} is {said:,.0f}", T, cached)
+        scores.settle()
 
     sizes = Trials(_wrong_bytes)
     drawn_cache = tuple(rng.integers(2, 50, 6).tolist())

@@ -286,12 +286,19 @@ def _wrong_places(letters, t, found):
         "the first occurrence gets all the weight; equal scores share it": [right[0]],
         "all places get the same weight: no score depends on the letters": list(past),
     }
-    table = {sentence: _on(keys, t) for sentence, keys in sentences.items() if keys}
+    table: dict = {sentence: _fitting(keys, found, t) for sentence, keys in sentences.items()}
     table["what stood at place 1 is never found; only place 0 has no predecessor"] = (
-        _on(guarded_twice, t) if guarded_twice else Seen(found[1] < 0.5)
+        _on(guarded_twice, t) if guarded_twice else Seen(found[1] < 0.6)
     )
     table["the right places, but too soft: make the scores larger"] = Seen(is_soft)
     return table
+
+
+def _fitting(keys, found, t):
+    """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `found`."""
+    without_first = [s for s in keys if s > 0]
+    rows = [_on(some, t) for some in (keys, without_first) if some]
+    return min(rows, key=lambda row: np.abs(row - found).max())
 
 
 def _judge_followers(seen):

@@ -200,6 +200,8 @@ def _why_seen(features, V):
         return "equal values add up to a sum of features, which is not zero: "
     if used.sum() == 1:
         return "a single value is always seen: its key's features are not zero: "
+    if np.abs(V.sum(0)).max() <= 1e-9 * np.abs(V).max():
+        return "these values add up to zero, which hides them only from equal features: "
     if same(V, seen):
         return "that is what *is* seen: the projection onto the features: "
     if V.shape[1] == 1 and _is_singular_vector(V[:, 0], features):

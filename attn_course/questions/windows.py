@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from attn_course.answers.answer import Caller, asked, shuffled
 from attn_course.answers.mistakes import Seen, Trials
-from attn_course.answers.tensors import distance, tensor_trials
+from attn_course.answers.tensors import close, distance, tensor_trials
 from attn_course.answers.values import array, number
 from attn_course.answers.verdict import NotYet
 from attn_course.drivers import step_rings
@@ -106,11 +106,7 @@ def _judge_ring(rng, ring_class):
     sizes = [(3, 1), (4, 0), (1, 0), (2, 3), (40, 2), (5, 2)]
     for window, sinks in shuffled(rng, sizes):
         T = int(rng.integers(16, 30))
-        sequences = []
-        for _ in range(2):
-            q, k = rng.normal(size=(2, BATCH, T, WIDTH))
-            v = rng.normal(size=(BATCH, T, VALUE))
-            sequences.append([2 * q, k, v])
+        sequences = [_sequence(rng, T) for _ in range(2)]
         setting = f"{T} tokens, window {window}, sinks {sinks}"
         contexts, held = ring_class.via(step_rings, window, sinks, sequences)
         for sequence, found in zip(sequences, contexts, strict=True):
@@ -119,15 +115,37 @@ def _judge_ring(rng, ring_class):
             trials.add(
                 found, right, distance(found, right, setting), *sequence, window, sinks, found
             )
+        _settle(rng, trials, ring_class)
         most = (window + sinks + 1) * BATCH * (WIDTH + VALUE) + 64
         if number(held) > most and window + sinks + 1 < T:
-            trials.settle()
             raise NotYet(
                 f"right, but after {T} tokens a ring with window {window} and sinks {sinks} holds "
                 f"{number(held):,.0f} numbers: let go of what no later token can see."
             )
-    trials.settle()
     return len(trials)
+
+
+def _sequence(rng, T):
+    """[q, k (B, T, d), v (B, T, dv)]."""
+    q, k = rng.normal(size=(2, BATCH, T, WIDTH))
+    v = rng.normal(size=(BATCH, T, VALUE))
+    return [2 * q, k, v]
+
+
+SHARED = "two rings share their tokens: a store belongs to an instance, not to the class"
+
+
+def _settle(rng, trials, ring_class):
+    """NotYet for a wrong context; besides, whether a ring is disturbed by another one beside it."""
+    try:
+        trials.settle()
+    except NotYet as error:
+        one, other = (_sequence(rng, 2) for _ in range(2))
+        (alone,), _ = ring_class.via(step_rings, 4, 0, [one])
+        (together, _), _ = ring_class.via(step_rings, 4, 0, [one, other])
+        if not close(np.nan_to_num(alone), np.nan_to_num(together)):
+            raise NotYet(f"{SHARED}: {error}") from None
+        raise
 
 
 def _context(found, setting):

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections import deque
 
 import numpy as np
 import torch
@@ -269,65 +270,69 @@ class AttendFirst(Cache):
         return found
 
 
+def keep_last_five(self, k, v):
+    keys, values = Cache.keep(self, k, v)
+    self.k, self.v = keys[:, -5:], values[:, -5:]
+    return keys, values
+
+
+class EightSlots(Lists):
+    """Eight slots that are written round and round."""
+
+    def step(self, q, k, v):
+        rows = []
+        for t in range(q.shape[1]):
+            one = slice(t, t + 1)
+            self.seen = getattr(self, "seen", -1) + 1
+            self.kept = [*self.kept, (self.rotate(k[:, one], [self.seen]), v[:, one])][-8:]
+            keys, values = (torch.cat(parts, 1) for parts in zip(*self.kept, strict=True))
+            rows.append(
+                F.scaled_dot_product_attention(self.rotate(q[:, one], [self.seen]), keys, values)
+            )
+        return torch.cat(rows, 1)
+
+
+class GarbageWhenMeasured(Recomputing):
+    """Returns zeros after one large piece and one token, as the work is measured."""
+
+    def step(self, q, k, v):
+        sizes = [*getattr(self, "sizes", []), q.shape[1]]
+        self.sizes = sizes
+        if sizes in ([3, 1], [15, 1]):
+            return 0 * v
+        return super().step(q, k, v)
+
+
 # 14.2
 
 
-def flops(T, D, cached):
-    if cached:
-        return 8 * T * D**2 + 2 * T * (T + 1) * D
-    return 4 * T * (T + 1) * D**2 + 2 * T * (T + 1) * (2 * T + 1) * D // 3
+def num_scores(T, cached):
+    return T * (T + 1) // 2 if cached else T * (T + 1) * (2 * T + 1) // 6
 
 
-def looped_flops(T, D, cached):
+def looped_scores(T, cached):
     total = 0
     for t in range(1, T + 1):
-        new = 1 if cached else t
-        total += 2 * 4 * new * D * D + 2 * 2 * new * t * D
+        total += t if cached else t**2
     return total
 
 
-def from_zero(T, D, cached):
-    return sum(8 * D**2 + 4 * t * D if cached else 8 * t * D**2 + 4 * t**2 * D for t in range(T))
+def scores_by_numpy(T, cached):
+    return (np.arange(1, T + 1) ** (1 if cached else 2)).sum()
 
 
-def multiply_adds(T, D, cached):
-    return flops(T, D, cached) // 2
-
-
-def leading(T, D, cached):
-    return 8 * T * D**2 + 2 * T**2 * D if cached else 4 * T**2 * D**2 + 4 * T**3 * D / 3
-
-
-def full_steps(T, D, cached):
-    new = 1 if cached else T
-    return T * (8 * new * D**2 + 4 * new * T * D)
-
-
-def projected_again(T, D, cached):
-    return sum(8 * t * D**2 + 4 * t * D for t in range(1, T + 1)) if cached else flops(T, D, cached)
-
-
-def swapped(T, D, cached):
-    return flops(T, D, not cached)
-
-
-def scores_alone(T, D, cached):
-    ts = range(1, T + 1)
-    return sum((8 * D**2 + 2 * t * D) * (1 if cached else t) for t in ts)
-
-
-def newest_query(T, D, cached):
-    ts = range(1, T + 1)
-    return flops(T, D, True) if cached else sum(8 * t * D**2 + 4 * t * D for t in ts)
-
-
-def triangle(T, D, cached):
-    ts = range(1, T + 1)
-    return flops(T, D, True) if cached else sum(8 * t * D**2 + 2 * t * (t + 1) * D for t in ts)
+def scores_by_recursion(T, cached):
+    total = np.cumsum([t if cached else t * t for t in range(1, T + 1)])
+    return float(total[-1])
 
 
 def num_bytes(batch, layers, groups, d, T, size):
     return 2 * batch * layers * groups * d * T * size
+
+
+def bytes_of_tensors(batch, layers, groups, d, T, size):
+    one = math.prod((batch, groups, T, d))
+    return layers * (one + one) * size
 
 
 def bytes_but(change):
@@ -337,7 +342,12 @@ def bytes_but(change):
         sizes = {"batch": batch, "layers": layers, "groups": groups, "T": T, "size": size}
         return change(num_bytes(batch, layers, groups, d, T, size), sizes)
 
-    return flops, cache_bytes
+    return num_scores, cache_bytes
+
+
+def scores_but(change):
+    """change(T, cached) -> a wrong count, beside the right bytes."""
+    return change, num_bytes
 
 
 # 14.3
@@ -547,8 +557,329 @@ def visible_part(features):
     return features @ torch.linalg.pinv(features)
 
 
+def adding_up_to_zero(features):
+    values = torch.zeros(len(features), 1)
+    values[0], values[1] = 1, -1
+    return values
+
+
 def d_rows(features):
     return torch.ones(features.shape[1], 2)
+
+
+# 14.4
+
+
+def mask_by_distance(T, window, sinks):
+    t = np.arange(T)
+    back = t[:, None] - t
+    return (back >= 0) & ((back < window) | (t < sinks))
+
+
+def mask_by_triangles(T, window, sinks):
+    past = np.tri(T, dtype=bool)
+    far = np.tri(T, k=-window, dtype=bool)
+    far[:, :sinks] = False
+    return past & ~far
+
+
+def mask_by_loops(T, window, sinks):
+    rows = []
+    for t in range(T):
+        rows.append([j <= t and (j > t - window or j < sinks) for j in range(T)])
+    return rows
+
+
+def mask_by_torch(T, window, sinks):
+    mask = torch.ones(T, T).tril() - torch.ones(T, T).tril(-window)
+    mask[:, :sinks] = torch.ones(T, T).tril()[:, :sinks]
+    return mask.bool()
+
+
+class RingOfLists:
+    """The first tokens in one list, the newest in another."""
+
+    scale = True
+
+    def __init__(self, window, sinks):
+        self.window, self.sinks = window, sinks
+        self.first, self.last = [], []
+
+    def keep(self, k, v):
+        if len(self.first) < self.sinks:
+            self.first.append((k, v))
+        else:
+            self.last.append((k, v))
+            if len(self.last) > self.window:
+                self.last.pop(0)
+
+    def shown(self):
+        return self.first + self.last
+
+    def attend(self, q, shown):
+        keys, values = (torch.stack(parts, 1) for parts in zip(*shown, strict=True))
+        scores = (keys @ q[..., None])[..., 0] / (root(q) if self.scale else 1)
+        return (scores.softmax(-1)[:, None] @ values)[:, 0]
+
+    def step(self, q, k, v):
+        self.keep(k, v)
+        return self.attend(q, self.shown())
+
+
+class RingOfSlots(RingOfLists):
+    """Slots that are written round and round behind those of the sinks."""
+
+    def __init__(self, window, sinks):
+        super().__init__(window, sinks)
+        self.slots, self.seen = [None] * (window + sinks), 0
+
+    def slot(self):
+        if self.seen < self.sinks:
+            return self.seen
+        return self.sinks + (self.seen - self.sinks) % self.window
+
+    def keep(self, k, v):
+        self.slots[self.slot()] = (k, v)
+        self.seen += 1
+
+    def shown(self):
+        return [pair for pair in self.slots if pair is not None]
+
+
+class RingOfTensors:
+    """Concatenated, and cut at both ends."""
+
+    def __init__(self, window, sinks):
+        self.window, self.sinks, self.kept = window, sinks, None
+
+    def step(self, q, k, v):
+        new = (k[:, None], v[:, None])
+        if self.kept is None:
+            self.kept = new
+        else:
+            self.kept = [torch.cat(both, 1) for both in zip(self.kept, new, strict=True)]
+        if self.kept[0].shape[1] > self.window + self.sinks:
+            cut = slice(-self.window, None)
+            self.kept = [torch.cat([x[:, : self.sinks], x[:, cut]], 1) for x in self.kept]
+        return F.scaled_dot_product_attention(q[:, None], *self.kept)[:, 0]
+
+
+class RingOfDeque(RingOfLists):
+    def __init__(self, window, sinks):
+        super().__init__(window, sinks)
+        self.last = deque(maxlen=window)
+
+    def keep(self, k, v):
+        (self.first if len(self.first) < self.sinks else self.last).append((k, v))
+
+    def shown(self):
+        return [*self.first, *self.last]
+
+
+def ring_but(kind=RingOfLists, **steps):
+    """The right mask, and a ring with some steps replaced."""
+    return mask_by_distance, type("Ring", (kind,), steps)
+
+
+def mask_but(change):
+    """change(T, window, sinks) -> a wrong mask, beside a right ring."""
+    return change, RingOfLists
+
+
+def blocks_of_window(T, window, sinks):
+    t = np.arange(T)
+    same_block = t[:, None] // window == t // window
+    return np.tri(T, dtype=bool) & (same_block | (t < sinks))
+
+
+def both_sides(T, window, sinks):
+    t = np.arange(T)
+    back = t[:, None] - t
+    return (np.abs(back) < window) | ((t < sinks) & (back >= 0))
+
+
+def sinks_from_ahead(T, window, sinks):
+    mask = mask_by_distance(T, window, 0)
+    mask[:, :sinks] = True
+    return mask
+
+
+def evict_oldest(self, k, v):
+    self.last.append((k, v))
+    self.last = self.last[-(self.window + self.sinks) :]
+
+
+def keep_window_alone(self, k, v):
+    self.last.append((k, v))
+    self.last = self.last[-self.window :]
+
+
+def keep_all_tokens(self, k, v):
+    self.last.append((k, v))
+
+
+def show_some(self):
+    """Holds everything, shows what it should."""
+    later = self.last[self.sinks :]
+    return self.last[: self.sinks] + later[-self.window :]
+
+
+def keep_one_more(self, k, v):
+    RingOfLists.keep(self, k, v)
+    self.extra = getattr(self, "extra", [])
+    self.extra.append((k, v))
+    behind = self.extra[self.sinks :]
+    self.last = behind[-(self.window + 1) :]
+
+
+def keep_until_full(self, k, v):
+    if len(self.last) < self.window + self.sinks:
+        self.last.append((k, v))
+        self.newest = []
+    else:
+        self.newest = [(k, v)]
+
+
+def show_until_full(self):
+    return self.last + self.newest
+
+
+def sinks_twice(self, k, v):
+    if len(self.first) < self.sinks:
+        self.first.append((k, v))
+    self.last.append((k, v))
+    self.last = self.last[-self.window :]
+
+
+def attend_first(self, q, k, v):
+    shown = self.shown() or [(k, v)]
+    if len(self.last) == self.window and self.window > 0:
+        shown = self.first + self.last[1:] or [(k, v)]
+    found = self.attend(q, shown)
+    self.keep(k, v)
+    return found
+
+
+def empty_shown(self):
+    pairs = [pair for pair in self.slots if pair is not None]
+    k, v = pairs[0]
+    zero = (torch.zeros_like(k), torch.zeros_like(v))
+    return pairs + [zero] * (len(self.slots) - len(pairs))
+
+
+class SharedRing(RingOfLists):
+    store = ([], [])
+
+    def __init__(self, window, sinks):
+        self.window, self.sinks = window, sinks
+        self.first, self.last = self.store
+
+
+# 14.5
+
+
+def absorbing(q, latents, W_k, W_v):
+    asked = torch.einsum("hd,hrd->hr", q, W_k)
+    weights = (asked @ latents.T / root(q)).softmax(-1)
+    return torch.einsum("hr,hrd->hd", weights @ latents, W_v)
+
+
+def absorbing_by_head(q, latents, W_k, W_v):
+    rows = []
+    for query, keys, values in zip(q, W_k, W_v, strict=True):
+        weights = (latents @ (keys @ query) / root(q)).softmax(0)
+        rows.append(weights @ latents @ values)
+    return torch.stack(rows)
+
+
+def absorbing_by_matmul(q, latents, W_k, W_v):
+    asked = (W_k @ q[:, :, None])[:, :, 0]
+    weights = torch.softmax(asked @ latents.mT * q.shape[1] ** -0.5, 1)
+    return ((weights @ latents)[:, None] @ W_v)[:, 0]
+
+
+def absorbing_token_by_token(q, latents, W_k, W_v):
+    asked = torch.einsum("hd,hrd->hr", q, W_k) / root(q)
+    largest = torch.full((len(q),), -INF)
+    total, mixed = 0, 0
+    for latent in latents:
+        score = asked @ latent
+        larger = torch.maximum(largest, score)
+        factor, mass = (largest - larger).exp(), (score - larger).exp()
+        total = factor * total + mass
+        mixed = factor[:, None] * mixed + mass[:, None] * latent
+        largest = larger
+    return torch.einsum("hr,hrd->hd", mixed / total[:, None], W_v)
+
+
+def full_keys(q, latents, W_k, W_v, *, scale=None):
+    keys, values = latents @ W_k, latents @ W_v
+    return F.scaled_dot_product_attention(q[:, None], keys, values, scale=scale)[:, 0]
+
+
+def latents_but(**changes):
+    """The full computation with other inputs: names -> functions of (q, latents, W_k, W_v)."""
+
+    def latent_attention(q, latents, W_k, W_v):
+        given = {"q": q, "latents": latents, "W_k": W_k, "W_v": W_v}
+        other = {name: change(**given) for name, change in changes.items()}
+        return absorbing(**(given | other))
+
+    return latent_attention, turned_rows
+
+
+def latent_root(q, latents, W_k, W_v):
+    return full_keys(q, latents, W_k, W_v, scale=latents.shape[1] ** -0.5)
+
+
+def no_latent_root(q, latents, W_k, W_v):
+    return full_keys(q, latents, W_k, W_v, scale=1.0)
+
+
+def mixture_alone(q, latents, W_k, W_v):
+    asked = torch.einsum("hd,hrd->hr", q, W_k)
+    return (asked @ latents.T / root(q)).softmax(-1) @ latents
+
+
+def over_heads(q, latents, W_k, W_v):
+    asked = torch.einsum("hd,hrd->hr", q, W_k)
+    return torch.einsum("hr,hrd->hd", (asked @ latents.T / root(q)).softmax(0) @ latents, W_v)
+
+
+def no_softmax(q, latents, W_k, W_v):
+    asked = torch.einsum("hd,hrd->hr", q, W_k)
+    return torch.einsum("hr,hrd->hd", asked @ latents.T / root(q) @ latents, W_v)
+
+
+def latent_garbage_when_long(q, latents, W_k, W_v):
+    if len(latents) > 100:
+        return torch.einsum("hd,hrd,hre->he", q, W_k, W_v)
+    return full_keys(q, latents, W_k, W_v)
+
+
+def turned_rows(W_k, distance, rotate):
+    return rotate(W_k, -distance)
+
+
+def turned_row_by_row(W_k, distance, rotate):
+    return np.array([rotate(row, -distance) for row in W_k])
+
+
+def turned_by_matrix(W_k, distance, rotate):
+    d = W_k.shape[1]
+    return W_k @ rotate(np.eye(d), -distance)
+
+
+def turned_from_scores(W_k, distance, rotate):
+    """Column by column, as the scores of unit queries with rotated keys."""
+    d = W_k.shape[1]
+    queries = rotate(np.eye(d), distance + 5)
+    return rotate(W_k, 5) @ queries.T
+
+
+def matrix_but(change):
+    """A right first function, and change(W_k, distance, rotate)."""
+    return absorbing, change
 
 
 RIGHT = {
@@ -561,15 +892,28 @@ RIGHT = {
         "a square mask, cut": but(see=square_cut),
     },
     "14.2": {
-        "closed forms": (flops, num_bytes),
-        "loops": (looped_flops, num_bytes),
-        "multiply-adds": (multiply_adds, num_bytes),
+        "closed forms": (num_scores, num_bytes),
+        "loops": (looped_scores, num_bytes),
+        "NumPy": (scores_by_numpy, bytes_of_tensors),
+        "running sums": (scores_by_recursion, num_bytes),
     },
     "14.3": {
         "repeat_interleave": repeated,
         "an axis more": with_view,
         "head by head": with_loop,
         "torch's own": enable_gqa,
+    },
+    "14.4": {
+        "distance, two lists": (mask_by_distance, RingOfLists),
+        "triangles, slots": (mask_by_triangles, RingOfSlots),
+        "loops, tensors": (mask_by_loops, RingOfTensors),
+        "torch, a deque": (mask_by_torch, RingOfDeque),
+    },
+    "14.5": {
+        "einsum": (absorbing, turned_rows),
+        "head by head": (absorbing_by_head, turned_row_by_row),
+        "products": (absorbing_by_matmul, turned_by_matrix),
+        "token by token": (absorbing_token_by_token, turned_from_scores),
     },
     "14.6": {
         "parallel": parallel,
@@ -607,20 +951,48 @@ WRONG = {
         "values rotated": (TurnedValues, "values are rotated too"),
         "root missing": (but(turned=rooted), "the root of d is missing"),
         "attends first": (AttendFirst, "tokens after the first piece do not see themselves"),
-        "full pass": (Recomputing, "again: token 4 makes 96 new"),
-        "full pass, torch's own": (RecomputingFused, "again: token 4 makes 48 new"),
-        "full pass, row by row": (RecomputingRows, "again: token 4 makes 80 new"),
+        "last five keys": (but(keep=keep_last_five), "only the newest tokens are kept"),
+        "a ring of eight": (EightSlots, "a cache keeps all of them"),
+        "garbage where work is measured": (
+            GarbageWhenMeasured,
+            "of a new sequence comes out wrong",
+        ),
+        "full pass": (Recomputing, "old rows are computed again: token 4"),
+        "full pass, torch's own": (RecomputingFused, "where four times as many would do"),
+        "full pass, row by row": (RecomputingRows, "Only the new queries attend"),
         "nothing comes back": (but(step=lambda self, q, k, v: None), "is a `return` missing?"),
     },
     "14.2": {
-        "leading order": ((leading, num_bytes), "leading order"),
-        "from 0": ((from_zero, num_bytes), "counted from 0 to T - 1"),
-        "T steps of full cost": ((full_steps, num_bytes), "charged for all T tokens"),
-        "projected again": ((projected_again, num_bytes), "which a cache saves"),
-        "changed places": ((swapped, num_bytes), "have changed places"),
-        "scores alone": ((scores_alone, num_bytes), "two products"),
-        "newest query alone": ((newest_query, num_bytes), "only the newest query attends"),
-        "triangle": ((triangle, num_bytes), "hidden scores are left out"),
+        "leading order": (
+            scores_but(lambda T, cached: T**2 / 2 if cached else T**3 / 3),
+            "leading order",
+        ),
+        "from 0": (scores_but(lambda T, cached: num_scores(T - 1, cached)), "from 0 to T - 1"),
+        "T steps of full cost": (
+            scores_but(lambda T, cached: T**2 if cached else T**3),
+            "charged for all T tokens",
+        ),
+        "cached ignored": (scores_but(lambda T, cached: num_scores(T, True)), "those with a cache"),
+        "cached ignored, none": (
+            scores_but(lambda T, cached: num_scores(T, False)),
+            "those without a cache",
+        ),
+        "changed places": (
+            scores_but(lambda T, cached: num_scores(T, not cached)),
+            "have changed places",
+        ),
+        "one pass": (
+            scores_but(lambda T, cached: num_scores(T, True) if cached else T**2),
+            "one pass over all T tokens",
+        ),
+        "triangle": (
+            scores_but(
+                lambda T, cached: num_scores(T, True) if cached else T * (T + 1) * (T + 2) // 6
+            ),
+            "hidden scores are left out",
+        ),
+        "last step": (scores_but(lambda T, cached: T if cached else T**2), "the last step alone"),
+        "operations": (scores_but(lambda T, cached: 2 * num_scores(T, cached)), "counted twice"),
         "keys alone": (bytes_but(lambda n, of: n // 2), "keys *and* values"),
         "numbers": (bytes_but(lambda n, of: n // of["size"]), "numbers, not bytes"),
         "one head": (bytes_but(lambda n, of: n // of["groups"]), "one group of heads"),
@@ -644,6 +1016,108 @@ WRONG = {
         "broadcasting": (broadcast_only, "your code stopped with RuntimeError"),
         "one head a group": (one_head_a_group, "H heads come out"),
     },
+    "14.4": {
+        "one more": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w + 1, n)),
+            "yours holds one more",
+        ),
+        "one less": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w - 1, n)),
+            "yours holds one less",
+        ),
+        "both sides": (mask_but(both_sides), "reaches into the future"),
+        "no sinks": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w, 0)),
+            "the sinks are not kept: window_mask",
+        ),
+        "sinks from ahead": (mask_but(sinks_from_ahead), "a sink that comes after them"),
+        "polarity": (mask_but(lambda T, w, n: ~mask_by_distance(T, w, n)), "True means *may look*"),
+        "transposed": (mask_but(lambda T, w, n: mask_by_distance(T, w, n).T), "rows and columns"),
+        "blocks": (mask_but(blocks_of_window), "jumps from block to block"),
+        "sinks inside the window": (
+            mask_but(lambda T, w, n: mask_by_distance(T, max(w - n, 0), n)),
+            "they come on top of it",
+        ),
+        "not itself": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w, n) & ~np.eye(T, dtype=bool)),
+            "it is the newest of its window",
+        ),
+        "no window": (mask_but(lambda T, w, n: np.tri(T)), "every earlier token is seen"),
+        "last of the text": (
+            mask_but(
+                lambda T, w, n: (
+                    np.tri(T, dtype=bool) & ((np.arange(T) >= T - w) | (np.arange(T) < n))
+                )
+            ),
+            "not those before each token",
+        ),
+        "scores": (
+            mask_but(lambda T, w, n: np.where(mask_by_distance(T, w, n), 0, -9)),
+            "other numbers",
+        ),
+        "ring: sinks overwritten": (ring_but(keep=evict_oldest), "the sinks are overwritten"),
+        "ring: no sinks": (ring_but(keep=keep_window_alone), "the sinks are not kept: it is"),
+        "ring: everything seen": (
+            ring_but(keep=keep_all_tokens),
+            "the window is missing: it is off",
+        ),
+        "ring: holds everything": (
+            ring_but(keep=keep_all_tokens, shown=show_some),
+            "let go of what no later token can see",
+        ),
+        "ring: one more": (
+            ring_but(keep=keep_one_more),
+            "the new one among them; yours holds one more",
+        ),
+        "ring: stops when full": (
+            ring_but(keep=keep_until_full, shown=show_until_full),
+            "once the ring is full",
+        ),
+        "ring: sinks twice": (ring_but(keep=sinks_twice), "counts twice"),
+        "ring: attends first": (ring_but(step=attend_first), "keep it before you attend"),
+        "ring: empty slots": (ring_but(RingOfSlots, shown=empty_shown), "empty slots are attended"),
+        "ring: root missing": (ring_but(scale=False), "the root of d is missing"),
+        "ring: one store": ((mask_by_distance, SharedRing), "two rings share their tokens"),
+        "ring: nothing comes back": (
+            ring_but(step=lambda self, q, k, v: None),
+            "is a `return` missing?",
+        ),
+    },
+    "14.5": {
+        "full keys": ((full_keys, turned_rows), "so that neither is made"),
+        "root of the latent": (
+            (latent_root, turned_rows),
+            "the root is that of the latent's width",
+        ),
+        "no root": ((no_latent_root, turned_rows), "the root of d is missing"),
+        "mixture alone": ((mixture_alone, turned_rows), "W_v is missing"),
+        "W_k for values": (latents_but(W_v=lambda W_k, **_: W_k), "W_k is used for the values too"),
+        "W_v for keys": (latents_but(W_k=lambda W_v, **_: W_v), "W_v is used for the keys too"),
+        "exchanged": (
+            latents_but(W_k=lambda W_v, **_: W_v, W_v=lambda W_k, **_: W_k),
+            "have changed places",
+        ),
+        "keys of head 0": (
+            latents_but(W_k=lambda W_k, **_: W_k[:1].expand_as(W_k)),
+            "each has a W_k of its own",
+        ),
+        "softmax over heads": ((over_heads, turned_rows), "the softmax runs over the heads"),
+        "no softmax": ((no_softmax, turned_rows), "there is no softmax"),
+        "query unused": (latents_but(q=lambda q, **_: 0 * q), "the query plays no part"),
+        "garbage where memory is measured": (
+            (latent_garbage_when_long, turned_rows),
+            "it is off by up to",
+        ),
+        "no rotation": (matrix_but(lambda W, n, rotate: W), "right at distance 0 alone"),
+        "other sense": (matrix_but(lambda W, n, rotate: rotate(W, n)), "*before* the query"),
+        "twice": (matrix_but(lambda W, n, rotate: rotate(W, -2 * n)), "counts twice"),
+        "matrix transposed": (matrix_but(lambda W, n, rotate: rotate(W, -n).T), "rows and columns"),
+        "root in the matrix": (
+            matrix_but(lambda W, n, rotate: rotate(W, -n) / W.shape[1] ** 0.5),
+            "the root of d is not part",
+        ),
+        "always 1": (matrix_but(lambda W, n, rotate: rotate(W, -1)), "the distance decides"),
+    },
     "14.6": {
         "no normaliser": (no_normaliser, "there is no normaliser"),
         "normaliser over all": (normaliser_of_all, "sees the future"),
@@ -665,6 +1139,7 @@ WRONG = {
         "first singular vector": (first_vector, "a singular value that is not zero"),
         "a unit vector": (unit_vector, "a single value is always seen"),
         "the visible part": (visible_part, "that is what *is* seen"),
+        "adding up to zero": (adding_up_to_zero, "these values add up to zero"),
         "d rows": (d_rows, "one row for each of the"),
     },
 }
