@@ -213,7 +213,7 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
         house = tmp_path / str(number) / "attn_course"
         judge = house / "questions" / "copying.py"
         judge.parent.mkdir(parents=True)
-        judge.write_text("from attn_course.answers.values import close\n")
+        judge.write_text("from attn_course.answers.tensors import close\n")
         (house / "values.py").write_text(text)
         (house / "deep.py").write_text(str(number))
         monkeypatch.setattr(digests, "ROOT", house.parent)
