@@ -8,12 +8,12 @@ import pytest
 from course import ROOT
 
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import Limits, ForkServer
 from attn_course.grading.sandbox.session import Session
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
-HERE = [tier.name for tier in tiers.LOCKED if tiers.works(tier)]
+HERE = [tier.name for tier in tiers.SANDBOXED if tiers.works(tier)]
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
 ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 FINE = "def fine(x):\n    return 2 * x"
@@ -33,19 +33,19 @@ def tier(request):
 
 
 @pytest.fixture(scope="module")
-def zygote(tier):
-    with Zygote(("numpy", "sympy"), tier=tier) as zygote:
-        yield zygote
+def fork_server(tier):
+    with ForkServer(("numpy", "sympy"), tier=tier) as fork_server:
+        yield fork_server
 
 
 @pytest.fixture
-def submit(zygote):
+def submit(fork_server):
     """Start a session with these cells, a sound one last; it must still answer unless ended."""
     sessions = []
 
     def submit(*cells, limits=SMALL):
         sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
-        session = Session(zygote, dict(enumerate(sources, 1)), limits)
+        session = Session(fork_server, dict(enumerate(sources, 1)), limits)
         sessions.append(session)
         session.run()
         return session

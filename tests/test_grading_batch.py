@@ -18,7 +18,7 @@ from attn_course.grading.record import Record
 from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.supervisor import Lost
+from attn_course.grading.sandbox.supervisor import NotGraded
 from attn_course.grading.submissions import File, Refused
 
 SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
@@ -28,8 +28,8 @@ def files(*names):
     return [File(name, "01_copying", Path(name), "01_copying.ipynb") for name in names]
 
 
-class Bench:
-    """Stands in for a bench: one student's judge is lost, one breaks the bench, some are graded."""
+class Supervisor:
+    """Stands in for a supervisor: one student's judge is lost, one breaks the supervisor, some are graded."""
 
     opened = 0
 
@@ -42,7 +42,7 @@ class Bench:
 
     def grade(self, file):
         if file.student == "lost":
-            raise Lost("grading it ended its process.")
+            raise NotGraded("grading it ended its process.")
         if file.student == "breaks":
             raise RuntimeError("the fork server is gone")
         return Record.of(file)
@@ -50,9 +50,9 @@ class Bench:
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, jobs):
-    monkeypatch.setattr(Settings, "bench", lambda settings: Bench())
-    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
-    monkeypatch.setattr(Bench, "opened", 0)
+    monkeypatch.setattr(Settings, "bench", lambda settings: Supervisor())
+    monkeypatch.setattr(batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file))
+    monkeypatch.setattr(Supervisor, "opened", 0)
     students = ["a", "lost", "b", "breaks", "c", "d"]
     found = {r.student: r.problem for r in batch.grade_many(files(*students), SETTINGS, jobs)}
     assert found == {
@@ -60,13 +60,13 @@ def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, jobs):
         "lost": "grading it ended its process.",
         "breaks": "grading it failed (the fork server is gone).",
     }
-    assert Bench.opened >= min(jobs, 2)
+    assert Supervisor.opened >= min(jobs, 2)
 
 
 def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch):
     stopped = threading.Event()
 
-    class Endless(Bench):
+    class Endless(Supervisor):
         def grade(self, file):
             if file.student == "endless":
                 stopped.wait()
@@ -76,7 +76,7 @@ def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch):
             stopped.set()
 
     monkeypatch.setattr(Settings, "bench", lambda settings: Endless())
-    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
+    monkeypatch.setattr(batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file))
     records = batch.grade_many(files("a", "endless", "b"), SETTINGS, 1)
     assert next(records).student == "a"
     records.close()
@@ -92,7 +92,7 @@ def fork_servers():
 def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process():
     before = fork_servers()
     worker = batch.Worker(deque(files("a")), queue.SimpleQueue(), SETTINGS)
-    while worker.bench is None:
+    while worker.supervisor is None:
         worker.join(0.01)
     assert len(fork_servers() - before) == 1
     worker.stop()
@@ -176,14 +176,14 @@ def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
     ("names", "wanted"), [(("01_copying",), False), (("06_x", "01_copying"), True)]
 )
 def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
-    bench = replace(SETTINGS, notebooks=names).bench()
-    assert [("torch" in z.options["preload"]) for z in (bench.students, bench.judges)] == [
+    supervisor = replace(SETTINGS, notebooks=names).supervisor()
+    assert [("torch" in z.options["preload"]) for z in (supervisor.students, supervisor.judges)] == [
         wanted
     ] * 2
 
 
 def test_no_judge_is_imported_where_submissions_run():
-    preload = SETTINGS.bench().students.options["preload"]
+    preload = SETTINGS.supervisor().students.options["preload"]
     assert not any("questions" in name for name in preload)
 
 

@@ -11,10 +11,10 @@ from attn_course.answers.verdict import (
     NotYet,
 )
 from attn_course.grading import magics
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import Limits, ForkServer
 from attn_course.grading.sandbox.session import Session
 
-submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 
 
 @needs_sandbox
@@ -66,8 +66,8 @@ plt.plot([1, 2]); plt.savefig("figure.png")
 """
     x = torch.eye(2, 3, dtype=torch.float64)
     with (
-        Zygote(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as zygote,
-        Session(zygote, {1: cell}) as session,
+        ForkServer(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as fork_server,
+        Session(fork_server, {1: cell}) as session,
     ):
         gradient, kind = ask(session, "gradient", x)
         assert session.errors == {} and kind == "Tensor"

@@ -17,8 +17,8 @@ from attn_course.grading.sandbox import supervisor as benches
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
 from attn_course.grading.submissions import File
 
@@ -29,31 +29,31 @@ tier = sessions.tier  # a fixture
 
 
 @pytest.fixture(scope="module")
-def bench(tier):
-    with Bench([NAME], LIMITS, tier, judge="tests.taken_over") as bench:
-        yield bench
+def supervisor(tier):
+    with Supervisor([NAME], LIMITS, tier, judge="tests.taken_over") as supervisor:
+        yield supervisor
 
 
-def graded(student, path, bench):
-    settings = Settings(SEED, LIMITS, (NAME,), bench.students.options["tier"])
-    return grade_one(File(student, NAME, path, path.name), bench, settings)
+def graded(student, path, supervisor):
+    settings = Settings(SEED, LIMITS, (NAME,), supervisor.students.options["tier"])
+    return grade_one(File(student, NAME, path, path.name), supervisor, settings)
 
 
 @pytest.fixture
-def attack(bench, tmp_path):
+def attack(supervisor, tmp_path):
     """A function that has a submission take its judge over, and returns its record."""
 
     def attack(code):
         path = tmp_path / f"{NAME}.py"
         path.write_bytes(ASKS + textwrap.dedent(code).encode())
-        return graded("mallory66", path, bench)
+        return graded("mallory66", path, supervisor)
 
     return attack
 
 
-def a_classmate_gets_full_points(bench):
+def a_classmate_gets_full_points(supervisor):
     path = ROOT / "solutions" / f"{NAME}.ipynb"
-    record = graded("swanson77", path, bench)
+    record = graded("swanson77", path, supervisor)
     return sum(part.points for part in record.parts) == FULL and record.problem == ""
 
 
@@ -87,17 +87,17 @@ REACHES_OUT = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", REACHES_OUT)
-def test_a_judge_that_was_taken_over_reaches_nothing(attack, bench, name):
+def test_a_judge_that_was_taken_over_reaches_nothing(attack, supervisor, name):
     body = textwrap.indent(textwrap.dedent(REACHES_OUT[name]).strip(), "    ")
     said = attack(f"def attack():\n{body}").parts[0].message
     refused = ("FileNotFoundError", "PermissionError", "OSError", "ProcessLookupError")
     assert said.startswith(refused), said
-    assert a_classmate_gets_full_points(bench)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
-def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(bench, attack):
-    assert a_classmate_gets_full_points(bench)
+def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(supervisor, attack):
+    assert a_classmate_gets_full_points(supervisor)
     said = (
         attack(
             """
@@ -135,7 +135,7 @@ FORGED = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", FORGED)
-def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path):
+def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_path):
     found = attack(f"def attack(): return {FORGED[name]}")
     path = tmp_path / f"{NAME}.py"
     expected = Record.of(File("mallory66", NAME, path, path.name))
@@ -145,7 +145,7 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path)
 
 
 @needs_sandbox
-def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, bench):
+def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, supervisor):
     found = attack(
         """
         def attack():
@@ -154,7 +154,7 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
         """
     )
     assert sum(part.points for part in found.parts) == FULL
-    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(bench)
+    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(supervisor)
 
 
 UNREADABLE = {
@@ -190,22 +190,22 @@ UNREADABLE = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, bench, name):
+def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, supervisor, name):
     body, sentence = UNREADABLE[name]
     try:
         said = attack(f"def attack():\n    {body}").parts[0].message
-    except Lost as error:
+    except NotGraded as error:
         said = str(error)
-    assert sentence in said and a_classmate_gets_full_points(bench)
+    assert sentence in said and a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
-def test_a_judge_that_never_ends_is_ended(attack, bench, monkeypatch):
+def test_a_judge_that_never_ends_is_ended(attack, supervisor, monkeypatch):
     monkeypatch.setattr(benches, "MARGIN", 1.0 - LIMITS.total)
-    with pytest.raises(Lost, match=r"grading it took too long and was stopped\."):
+    with pytest.raises(NotGraded, match=r"grading it took too long and was stopped\."):
         attack("def attack():\n    while True: pass")
     monkeypatch.undo()
-    assert a_classmate_gets_full_points(bench)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
@@ -226,10 +226,10 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
 
 
 @needs_sandbox
-def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, bench):
-    with pytest.raises(Lost, match="ended its process"):
+def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, supervisor):
+    with pytest.raises(NotGraded, match="ended its process"):
         attack("def attack():\n    say({'do': 'spawn', 'id': 0, 'figures': False}); os._exit(0)")
-    assert a_classmate_gets_full_points(bench)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 def test_a_step_that_could_not_be_decided_is_remarked_on(tier, tmp_path):
@@ -238,7 +238,7 @@ def test_a_step_that_could_not_be_decided_is_remarked_on(tier, tmp_path):
     line = '    (total + sp.exp(sp.exp(10**10 * x)), "so"),\n'
     path = tmp_path / f"{name}.py"
     path.write_text(text.replace("    # BEGIN SOLUTION\n    ((", line + "    ((", 1), "utf-8")
-    with Bench([name], LIMITS, tier) as bench:
+    with Supervisor([name], LIMITS, tier) as supervisor:
         settings = Settings(SEED, LIMITS, (name,), tier)
-        record = grade_one(File("swanson77", name, path, path.name), bench, settings)
+        record = grade_one(File("swanson77", name, path, path.name), supervisor, settings)
     assert "0.2: a step could not be decided; a person should look." in record.remarks

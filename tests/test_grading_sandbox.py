@@ -19,11 +19,11 @@ from attn_course.answers.answer import within
 from attn_course.answers.verdict import NotYet
 from attn_course.checking import judge
 from attn_course.grading.sandbox import child, libc, namespaces
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import Limits, ForkServer
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.proofs import compare_lines
 
-submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
 
 
@@ -329,15 +329,15 @@ def look():
     held = [text for text in gc.get_objects() if isinstance(text, (str, dict, list))]
     return repr([frames, held, dict(os.environ), sys.argv]), os.getppid()
 """
-    with Zygote(("numpy",), tier=tier) as zygote, Session(zygote, {1: cell}) as session:
+    with ForkServer(("numpy",), tier=tier) as fork_server, Session(fork_server, {1: cell}) as session:
         text, parent = ask(session, "look")
     assert "OMP_NUM_THREADS" in text and seed not in text
     assert (parent == 0) == (tier == "namespaces")
 
 
 @needs_sandbox
-def test_what_one_submission_writes_the_next_cannot_read(submit, zygote):
-    with Session(zygote, {1: "open('mine', 'w').write('x')"}, SMALL) as session:
+def test_what_one_submission_writes_the_next_cannot_read(submit, fork_server):
+    with Session(fork_server, {1: "open('mine', 'w').write('x')"}, SMALL) as session:
         assert session.run() == {}
     session = submit("import os\nfound = os.listdir()")
     assert session.answers(["found"], 5)[0].value() == []
@@ -540,9 +540,9 @@ def descendants(pid):
 
 
 @needs_sandbox
-def test_threads_and_daemons_end_with_the_session(zygote):
-    assert zygote.ready
-    before = descendants(zygote.process.pid)
+def test_threads_and_daemons_end_with_the_session(fork_server):
+    assert fork_server.ready
+    before = descendants(fork_server.process.pid)
     cell = """
 import threading, time
 def burn():
@@ -550,16 +550,16 @@ def burn():
 for daemon in (True, False):
     threading.Thread(target=burn, daemon=daemon).start()
 """
-    with Session(zygote, {1: cell, 2: FINE}, SMALL) as session:
+    with Session(fork_server, {1: cell, 2: FINE}, SMALL) as session:
         assert session.run() == {} and still_fine(session)
-        assert len(descendants(zygote.process.pid)) == len(before) + 1
-    assert descendants(zygote.process.pid) == before
+        assert len(descendants(fork_server.process.pid)) == len(before) + 1
+    assert descendants(fork_server.process.pid) == before
 
 
 @needs_sandbox
-def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(zygote):
-    assert zygote.ready
-    family = [zygote.process.pid, *descendants(zygote.process.pid)]
+def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(fork_server):
+    assert fork_server.ready
+    family = [fork_server.process.pid, *descendants(fork_server.process.pid)]
     assert {Path(f"/proc/{pid}/oom_score_adj").read_text() for pid in family} == {"1000\n"}
 
 
@@ -568,12 +568,12 @@ def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(z
 def test_killing_the_judge_ends_the_fork_server_and_the_child(tmp_path, tier):
     program = """
 import os, sys
-from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
-zygote = Zygote(("numpy",), tier=sys.argv[1]).__enter__()
-session = Session(zygote, {1: "open('mine', 'w').close()"})
+fork_server = ForkServer(("numpy",), tier=sys.argv[1]).__enter__()
+session = Session(fork_server, {1: "open('mine', 'w').close()"})
 assert session.run() == {}
-print(zygote.process.pid, flush=True)
+print(fork_server.process.pid, flush=True)
 session.request("run", 2, "while True: pass", seconds=60)
 """
     command, environment = [sys.executable, "-c", program, tier], os.environ
@@ -602,10 +602,10 @@ def test_no_tier_needs_any_privilege(tier):
     program = """
 import sys
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
 cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
-with Zygote(("numpy",), tier=sys.argv[1]) as zygote, Session(zygote, cells) as session:
+with ForkServer(("numpy",), tier=sys.argv[1]) as fork_server, Session(fork_server, cells) as session:
     print(tiers.works(tiers.TIERS[sys.argv[1]]), list(session.run()), session.answers(["x"], 5)[0].value())
 """
     found = subprocess.run(
@@ -635,15 +635,15 @@ def _become_anyone():
 
 def test_without_a_sandbox_the_same_session_runs():
     with (
-        Zygote(("numpy",), tier="none") as zygote,
-        Session(zygote, {1: FINE, 2: "while True: pass"}, SHORT) as session,
+        ForkServer(("numpy",), tier="none") as fork_server,
+        Session(fork_server, {1: FINE, 2: "while True: pass"}, SHORT) as session,
     ):
         assert session.run() == {2: "it did not finish within 1 seconds."} and still_fine(session)
 
 
 def test_a_fork_server_that_cannot_start_says_why():
     with (
-        Zygote(("nonsense",), tier="none") as zygote,
+        ForkServer(("nonsense",), tier="none") as fork_server,
         pytest.raises(RuntimeError, match="No module named 'nonsense'"),
     ):
-        zygote.spawn(SHORT)
+        fork_server.spawn(SHORT)

@@ -26,7 +26,7 @@ from attn_course.grading.sandbox.session import Session
 pytestmark = pytest.mark.skipif(
     len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"
 )
-submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 
 
 def tiers_named_in(out):
@@ -103,7 +103,7 @@ def test_a_tier_that_lets_a_look_outside_pass_does_not_count(monkeypatch):
 )
 def test_the_user_of_a_child_is_one_that_is_mapped(monkeypatch, table, inside):
     monkeypatch.setattr(limits.Path, "read_text", lambda path: table)
-    users = limits.spare_users()
+    users = limits.unused_users()
     assert 0 not in users and all(users[k] in inside for k in (0, -1)) if inside else not users
 
 
@@ -119,10 +119,10 @@ def become_root_of_a_rootless_container():
 def test_each_tier_works_in_a_rootless_container(tier):
     program = """
 import sys
-from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
 cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
-with Zygote(["numpy"], tier=sys.argv[1]) as zygote, Session(zygote, cells) as session:
+with ForkServer(["numpy"], tier=sys.argv[1]) as fork_server, Session(fork_server, cells) as session:
     print(list(session.run()), session.answers(["x"], 5)[0].value())
 """
     done = subprocess.run(
@@ -152,17 +152,17 @@ while True:
 """
 
 
-def test_a_folder_that_overflows_is_noticed_in_each_tier(zygote):
+def test_a_folder_that_overflows_is_noticed_in_each_tier(fork_server):
     few = Limits(cell=20.0, total=60.0, memory=128 << 20, disk=8 << 20)
-    with Session(zygote, {1: FILLS_THE_DISK, 2: sessions.FINE}, few) as session:
+    with Session(fork_server, {1: FILLS_THE_DISK, 2: sessions.FINE}, few) as session:
         said = session.run()[1]
         assert "No space left" in said or "signal 9" in said or "Too many" in said, said
         assert still_fine(session)
 
 
-def test_nothing_of_a_child_is_left_on_disk(submit, zygote):
+def test_nothing_of_a_child_is_left_on_disk(submit, fork_server):
     with Session(
-        zygote, {1: "import os\nopen('x', 'w').write('x')\nwhere = os.getcwd()"}
+        fork_server, {1: "import os\nopen('x', 'w').write('x')\nwhere = os.getcwd()"}
     ) as session:
         assert session.run() == {}
         where = Path(session.answers(["where"], 5)[0].value())

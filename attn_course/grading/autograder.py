@@ -14,10 +14,10 @@ from attn_course.grading.report import save
 from attn_course.grading.results import Key
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File, files_of
 
 STUDENT = "you"
@@ -42,23 +42,23 @@ def run(base: Path, notebooks: list[str]) -> dict:
         seed=secrets.randbits(128),
         limits=Limits(),
         notebooks=tuple(notebooks),
-        tier=best_tier() or Nothing.name,
+        tier=best_tier() or NoSandbox.name,
     )
-    with settings.bench() as bench:
-        records = {file.key: _graded(file, bench, settings) for file in files}
+    with settings.supervisor() as supervisor:
+        records = {file.key: _graded(file, supervisor, settings) for file in files}
     book = Gradebook([STUDENT], notebooks, files, Graded(records))
     found = gradescope_json(book.sheet(STUDENT))
-    if settings.tier == Nothing.name:
+    if settings.tier == NoSandbox.name:
         found["output"] = f"{UNBOXED}\n{found['output']}"
     text = json.dumps(found, indent=1, ensure_ascii=False)
     save(base / "results" / "results.json", text)
     return found
 
 
-def _graded(file: File, bench: Bench, settings: Settings) -> Record:
+def _graded(file: File, supervisor: Supervisor, settings: Settings) -> Record:
     try:
-        return grade_one(file, bench, settings)
-    except (Lost, RuntimeError) as error:
+        return grade_one(file, supervisor, settings)
+    except (NotGraded, RuntimeError) as error:
         return Record.failed(file, f"grading it failed ({error})")
 
 

@@ -22,7 +22,7 @@ from attn_course.grading.results import Results
 from attn_course.grading.roster import Roster
 from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier, missing_mechanisms
 from attn_course.grading.self_check import name_of
 from attn_course.grading.submissions import Refused, find
 
@@ -134,7 +134,7 @@ def _settings(options, files, seed):
         seed=seed,
         limits=limits,
         notebooks=tuple(sorted(notebooks)),
-        tier=Nothing.name if options.no_sandbox else best_tier(),
+        tier=NoSandbox.name if options.no_sandbox else best_tier(),
         everything=options.all_cells,
     )
 

@@ -13,10 +13,10 @@ from attn_course.grading.grade_one import Settings, file_bytes, job_of, record_o
 from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import Record
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File, Refused
 
 AHEAD = 4  # files sent to each worker before it asks
@@ -115,7 +115,7 @@ def _unnamed(settings):
         seed=None,
         limits=settings.limits,
         notebooks=settings.notebooks,
-        tier=Nothing.name if settings.tier == Nothing.name else "",
+        tier=NoSandbox.name if settings.tier == NoSandbox.name else "",
         everything=settings.everything,
     )
 
@@ -134,9 +134,9 @@ def record_from(file: File, future: Any) -> Record:
         raise Refused("a worker has no sandbox; to run there all the same: --no-sandbox.")
     try:
         if found.lost:
-            raise Lost(found.lost)
+            raise NotGraded(found.lost)
         return record_of(file, found.reply, cpu=found.cpu, tier=found.tier)
-    except Lost as error:
+    except NotGraded as error:
         return Record.failed(file, str(error))
 
 
@@ -151,33 +151,33 @@ class Found:
     lost: str = ""
 
 
-_own = threading.local()  # the bench of each thread of a worker
+_own = threading.local()  # the supervisor of each thread of a worker
 
 
 def judge_here(job: dict, settings: Settings) -> Found:
-    """Judge one file on this machine, at a bench that is kept for the next one."""
+    """Judge one file on this machine, at a supervisor that is kept for the next one."""
     tier = settings.tier or best_tier()
     version = judge_digest(job["notebook"])
     if not tier:
         return Found(version, tier)
     try:
         reply, cpu = _bench(settings, tier).judge(job)
-    except Lost as error:
+    except NotGraded as error:
         return Found(version, tier, lost=str(error))
-    except Exception as error:  # of our own making: the next file gets a new bench
+    except Exception as error:  # of our own making: the next file gets a new supervisor
         _close()
         return Found(version, tier, lost=f"grading it failed ({error}).")
     return Found(version, tier, reply, cpu)
 
 
-def _bench(settings: Settings, tier: str) -> Bench:
+def _bench(settings: Settings, tier: str) -> Supervisor:
     wanted = settings, tier
     if getattr(_own, "wanted", None) != wanted:
         _close()
         _own.held = contextlib.ExitStack()
-        _own.bench = _own.held.enter_context(settings.bench(tier))
+        _own.supervisor = _own.held.enter_context(settings.supervisor(tier))
         _own.wanted = wanted
-    return _own.bench
+    return _own.supervisor
 
 
 def _close():

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import Record
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
 from attn_course.grading.submissions import File
 
@@ -34,7 +34,7 @@ def grade_many(files: list[File], settings: Settings, jobs: int) -> Iterator[Rec
 
 
 class Worker(threading.Thread):
-    """Grades waiting files at a bench of its own, one after another, and puts their records in `done`.
+    """Grades waiting files at a supervisor of its own, one after another, and puts their records in `done`.
 
     It waits for other processes most of the time: one thread each is enough.
     """
@@ -44,7 +44,7 @@ class Worker(threading.Thread):
         self.waiting = waiting
         self.done = done
         self.settings = settings
-        self.bench: Bench | None = None
+        self.supervisor: Supervisor | None = None
         self.given_up = threading.Event()
         self.start()
 
@@ -52,11 +52,11 @@ class Worker(threading.Thread):
         """Grade until nothing waits any more."""
         while file := self._next():
             try:
-                with self.settings.bench() as self.bench:
+                with self.settings.supervisor() as self.supervisor:
                     while file and not self.given_up.is_set():
                         self.done.put(self._graded(file))
                         file = self._next()
-            except Exception as error:  # of our own making: go on at a new bench
+            except Exception as error:  # of our own making: go on at a new supervisor
                 self.done.put(Record.failed(file, f"grading it failed ({error})."))
 
     def _next(self):
@@ -64,14 +64,14 @@ class Worker(threading.Thread):
             return self.waiting.popleft()
 
     def _graded(self, file):
-        assert self.bench, "it has no bench yet"
+        assert self.supervisor, "it has no supervisor yet"
         try:
-            return grade_one(file, self.bench, self.settings)
-        except Lost as error:
+            return grade_one(file, self.supervisor, self.settings)
+        except NotGraded as error:
             return Record.failed(file, str(error))
 
     def stop(self) -> None:
         """End what it has in hand; the record of that file is lost."""
         self.given_up.set()
-        if self.bench:
-            self.bench.stop()
+        if self.supervisor:
+            self.supervisor.stop()

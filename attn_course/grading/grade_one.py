@@ -11,8 +11,8 @@ from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
 from attn_course.grading.submissions import File
 from attn_course.grading.untrusted_text import (
@@ -35,10 +35,10 @@ class Settings:
     tier: str
     everything: bool = False
 
-    def bench(self, tier: str = "") -> Bench:
-        """Return a bench at which files of these notebooks can be graded; tier: instead of its own."""
+    def supervisor(self, tier: str = "") -> Supervisor:
+        """Return a supervisor at which files of these notebooks can be graded; tier: instead of its own."""
         needs_torch = any(map(register.needs_torch, self.notebooks))
-        return Bench(
+        return Supervisor(
             self.notebooks,
             self.limits,
             tier or self.tier,
@@ -46,14 +46,14 @@ class Settings:
         )
 
 
-def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
-    """Return the record of one file; raise Lost where its judge gave no grade."""
+def grade_one(file: File, supervisor: Supervisor, settings: Settings) -> Record:
+    """Return the record of one file; raise NotGraded where its judge gave no grade."""
     try:
         data = file_bytes(file)
     except UnreadableFile as error:
         return unread(file, error)
     job = job_of(file, data, settings)
-    reply, cpu = bench.judge(job)
+    reply, cpu = supervisor.judge(job)
     return record_of(file, reply, cpu=cpu, tier=settings.tier)
 
 
@@ -63,7 +63,7 @@ def unread(file: File, error: UnreadableFile) -> Record:
 
 
 def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
-    """Return the record of a file on which a judge has reported; raise Lost if it cannot be read."""
+    """Return the record of a file on which a judge has reported; raise NotGraded if it cannot be read."""
     problem, remarks, verdicts = checked(reply)
     parts = () if problem else part_records(verdicts, file.notebook)
     return Record.of(
@@ -106,7 +106,7 @@ def secret_of(seed: int | None, file: File) -> str | None:
 
 
 def checked(reply: dict) -> tuple[str, list[str], list]:
-    """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise Lost."""
+    """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise NotGraded."""
     match reply:
         case {"problem": str(problem), "remarks": list(remarks), "parts": list(verdicts)}:
             texts = []
@@ -114,7 +114,7 @@ def checked(reply: dict) -> tuple[str, list[str], list]:
                 if isinstance(text, str):
                     texts.append(one_line(text))
             return one_line(problem), texts[:MAX_REMARKS], verdicts
-    raise Lost("what its judge said cannot be read: it is not a report.")
+    raise NotGraded("what its judge said cannot be read: it is not a report.")
 
 
 def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
@@ -123,7 +123,7 @@ def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
     for question in register.questions_of(notebook):
         asked += [(question, part) for part in question.parts]
     if len(verdicts) != len(asked):
-        raise Lost("what its judge said cannot be read: it is not one verdict a part.")
+        raise NotGraded("what its judge said cannot be read: it is not one verdict a part.")
     records = []
     for (question, part), said in zip(asked, verdicts, strict=True):
         records.append(_part(question, part, said))
@@ -143,4 +143,4 @@ def _part(question, part, said):
                 message=one_line(message),
                 answer=as_answer(answer),
             )
-    raise Lost(f"what its judge said of {question.id} cannot be read.")
+    raise NotGraded(f"what its judge said of {question.id} cannot be read.")

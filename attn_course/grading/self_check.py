@@ -17,10 +17,10 @@ from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    Supervisor,
+    NotGraded,
 )
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File, Refused, files_of, notebook_of
 
 YOU = "you"
@@ -120,21 +120,21 @@ def judged(files: Sequence[File]) -> Iterator[Record]:
 
 
 def judged_together(files: Sequence[File]) -> Iterator[Record]:
-    """The records of files whose packages are all here, at one bench."""
+    """The records of files whose packages are all here, at one supervisor."""
     notebooks = tuple(file.notebook for file in files)
-    tier = best_tier() or Nothing.name
+    tier = best_tier() or NoSandbox.name
     settings = Settings(None, Limits(), notebooks, tier)
-    with settings.bench() as bench:
+    with settings.supervisor() as supervisor:
         for file in files:
             with progress(f"judging {file.name} ..."):
-                record = _judge_one(file, bench, settings)
+                record = _judge_one(file, supervisor, settings)
             yield record
 
 
-def _judge_one(file: File, bench: Bench, settings: Settings) -> Record:
+def _judge_one(file: File, supervisor: Supervisor, settings: Settings) -> Record:
     try:
-        return grade_one(file, bench, settings)
-    except (Lost, RuntimeError) as error:
+        return grade_one(file, supervisor, settings)
+    except (NotGraded, RuntimeError) as error:
         return Record.failed(file, str(error))
 
 

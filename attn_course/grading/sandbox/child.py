@@ -129,10 +129,10 @@ def prepare(preload: Sequence[str]) -> None:
         pyplot.close("all")
     if "sympy" in preload:
         numpy_symbols.let_numpy_take_symbols()
-        rehearse_chains(sys.modules["sympy"])
+        warm_up_derivations(sys.modules["sympy"])
 
 
-def rehearse_chains(sympy: types.ModuleType) -> None:
+def warm_up_derivations(sympy: types.ModuleType) -> None:
     """Write down lines that nobody asks for: the first ones of a kind take SymPy ten times as long."""
     x, y = sympy.symbols("x y", real=True)
     a = sympy.Symbol("a", positive=True)
@@ -156,9 +156,9 @@ def rehearse_chains(sympy: types.ModuleType) -> None:
     sympy.diff(sympy.log(a) / root, a)
 
 
-def serve(lines: Sequence[int], *, output: int) -> None:
-    """Answer requests on the one line until it closes; keep `output` bytes of what is printed."""
-    (fd,) = lines
+def serve(sockets: Sequence[int], *, output: int) -> None:
+    """Answer requests on the one socket until it closes; keep `output` bytes of what is printed."""
+    (fd,) = sockets
     read = functools.partial(os.read, fd)
     write = functools.partial(os.write, fd)
     raw: Any = Output(output)  # it has all of a file that is asked for, but no name
@@ -377,7 +377,7 @@ def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
     """Return the answer of this name; Missing if there is none."""
     if name not in namespace:
         raise Missing
-    return Answer(namespace[name], caught, copies=False)  # what it is given came down the line
+    return Answer(namespace[name], caught, copies=False)  # what it is given came through a socket
 
 
 DRIVERS: dict[str, Callable[..., Any]] = {"as_data": derivation.as_data} | {

@@ -34,7 +34,7 @@ from attn_course.grading.reused_code import (
     statements_of,
 )
 from attn_course.grading.sandbox import channel
-from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.sandbox.session import Session
 from attn_course.grading.untrusted_text import one_line
 from attn_course.judge_derivation import FOR_A_PERSON
@@ -49,16 +49,16 @@ REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is
 
 def prepare(preload: Sequence[str]) -> None:
     """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
-    _rehearse_chains()
+    _warm_up_chains()
     questions: list[register.Question] = []
     for name in preload:
         module = sys.modules[name]
         questions += getattr(module, "QUESTIONS", ())
-        _rehearse_claims(module)
+        _warm_up_claims(module)
     for question in questions:
         for part in question.parts:
             if part.judge:
-                _rehearse(part)
+                _warm_up(part)
     for notebook in {question.notebook for question in questions}:
         _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
 
@@ -72,7 +72,7 @@ def _read_ahead(path):
                 statements_of(cell.source)
 
 
-def _rehearse_chains():
+def _warm_up_chains():
     """Compare lines that nobody asks for, so that no judge is the first to need what that needs."""
     from sympy import IndexedBase, Sum, exp, symbols
 
@@ -92,7 +92,7 @@ def _rehearse_chains():
     )
 
 
-def _rehearse_claims(module):
+def _warm_up_claims(module):
     """Compare the first line of each claim with its last: the points are drawn for all submissions."""
     for name, make in vars(module).items():
         if name.startswith("claims_of_"):
@@ -100,7 +100,7 @@ def _rehearse_claims(module):
                 compare(claim.first_line, claim.relation, claim.wanted, claim.domain)
 
 
-def _rehearse(part):
+def _warm_up(part):
     import sympy
 
     one = sympy.Integer(1)
@@ -115,9 +115,9 @@ def _rehearse(part):
         part.judge(rng, *answers)
 
 
-def serve(lines: Sequence[int], *, output: int) -> None:
-    """Judge one submission: the job comes down the first line, the others lead to its children."""
-    supervisor, *others = map(channel.Line, lines)
+def serve(sockets: Sequence[int], *, output: int) -> None:
+    """Judge one submission: the job comes by the first socket, the others lead to its children."""
+    supervisor, *others = map(channel.Connection, sockets)
     job = supervisor.receive(_soon(), MAX_JOB)
     report = _reply(job, Children(supervisor, others))
     report["do"] = "report"
@@ -141,22 +141,24 @@ def _reply(job, children):
 class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
-    def __init__(self, supervisor: channel.Line, lines: list[channel.Line]) -> None:
+    def __init__(
+        self, supervisor: channel.Connection, connections: list[channel.Connection]
+    ) -> None:
         self.supervisor = supervisor
-        self.lines = lines
+        self.connections = connections
         self.figures = False  # whether they draw
         self.num_requests = 0
         self.lock = threading.Lock()
 
-    def spawn(self, limits: Limits) -> channel.Line:
-        """Return our end of the line to a new child; the supervisor knows the limits."""
+    def spawn(self, limits: Limits) -> channel.Connection:
+        """Return the connection to a new child; the supervisor knows the limits."""
         self._ask("spawn", figures=self.figures)
-        return self.lines.pop(0)
+        return self.connections.pop(0)
 
-    def end(self) -> tuple[int, float]:
-        """End the child; return its exit code and CPU seconds."""
-        found = self._ask("end")
-        return found["exit"], found["cpu"]
+    def end(self, *, is_gone: bool = False) -> Ended:
+        """End the child; is_gone: it has closed its connection, and may end by itself."""
+        found = self._ask("end", is_gone=is_gone)
+        return Ended(found["exit"], found["cpu"], found["killed"])
 
     def _ask(self, what, **more):
         with self.lock:
