@@ -8,7 +8,7 @@ import pytest
 from course import ROOT
 
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import Limits, ForkServer
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import Session
 
 MISSING = tiers.missing_mechanisms()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.errors import UserError
 from attn_course.grading import digests
 from attn_course.grading import grade_many as batch
 from attn_course.grading import results as results_module
@@ -19,7 +20,7 @@ from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import NotGraded
-from attn_course.grading.submissions import File, Refused
+from attn_course.grading.submissions import File
 
 SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
 
@@ -51,7 +52,9 @@ class Supervisor:
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, jobs):
     monkeypatch.setattr(Settings, "bench", lambda settings: Supervisor())
-    monkeypatch.setattr(batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file))
+    monkeypatch.setattr(
+        batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file)
+    )
     monkeypatch.setattr(Supervisor, "opened", 0)
     students = ["a", "lost", "b", "breaks", "c", "d"]
     found = {r.student: r.problem for r in batch.grade_many(files(*students), SETTINGS, jobs)}
@@ -76,7 +79,9 @@ def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch):
             stopped.set()
 
     monkeypatch.setattr(Settings, "bench", lambda settings: Endless())
-    monkeypatch.setattr(batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file))
+    monkeypatch.setattr(
+        batch, "grade_one", lambda file, supervisor, settings: supervisor.grade(file)
+    )
     records = batch.grade_many(files("a", "endless", "b"), SETTINGS, 1)
     assert next(records).student == "a"
     records.close()
@@ -136,7 +141,7 @@ def test_seeds_are_secret_and_different(tmp_path):
 
 def test_results_of_another_seed_or_changed_by_hand_are_refused(tmp_path):
     Results(tmp_path / "r", seed=5).file.close()
-    with pytest.raises(Refused, match="another seed"):
+    with pytest.raises(UserError, match="another seed"):
         Results(tmp_path / "r", seed=6)
     results = Results(tmp_path / "r")
     results.add(record("a"))
@@ -145,7 +150,7 @@ def test_results_of_another_seed_or_changed_by_hand_are_refused(tmp_path):
     edited = ["seed: 5\n", "5\n", "[]\n", "{}\n", '{"seed": 5}\n', "[" * 9_999 + "\n", "\0\xff\n"]
     for text in [*edited, sound.replace('"problem": ""', '"problem": "x"')]:
         (tmp_path / "r").write_text(text)
-        with pytest.raises(Refused, match="changed by hand"):
+        with pytest.raises(UserError, match="changed by hand"):
             Results(tmp_path / "r")
 
 
@@ -177,9 +182,9 @@ def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
 )
 def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
     supervisor = replace(SETTINGS, notebooks=names).supervisor()
-    assert [("torch" in z.options["preload"]) for z in (supervisor.students, supervisor.judges)] == [
-        wanted
-    ] * 2
+    assert [
+        ("torch" in z.options["preload"]) for z in (supervisor.students, supervisor.judges)
+    ] == [wanted] * 2
 
 
 def test_no_judge_is_imported_where_submissions_run():
@@ -192,7 +197,7 @@ def test_results_of_another_format_are_refused_in_a_sentence(tmp_path, monkeypat
     Results(tmp_path / "r").file.close()
     monkeypatch.undo()
     with pytest.raises(
-        Refused, match=r"another version of attn grade \(format 99; this one reads 2"
+        UserError, match=r"another version of attn grade \(format 99; this one reads 2"
     ):
         Results(tmp_path / "r")
 
@@ -210,13 +215,14 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
     helpers = ("import os", "from attn_course import deep", "from attn_course import deep")
     found = set()
     for number, text in enumerate(helpers):
-        house = tmp_path / str(number) / "attn_course"
-        judge = house / "questions" / "copying.py"
-        judge.parent.mkdir(parents=True)
+        package = tmp_path / str(number) / "attn_course"
+        judge = package / "questions" / "copying.py"
+        for path in (judge, package / "answers" / "values.py"):
+            path.parent.mkdir(parents=True)
         judge.write_text("from attn_course.answers.values import close\n")
-        (house / "values.py").write_text(text)
-        (house / "deep.py").write_text(str(number))
-        monkeypatch.setattr(digests, "ROOT", house.parent)
+        (package / "answers" / "values.py").write_text(text)
+        (package / "deep.py").write_text(str(number))
+        monkeypatch.setattr(digests, "ROOT", package.parent)
         digests.judge_digest.cache_clear()
         found.add(digests.judge_digest("01_copying"))
     digests.judge_digest.cache_clear()

@@ -11,7 +11,7 @@ from attn_course.answers.verdict import (
     NotYet,
 )
 from attn_course.grading import magics
-from attn_course.grading.sandbox.fork_server import Limits, ForkServer
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import Session
 
 submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures

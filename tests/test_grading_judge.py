@@ -17,8 +17,8 @@ from attn_course.grading.sandbox import supervisor as benches
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 from attn_course.grading.sandbox.supervisor import (
-    Supervisor,
     NotGraded,
+    Supervisor,
 )
 from attn_course.grading.submissions import File
 

@@ -19,7 +19,7 @@ from attn_course.answers.answer import within
 from attn_course.answers.verdict import NotYet
 from attn_course.checking import judge
 from attn_course.grading.sandbox import child, libc, namespaces
-from attn_course.grading.sandbox.fork_server import Limits, ForkServer
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.proofs import compare_lines
 
@@ -329,7 +329,10 @@ def look():
     held = [text for text in gc.get_objects() if isinstance(text, (str, dict, list))]
     return repr([frames, held, dict(os.environ), sys.argv]), os.getppid()
 """
-    with ForkServer(("numpy",), tier=tier) as fork_server, Session(fork_server, {1: cell}) as session:
+    with (
+        ForkServer(("numpy",), tier=tier) as fork_server,
+        Session(fork_server, {1: cell}) as session,
+    ):
         text, parent = ask(session, "look")
     assert "OMP_NUM_THREADS" in text and seed not in text
     assert (parent == 0) == (tier == "namespaces")

@@ -14,8 +14,8 @@ from attn_course.grading.report import save
 from attn_course.grading.results import Key
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Supervisor,
     NotGraded,
+    Supervisor,
 )
 from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File, files_of

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import Record
 from attn_course.grading.sandbox.supervisor import (
-    Supervisor,
     NotGraded,
+    Supervisor,
 )
 from attn_course.grading.submissions import File
 

@@ -11,8 +11,8 @@ from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Supervisor,
     NotGraded,
+    Supervisor,
 )
 from attn_course.grading.submissions import File
 from attn_course.grading.untrusted_text import (

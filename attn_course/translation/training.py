@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.training.files import write_json, write_tensors
 from attn_course.training.progress import Bar, say
@@ -293,7 +293,7 @@ class Trainer:
                 known.save(self.folder)
         except OSError as error:
             kind = type(error).__name__
-            raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
+            raise UserError(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
 
     def _save(self):
         self._count_time()

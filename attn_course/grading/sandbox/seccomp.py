@@ -40,8 +40,8 @@ TCGETS = 0x5401
 TCGETS2 = 0x802C542A
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
-# processes, tracing, shared memory, mounts, keys, new, renamed or removed files, their rights and dates, other processes'
-# limits and places ...) answers "Operation not permitted".
+# processes, tracing, shared memory, mounts, keys, new folders, renaming, removing, rights and dates
+# of files, other processes' limits and places ...) answers "Operation not permitted".
 CALLS = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 pwrite64:18:68 lseek:8:62 open:2:-
 openat:257:56 close:3:57 close_range:436:436 stat:4:- fstat:5:80 lstat:6:- newfstatat:262:79
@@ -60,7 +60,9 @@ sched_getaffinity:204:123 getcpu:309:168 getrandom:318:278 uname:63:160
 sysinfo:99:179 getrlimit:97:163 setrlimit:160:164 arch_prctl:158:-
 """
 # The same for calls that are allowed with some arguments.
-CONDITIONAL = "clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29"
+CONDITIONAL = """
+clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29
+"""
 # machine: (audit architecture, column of the tables)
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 

@@ -178,7 +178,9 @@ class Session:
             self._end(connection)
             raise ProcessEnded(late) from None
         except (EOFError, ConnectionError):
-            raise ProcessEnded(f"it stopped the process ({self._end(connection, is_gone=True)}).") from None
+            raise ProcessEnded(
+                f"it stopped the process ({self._end(connection, is_gone=True)})."
+            ) from None
         except channel.ChannelError as error:
             self._end(connection)
             raise ProcessEnded(f"what came back cannot be judged: {error}.") from None

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any, Self
 
 from attn_course.grading.sandbox import channel
-from attn_course.grading.sandbox.fork_server import Limits, ForkServer, start_together
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits, start_together
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 
 CHILD = "attn_course.grading.sandbox.child"
