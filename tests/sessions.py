@@ -13,7 +13,7 @@ from attn_course.grading.sandbox.session import Session
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
-HERE = [tier.name for tier in tiers.SANDBOXED if tiers.works(tier)]
+HERE = [tier.name for tier in tiers.SANDBOXES if tiers.works(tier)]
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
 ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 FINE = "def fine(x):\n    return 2 * x"
@@ -43,9 +43,9 @@ def submit(fork_server):
     """Start a session with these cells, a sound one last; it must still answer unless ended."""
     sessions = []
 
-    def submit(*cells, limits=SMALL):
+    def submit(*cells, limits=SMALL, names=()):
         sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
-        session = Session(fork_server, dict(enumerate(sources, 1)), limits)
+        session = Session(fork_server, dict(enumerate(sources, 1)), limits, names)
         sessions.append(session)
         session.run()
         return session

@@ -149,7 +149,7 @@ def test_a_changed_answer_awaits_a_person_again_and_shows_the_old_mark():
     book = made([handed("Ann", PROPER)], marks=stamped(), results=Full("Something else."))
     assert (row_of(book, "Ann")["1.7"], row_of(book, "Ann")["awaiting"]) == ("0", "1")
     question = register.find("1.7")
-    page = pages.WrittenPage(question, Reference(), {"Ann": "Ann"})
+    page = pages.AnswersPage(question, Reference(), {"Ann": "Ann"})
     page.add(book.sheet("Ann"))
     text = " ".join(page.html(anonymous=False).split())
     assert "has changed since 0.5 points were given by Eve: neat" in text and page.num_waiting == 1
@@ -216,7 +216,7 @@ def test_marks_for_another_answer_contradict_nobody():
 def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path):
     book = made([handed("Ann", PROPER)])
     codes = written_marks.codes(7, ["Ann", "Bob"])
-    page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
+    page = pages.AnswersPage(register.find("1.7"), Reference(), codes)
     page.add(book.sheet("Ann"))
     text = page.html(anonymous=True)
     assert "Ann" not in text and codes["Ann"] in text
@@ -244,7 +244,7 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
     students = ["Ann", "Bob", "Cid", "Dan", "Eve"]
     book = made([handed(student, PROPER) for student in students], results=Each())
     reference = Reference("reference words: long enough to be *no accident* at all")
-    page = pages.WrittenPage(register.find("1.7"), reference, {name: name for name in students})
+    page = pages.AnswersPage(register.find("1.7"), reference, {name: name for name in students})
     for student in students:
         page.add(book.sheet(student))
     text = page.html(anonymous=False)

@@ -1,7 +1,9 @@
 """Which files are whose, which cells answer what, and which cells an answer needs."""
 
+import hashlib
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -108,12 +110,15 @@ def test_a_folder_that_may_not_be_read_gets_a_sentence(tmp_path, monkeypatch):
     assert problems(tmp_path) == {"closed": "it cannot be opened (Permission denied)."}
 
 
-def test_a_file_whose_rights_change_is_read_again(tmp_path):
+def test_a_stamp_is_that_of_the_bytes_and_of_nothing_else(tmp_path):
     put(tmp_path, "ann/01_copying.ipynb")
     (file,) = find(tmp_path, NAMES)[1]
     before = file.stamp
+    os.utime(file.path, (0, 0))
     file.path.chmod(0o400)
-    assert file.stamp != before
+    assert file.stamp == before == hashlib.sha256(b"ann/01_copying.ipynb").hexdigest()
+    file.path.unlink()
+    assert file.stamp.startswith("unreadable: it cannot be opened")
 
 
 def test_a_folder_without_students_is_refused(tmp_path):
@@ -209,46 +214,96 @@ def test_all_cells_are_run_when_asked_for():
     assert list(find_cells.cells_to_run(code("answer = 1", "plot()"), [QUESTION], True)) == [1, 2]
 
 
-def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
+def written(*cells, handed_out=()):
     question = register.find("1.7")
-    part = question.part("written")
-    texts = ["### 1.7 In your own words\n\ncard", "Because.", "And so.", "## Summary"]
-    cells = [Cell(number, "markdown", text) for number, text in enumerate(texts, 1)]
-    assert (
-        find_cells.text_of(find_cells.cells_of(cells, question, part), question)
-        == "Because.\n\nAnd so."
-    )
+    found = find_cells.cells_of(cells, question, question.part("written"))
+    if not find_cells.text_of(found, question):
+        found = find_cells.near_words(cells, question, handed_out)
+    return find_cells.text_of(found, question)
 
 
-def written(*cells):
-    question = register.find("1.7")
-    return find_cells.text_of(
-        find_cells.cells_of(cells, question, question.part("written")), question
-    )
+EMPTY = Cell(2, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")
+CARD = Cell(1, "markdown", "### 1.7 In your own words\n\nSay why.", "1-7-in-your-own-words")
+NEXT = Cell(3, "markdown", "## Summary\n\nThree lines.", "summary")
+CODE = Cell(4, "code", "def f(x):\n    # step 1\n    ...", "q1-6-code", {"answer": "1.6"})
+OURS = [cell.source.strip() for cell in (EMPTY, CARD, NEXT, CODE)]
 
 
-def test_a_written_answer_in_a_new_cell_below_the_empty_one_is_found_and_our_own_text_is_not():
-    empty = Cell(1, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")
-    ours = Cell(3, "markdown", "**The code part** follows.", "markdown-0123abcd")
-    assert (
-        written(empty, Cell(2, "markdown", "**Because** so.", "0123abcd"), ours)
-        == "**Because** so."
-    )
-    assert written(empty, ours) == "" and written(empty, Cell(2, "markdown", "# Next")) == ""
+def added(text, kind="markdown", number=9):
+    return Cell(number, kind, text, "0123abcd")
 
 
-def test_a_written_answer_below_code_is_found_under_its_heading():
-    texts = ["### 1.7 In your own words", "x = 1", "Because.", "## Summary", "not this"]
-    kinds = ["markdown", "code", "markdown", "markdown", "markdown"]
-    cells = [
-        Cell(n, kind, text) for n, (kind, text) in enumerate(zip(kinds, texts, strict=True), 1)
-    ]
-    assert written(*cells) == "Because."
-    cells[2] = Cell(3, "markdown", "## A heading in between")
-    assert (
-        written(*cells, Cell(6, "markdown", "### 1.8 Next"), Cell(7, "markdown", "nor this"))
-        == "not this"
-    )
+PLACES = {
+    "below": lambda text: [CODE, CARD, EMPTY, text, NEXT],
+    "below an empty cell": lambda text: [CODE, CARD, EMPTY, added("", number=8), text, NEXT],
+    "above": lambda text: [CODE, CARD, text, EMPTY, NEXT],
+    "at the end": lambda text: [CODE, CARD, EMPTY, NEXT, text],
+    "at the beginning": lambda text: [text, CODE, CARD, EMPTY, NEXT],
+    "without the cell for it": lambda text: [CODE, CARD, text, NEXT],
+    "below code": lambda text: [CARD, EMPTY, CODE, text, NEXT],
+}
+WORDS = {
+    "plain": added("Because."),
+    "with a heading": added("## My answer\n\nBecause."),
+    "raw": added("Because.", "raw"),
+    "as a comment": added("# Because.", "code"),
+    "as a string": added("'Because.'", "code"),
+    "as no Python": added("Because it is so.", "code"),
+    "as a comment on its question": added("x = 1  # see below\n# 1.7: Because.", "code"),
+}
+
+
+@pytest.mark.parametrize("known", ["as handed out", "by its ids"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("how", WORDS)
+def test_words_of_the_students_own_are_never_taken_for_an_empty_answer(place, how, known):
+    handed_out = OURS if known == "as handed out" else ()
+    assert "Because" in written(*PLACES[place](WORDS[how]), handed_out=handed_out)
+
+
+def test_words_in_a_cell_of_ours_are_found():
+    assert "Because." in written(CARD, EMPTY, replace(NEXT, source="Because."), handed_out=OURS)
+    card = replace(CARD, source=CARD.source + "\n\nBecause.")
+    assert "Because." in written(card, EMPTY, NEXT, handed_out=OURS)
+
+
+def test_a_notebook_without_words_of_the_students_has_no_written_answer():
+    filled = replace(CODE, source="def f(x):\n    # my own step\n    return x")
+    for handed_out in (OURS, ()):
+        assert written(filled, CARD, EMPTY, NEXT, handed_out=handed_out) == ""
+
+
+def test_words_under_another_written_question_belong_to_it(monkeypatch):
+    other = replace(register.find("1.7"), id="1.8")
+    known = (*register.questions_of("01_copying"), other)
+    monkeypatch.setattr(find_cells, "questions_of", lambda notebook: known)
+    card = Cell(5, "markdown", "### 1.8 Another")
+    assert written(CARD, EMPTY, card, added("Because."), handed_out=[*OURS, card.source]) == ""
+
+
+def near(*cells, handed_out=()):
+    found = find_cells.near_code(cells, QUESTION, PART, handed_out)
+    return [cell.number for cell in found]
+
+
+def test_an_answer_where_nothing_runs_is_near():
+    stub = Cell(1, "code", "def answer():\n    ...", "q1-1-code")
+    check = Cell(2, "code", 'check("1.1", answer)', "q1-1-check", {"check": "1.1"})
+    ours = [stub.source, check.source]
+    merged = replace(check, source="def answer():\n    return 1\ncheck('1.1', answer)")
+    assert near(stub, check, handed_out=ours) == near(stub, check) == []
+    assert near(stub, merged, handed_out=ours) == near(merged) == [2]
+    assert near(stub, added("def answer():\n    return 1"), handed_out=ours) == [9]
+    assert near(stub, added("answer = 1", "raw"), handed_out=ours) == [9]
+    assert near(replace(stub, kind="markdown", source="x"), handed_out=ours) == [1]
+    assert near(replace(stub, source="def Answer():\n    return 1"), handed_out=ours) == [1]
+
+
+def test_a_helper_in_a_copied_check_cell_is_near_unless_it_is_defined_elsewhere_too():
+    answer = Cell(1, "code", "def answer():\n    return helper()", "q1-1-code")
+    helper = Cell(2, "code", "def helper():\n    return 1", "x", {"check": "1.1"})
+    assert near(answer, helper) == [2]
+    assert near(answer, helper, replace(helper, number=3, marks={})) == []
 
 
 def test_no_text_that_a_person_reads_steers_a_terminal_or_runs_backwards():

@@ -48,7 +48,6 @@ BOMBS = {
     "import mmap\nx = mmap.mmap(-1, 1 << 32)": "Cannot allocate memory",
     "import os\nos.memfd_create('x')": "PermissionError",
     "import numpy as np\nx = np.ones((1 << 20, 1 << 20))": "MemoryError",
-    "f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 24))": "OSError",
     "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(9,)).start()": (
         "RuntimeError: can't start new thread"
     ),
@@ -86,6 +85,9 @@ REACHES_OUT = {
     "import os\nos.symlink('/etc', 'etc')": "PermissionError",
     "import os\nos.link('/etc/passwd', 'passwd')": "PermissionError",
     "import os\nos.truncate(os.__file__, 0)": "[Errno ",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x8901, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x5452, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x8902, struct.pack('i', 1))": "Inappropriate ioctl",
 }
 
 
@@ -338,12 +340,51 @@ def look():
     assert (parent == 0) == (tier == "namespaces")
 
 
+WRITES = {
+    "a file": "open('mine', 'w')",
+    "a folder": "os.mkdir('mine')",
+    "a folder that nobody can remove": "os.mkdir('/tmp/mine', 0o000)",
+    "a deep folder": "os.makedirs('/'.join(['a' * 200] * 30))",
+    "a temporary file": "tempfile.TemporaryFile()",
+    "a file beside Python": "open(os.path.dirname(os.__file__) + '/mine.py', 'w')",
+    "another name": "os.rename(os.__file__, 'mine')",
+    "no file": "os.remove(os.__file__)",
+    "a pipe": "os.mkfifo('mine')",
+    "memory that is shared": "open('/dev/shm/mine', 'w')",
+    "no name": "os.open('/tmp', os.O_TMPFILE | os.O_RDWR)",
+}
+
+
 @needs_sandbox
-def test_what_one_submission_writes_the_next_cannot_read(submit, fork_server):
-    with Session(fork_server, {1: "open('mine', 'w').write('x')"}, SMALL) as session:
-        assert session.run() == {}
-    session = submit("import os\nfound = os.listdir()")
-    assert session.answers(["found"], 5)[0].value() == []
+@pytest.mark.parametrize("what", WRITES)
+def test_no_submission_has_a_disk(submit, what):
+    session = submit(f"import os, tempfile\n{WRITES[what]}")
+    assert "Error" in session.errors.get(1, ""), session.errors
+    assert still_fine(session)
+
+
+@needs_sandbox
+def test_whether_something_is_a_terminal_may_be_asked(submit):
+    session = submit("import os, sys\nfound = [os.isatty(n) for n in (0, 1, 2, 3)]")
+    assert session.errors == {} and session.answers(["found"], 5)[0].value() == [False] * 4
+
+
+@needs_sandbox
+def test_who_ended_a_process_is_known(submit, fork_server):
+    leave = "import os\ndef leave(): os._exit(0)"
+    close = "import os, time\ndef close(): os.close(3); time.sleep(99)"
+    with Session(fork_server, {1: leave, 2: close}, SMALL) as session:
+        for name in ("leave", "close"):
+            with pytest.raises(NotYet, match="it stopped the process"):
+                ask(session, name)
+            assert not session.was_killed, name
+    before = descendants(fork_server.process.pid)
+    session = submit("x = 1")
+    (victim,) = set(descendants(fork_server.process.pid)) - set(before)
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(NotYet, match=r"it stopped the process .signal 9"):
+        ask(session, "fine", 1)
+    assert session.was_killed and still_fine(session)
 
 
 @needs_sandbox
@@ -574,7 +615,7 @@ import os, sys
 from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
 fork_server = ForkServer(("numpy",), tier=sys.argv[1]).__enter__()
-session = Session(fork_server, {1: "open('mine', 'w').close()"})
+session = Session(fork_server, {1: "x = 1"})
 assert session.run() == {}
 print(fork_server.process.pid, flush=True)
 session.request("run", 2, "while True: pass", seconds=60)

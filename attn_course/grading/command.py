@@ -83,7 +83,7 @@ def grade(argv: list[str]) -> int:
     )
     print(
         f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
-        f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
+        f"{waiting} answers await a person. Open {options.out / 'index.html'}."
     )
     return 1 if bad else 0
 

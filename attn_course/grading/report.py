@@ -11,7 +11,8 @@ from urllib.parse import quote
 
 from attn_course.grading import exports
 from attn_course.grading.gradebook import Gradebook, Sheet
-from attn_course.grading.pages import ClassPage, WrittenPage, student_page
+from attn_course.grading.pages import AnswersPage, ClassPage, student_page
+from attn_course.grading.references import Reference
 from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
 
@@ -34,11 +35,13 @@ def write(
     overview = ClassPage(book)
     rows = [exports.csv_header(book)]
     names = codes or {student: student for student in book.students}
-    written = []
+    pages = []
     for question in book.questions:
-        reference = book.references.get(question.id)
-        if reference is not None:
-            written.append(WrittenPage(question, reference, names))
+        for part in question.parts:
+            reference = Reference(answer="")
+            if part.kind == "written":
+                reference = book.references.get(question.id, Reference())
+            pages.append(AnswersPage(question, reference, names, part.kind))
     similar = SimilarCode()
     waiting = 0
     for student, name in file_names(book.students).items():
@@ -52,17 +55,14 @@ def write(
         for entry in sheet.entries:
             if entry.kind == "code" and entry.answer:
                 similar.add(entry.question.id, student, entry.answer)
-        for page in written:
+        for page in pages:
             page.add(sheet)
-    links = []
-    for page in written:
-        place = f"questions/{page.question.id}.html"
+    shown = [page for page in pages if page.kind == "written" or page.entries]
+    for page in shown:
         text = page.html(anonymous=codes is not None)
-        save(out / place, text)
-        links.append((page.question, place, page.num_waiting))
-    shown = {**counts, "written answers awaiting": waiting}
+        save(out / "questions" / f"{page.name}.html", text)
     alike = similar.pairs()[:MOST_PAIRS]
-    front = overview.html(shown, links, alike)
+    front = overview.html({**counts, "answers awaiting a person": waiting}, shown, alike)
     save(out / "index.html", front)
     save(out / "gradebook.csv", csv_text(rows))
     for name in formats:

@@ -1,5 +1,6 @@
 """Where submissions lie, whose they are and which notebook each is. Opens none of them."""
 
+import hashlib
 import os
 import re
 from collections import defaultdict
@@ -10,6 +11,7 @@ from pathlib import Path, PurePath
 
 from attn_course import register
 from attn_course.errors import UserError
+from attn_course.grading.read_submission import UnreadableFile, read_bytes
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 SKIPPED = ("__MACOSX", "__pycache__")
@@ -43,14 +45,19 @@ class File:
         except (OSError, OverflowError, ValueError):  # some file systems keep any year
             return None
 
+    def read(self) -> bytes:
+        """Return what is in the file; raise UnreadableFile."""
+        if self.problem:
+            raise UnreadableFile(self.problem)
+        return read_bytes(self.path)
+
     @property
     def stamp(self) -> str:
-        """Changes when the file does, so that a batch taken up again grades it again."""
+        """The SHA-256 of what is in the file now, or why it cannot be read."""
         try:
-            found = os.lstat(self.path)
-        except OSError:
-            return "absent"
-        return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
+            return hashlib.sha256(self.read()).hexdigest()
+        except UnreadableFile as error:
+            return f"unreadable: {error}"
 
 
 def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], list[File]]:

@@ -87,9 +87,10 @@ class ForkServer:
 
     def stop(self) -> None:
         """End it from another thread, also while it starts."""
-        if self.control:
+        control = self.control
+        if control:
             with contextlib.suppress(OSError):  # it is closed already
-                self.control.shutdown(socket.SHUT_RDWR)
+                control.shutdown(socket.SHUT_RDWR)
 
     @property
     def _control(self):

@@ -1,7 +1,9 @@
-"""Judges one submission, shut in: from its bytes to a small reply."""
+"""Judges one submission, in a sandbox: from its bytes to a small reply."""
 
 import contextlib
+import functools
 import hashlib
+import re
 import sys
 import threading
 import time
@@ -44,6 +46,12 @@ PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost 
 HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all
 HANDED_OUT = Path(__file__).resolve().parents[3] / "notebooks"
 MAX_JOB = MAX_BYTES + (1 << 16)
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.]*\w)")
+SHORT = re.compile(r"\d{1,2}\.\d{1,2}")  # as the number of a question
+# How `check` begins a sentence on a fault that is not the answer's.
+OUR_FAULT = ("the check could not read", "this check needs")
+NEAR_WORDS = "its cell is empty; a person looks whether this text is the answer."
+NEAR_CODE = "A person will look at what is not run as an answer: cell"
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
@@ -60,16 +68,23 @@ def prepare(preload: Sequence[str]) -> None:
             if part.judge:
                 _warm_up(part)
     for notebook in {question.notebook for question in questions}:
-        _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
+        handed_out(notebook)
 
 
-def _read_ahead(path):
-    """Parse the cells of a notebook that most submissions leave as they are; nobody's data."""
-    with contextlib.suppress(UnreadableFile):  # where the package is installed alone
-        for cell in read_submission(path).cells:
+@functools.cache
+def handed_out(notebook: str) -> frozenset[str]:
+    """Return the texts of a notebook's cells as students get them; none where the package is alone.
+
+    Most submissions leave these cells as they are, so that what is read of them here serves all.
+    """
+    texts = set()
+    with contextlib.suppress(UnreadableFile):
+        for cell in read_submission(HANDED_OUT / f"{notebook}.ipynb").cells:
+            texts.add(cell.source.strip())
             if cell.kind == "code":
                 find_cells.names_of(cell.source)
                 statements_of(cell.source)
+    return frozenset(texts)
 
 
 def _warm_up_chains():
@@ -193,32 +208,73 @@ def judge_submission(
     for question in questions:
         asked += [(question, part) for part in question.parts]
     cells = find_cells.cells_to_run(submission.cells, questions, everything)
+    names: list[str] = []
+    for _, part in asked:
+        if part.judge:
+            names += part.answers
     children.figures = find_cells.draws(cells)
-    with Session(children, cells, Limits(**limits)) as session:
-        parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
+    parts = []
+    with Session(children, cells, Limits(**limits), names) as session:
+        for question, part in asked:
+            verdict = _verdict(session, submission.cells, question, part, secret)
+            if session.was_killed:
+                return {"problem": "", "parts": [], "remarks": [], "killed": True}
+            parts.append(verdict)
     remarks = [
         *submission.remarks,
-        *_lent(submission.cells, asked, parts),
-        *_undecided(asked, parts),
-        *_stopped(session.errors),
+        *_reused(submission.cells, asked, parts),
+        *(f"cell {number}: {text}" for number, text in sorted(session.errors.items())),
     ]
     return {"problem": "", "parts": parts, "remarks": remarks}
 
 
-def _judged(session, cells, question, part, secret):
+def _verdict(session, cells, question, part, secret):
+    """(state, message, text of the answer) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
-    if not part.judge and text:
-        return State.WAITING, "a person reads this.", text
+    given = handed_out(question.notebook)
     if not part.judge:
+        if text:
+            return State.WAITING, "a person reads this.", text
+        near = find_cells.near_words(cells, question, given)
+        if near:
+            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question)
         return State.NOT_ATTEMPTED, "the answer is still empty.", ""
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
     answers = session.answers(part.answers, seconds)
     verdict = judge(patient, part, rng, answers)
-    message = _message(verdict, found)
-    return verdict.status, message, text
+    message = one_line(verdict.message)
+    if verdict.status == CORRECT:
+        return State.CORRECT, message, text
+    if secret is not None:
+        message = rounded(message)
+    is_undecided = part.kind == "derive" and FOR_A_PERSON in message
+    if is_undecided or message.startswith(OUR_FAULT):
+        return State.WAITING, message, text
+    near = find_cells.near_code(cells, question, part, given)
+    if near:
+        places = ", ".join(str(cell.number) for cell in near[:5])
+        both = [cell for cell in cells if cell in found or cell in near]
+        return State.WAITING, f"{message} {NEAR_CODE} {places}.", find_cells.text_of(both, question)
+    if verdict.status == NOT_ATTEMPTED and not found:
+        message = "its cell is gone, and nothing has the name that the question asks for."
+    return State(verdict.status), message, text
+
+
+def rounded(message: str) -> str:
+    """Return a message whose numbers have three digits, fewer than any judge looks at."""
+    found = NUMBER.sub(_three_digits, message)
+    return message if found == message else f"{found} (Numbers here are rounded.)"
+
+
+def _three_digits(number):
+    text = number[0]
+    if SHORT.fullmatch(text):
+        return text
+    digits = text.partition("e")[0].replace(".", "").strip("0")
+    return text if len(digits) <= 3 else f"{float(text):.3g}"
 
 
 def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
@@ -232,32 +288,7 @@ def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random
     return np.random.default_rng(seed)
 
 
-def _message(verdict, found):
-    """Return what to tell about a verdict, where an empty answer has a cause to be told."""
-    if verdict.status != NOT_ATTEMPTED:
-        return one_line(verdict.message)
-    if not found:
-        return "its cell is gone, and nothing has the name that the question asks for."
-    for cell in found:
-        if cell.kind != "code":
-            return f"its cell {cell.number} is a {cell.kind} cell, which does not run."
-    return one_line(verdict.message)
-
-
-def _stopped(errors):
-    """Yield a remark on each cell that did not run."""
-    for number, text in sorted(errors.items()):
-        yield f"cell {number}: {text}"
-
-
-def _undecided(asked, verdicts):
-    """Yield a remark on each derivation in which a step is neither shown nor refuted."""
-    for (question, part), (_, message, _) in zip(asked, verdicts, strict=True):
-        if part.kind == "derive" and FOR_A_PERSON in message:
-            yield f"{question.id}: a step could not be decided; a person should look."
-
-
-def _lent(cells, asked, verdicts):
+def _reused(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
     right = []
     names: list[str] = []

@@ -1,16 +1,16 @@
 """One submission's code as a judge sees it: started, replayed, timed, ended."""
 
 import contextlib
-import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from attn_course.answers.verdict import (
     NotAttempted,
     NotYet,
 )
+from attn_course.grading.find_cells import names_of
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.untrusted_text import one_line
@@ -57,10 +57,16 @@ class Session:
     """
 
     def __init__(
-        self, fork_server: Spawner, cells: Mapping[int, str], limits: Limits | None = None
+        self,
+        fork_server: Spawner,
+        cells: Mapping[int, str],
+        limits: Limits | None = None,
+        names: Collection[str] = (),
     ) -> None:
+        """names: of all answers that may be asked for, in case a cell uses one for something else."""
         self.fork_server = fork_server
         self.cells = dict(cells)
+        self.names = list(names)
         self.limits = limits or Limits()
         self.errors: dict[int, str] = {}  # number of a cell: why it did not run
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
@@ -110,7 +116,9 @@ class Session:
         source = self.cells[number]
         self.errors.pop(number, None)
         try:
-            found = self.request("run", number, source, again, seconds=seconds, late=late)
+            found = self.request(
+                "run", number, source, again, self.names, seconds=seconds, late=late
+            )
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
@@ -200,22 +208,11 @@ class Session:
 
     def why_missing(self, name: str) -> NotYet | NotAttempted:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
-        failed = [number for number in self.errors if _gives(self.cells[number], name)]
+        failed = [number for number in self.errors if name in names_of(self.cells[number]).given]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
         last = failed[-1]
         return NotYet(f"the cell of {name} did not run: {self.errors[last]}")
-
-
-def _gives(source, name):
-    """Whether a cell would define or import a name if it ran, as far as its text tells."""
-    defines = rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]"
-    if re.search(defines, source, re.M):
-        return True
-    word = re.compile(rf"\b{name}\b")
-    lines = source.splitlines()
-    imports = [text for text in lines if text.startswith(("from ", "import "))]
-    return any(map(word.search, imports))
 
 
 def _outcome(error, late):

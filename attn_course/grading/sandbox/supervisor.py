@@ -48,7 +48,6 @@ class Supervisor:
         self.stopped = False
 
     def __enter__(self) -> Self:
-        self._start(self.students, self.judges)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -91,14 +90,15 @@ class Supervisor:
 
     def _judge(self, job):
         try:
+            if self.students.control is None:
+                self._start(self.students, self.judges)
             with JudgeProcess(self, job) as process:
                 report = process.report()
         except NotGraded:
             raise
         except Exception as error:  # of our own making, or a fork server was killed
             if not self.stopped:
-                self.__exit__()
-                self._start(self.students, self.judges)
+                self.__exit__()  # the next one gets new servers
             raise Interrupted(f"grading it failed ({error}).") from None
         if report.get("killed") is True:
             raise Interrupted("its process was ended from outside, as when memory runs out.")

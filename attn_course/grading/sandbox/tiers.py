@@ -133,7 +133,7 @@ def _threads_allowed():
 
 def _restrict(rules):
     os.environ.update(HOME="/", TMPDIR="/")
-    tempfile.tempdir = None  # it may be one that the server found for itself
+    tempfile.tempdir = "/"  # where nothing can be written; libraries ask for its name
     limits.drop_capabilities()
     libc.give_up_new_privileges()
     landlock.restrict_files(rules)
