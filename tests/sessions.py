@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from course import ROOT
@@ -61,3 +62,12 @@ def ask(session, name, *args, **kwargs):
 
 def still_fine(session):
     return ask(session, "fine", 21) == 42
+
+
+def descendants(pid):
+    """Return the ids of every process below `pid`."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for below in map(int, task.read_text().split()):
+            found += [below, *descendants(below)]
+    return found

@@ -23,7 +23,7 @@ def serve(lines, *, output):
         supervisor.send(message, time.monotonic() + 60)
 
     def ask(what):
-        say({"do": what, "id": 0, "figures": False})
+        say({"do": what, "id": 0, "figures": False, "is_gone": False})
         return supervisor.receive(time.monotonic() + 60)
 
     here = {"say": say, "ask": ask, "honest": honest, "os": os}

@@ -12,7 +12,7 @@ import pytest
 import sessions
 import sympy as sp
 from course import ROOT
-from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
+from sessions import FINE, SMALL, ask, descendants, needs_sandbox, still_fine
 
 from attn_course import derivation, judge_derivation, register
 from attn_course.answers.answer import within
@@ -384,7 +384,7 @@ def test_who_ended_a_process_is_known(submit, fork_server):
     os.kill(victim, signal.SIGKILL)
     with pytest.raises(NotYet, match=r"it stopped the process .signal 9"):
         ask(session, "fine", 1)
-    assert session.was_killed and still_fine(session)
+    assert session.was_killed
 
 
 @needs_sandbox
@@ -572,15 +572,6 @@ def test_a_number_that_takes_hours_to_work_out_is_refused_by_the_judge(name):
         found = "refused"
     assert found in ("refused", compare_lines.FAILS, compare_lines.OPEN)
     assert time.process_time() - began < 2
-
-
-def descendants(pid):
-    """Return the ids of every process below `pid`."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for below in map(int, task.read_text().split()):
-            found += [below, *descendants(below)]
-    return found
 
 
 @needs_sandbox

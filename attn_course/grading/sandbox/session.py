@@ -90,11 +90,14 @@ class Session:
 
         Those are tried again after the last one, for what they use may be defined below them.
         """
-        while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
+        while self.channel is None and self._may_spawn():
             self._spawn()
             self._run_all(self.cells, again=False)
             self._run_all(self.errors, again=True)
         return self.errors
+
+    def _may_spawn(self):
+        return self.num_children < MAX_CHILDREN and self._left() > 0 and not self.was_killed
 
     def _run_all(self, numbers, again):
         for number in list(numbers):
