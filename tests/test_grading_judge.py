@@ -170,7 +170,10 @@ UNREADABLE = {
     "an end of its parent": ("os.kill(os.getppid(), 9)", "PermissionError"),
     "an end of its group": ("os.killpg(0, 9)", "PermissionError"),
     "a crash": ("import ctypes; ctypes.string_at(0)", "grading it ended its process."),
-    "an end before any start": ("return {'do': 'end', 'id': 1, 'is_gone': False}", "where that is not possible"),
+    "an end before any start": (
+        "return {'do': 'end', 'id': 1, 'is_gone': False}",
+        "where that is not possible",
+    ),
     "a figure that is none": (
         "return {'do': 'spawn', 'id': 1, 'figures': 'x'}",
         "nothing that a judge may ask",

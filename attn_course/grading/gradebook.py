@@ -11,7 +11,7 @@ from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
-from attn_course.grading.submissions import File
+from attn_course.grading.submissions import MOST_PROBLEMS, File
 from attn_course.grading.written_marks import (
     Mark,
     Marks,
@@ -20,7 +20,6 @@ from attn_course.grading.written_marks import (
 NOTHING = "nothing was handed in."
 IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
-MOST_PROBLEMS = 5  # of one student that are told; the others are counted
 
 
 class Records(Protocol):

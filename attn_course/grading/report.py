@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
@@ -16,6 +15,9 @@ from attn_course.grading.references import Reference
 from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
 
+PLAIN = re.compile(
+    r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,98}[A-Za-z0-9_-])?"
+)  # no file name ends in a dot or blank
 MOST_PAIRS = 200  # of students whose code is alike, on the page
 
 
@@ -44,7 +46,8 @@ def write(
             pages.append(AnswersPage(question, reference, names, part.kind))
     similar = SimilarCode()
     waiting = 0
-    for student, name in file_names(book.students).items():
+    for student in book.students:
+        name = file_name(student)
         sheet = book.sheet(student)
         row = exports.csv_row(book, sheet)
         link = f"students/{quote(name)}.html"
@@ -88,23 +91,13 @@ def save(path: Path, text: str) -> None:
     os.replace(new, path)
 
 
-def file_names(students: Iterable[str]) -> dict[str, str]:
-    """Return {student: file name}, different even where capitals and small letters are the same."""
-    twins = Counter(map(str.casefold, students))
-    names = {}
-    for student in students:
-        has_twin = twins[student.casefold()] > 1
-        names[student] = file_name(student, has_twin)
-    return names
+def file_name(student: str) -> str:
+    """Return a student's name as a file name: itself if it is plain ASCII, else with a digest.
 
-
-def file_name(student: str, has_twin: bool = False) -> str:
-    """Return a student's name as a file name: itself, unless it is too long or has odd letters."""
-    usual = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student)
-    plain = usual.strip(". ") or "_"
-    begin = plain.encode()[:100]
-    short = begin.decode("utf-8", "ignore")
-    if short == student and not has_twin:
+    Names that differ in capitals alone are refused when folders are found.
+    """
+    if PLAIN.fullmatch(student):
         return student
+    letters = re.sub(r"[^A-Za-z0-9_-]+", "_", student)[:60]
     code = hashlib.sha256(student.encode()).hexdigest()
-    return f"{short}-{code[:8]}"
+    return f"{letters}~{code[:12]}"

@@ -128,7 +128,7 @@ def prepare(preload: Sequence[str]) -> None:
         pyplot.subplots()
         pyplot.close("all")
     if "torch" in preload:
-        sys.modules["torch"].compile = uncompiled  # a compiler needs a disk
+        vars(sys.modules["torch"]).update(compile=uncompiled)  # a compiler needs a disk
     if "sympy" in preload:
         numpy_symbols.let_numpy_take_symbols()
         warm_up_derivations(sys.modules["sympy"])
