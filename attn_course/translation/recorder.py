@@ -53,7 +53,7 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
         "config": asdict(trainer.config),
         "num_parameters": sum(p.numel() for p in run.model.parameters()),
         "machine": ", ".join(machine),
-        "cpu_seconds": trainer.at["cpu_seconds"],
+        "cpu_seconds": trainer.counters["cpu_seconds"],
         "ended": "budget spent" if trainer.spent else trainer.why_early(),
         "metrics": trainer.metrics,
         **scores_of_test(run, trainer.corpus.test),
