@@ -16,7 +16,7 @@ from attn_course.building import (
     badges,
     build,
 )
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 ADDRESS = "https://github.com/someone/attention"
 
@@ -93,7 +93,7 @@ def test_only_services_that_can_read_the_address_are_linked():
 
 def test_a_setting_that_is_no_address_is_one_sentence(tmp_path):
     publish(tmp_path, "someone/attention")
-    with pytest.raises(BuildError, match="is no address"):
+    with pytest.raises(UserError, match="is no address"):
         badges.repository_of(tmp_path)
 
 

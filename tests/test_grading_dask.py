@@ -124,7 +124,7 @@ def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
             raise TimeoutError
 
     alone = SimpleNamespace(nthreads=dict)
-    with pytest.raises(command.Refused, match="no Dask worker is left"):
+    with pytest.raises(command.UserError, match="no Dask worker is left"):
         dask_backend.finished(alone, {Gone(): None})
 
 
@@ -158,5 +158,5 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
             return found
 
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
-    with pytest.raises(command.Refused, match=sentence):
+    with pytest.raises(command.UserError, match=sentence):
         dask_backend.record_from(file, Future())

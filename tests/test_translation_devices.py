@@ -184,12 +184,12 @@ def test_each_process_of_torchrun_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
     assert devices.best_device() == devices.best_device("cuda") == torch.device("cuda", 3)
     assert devices.best_device("cuda:1") == torch.device("cuda", 1)
-    with pytest.raises(devices.BadOption, match="no device 'cuda:4'"):
+    with pytest.raises(devices.UserError, match="no device 'cuda:4'"):
         devices.best_device("cuda:4")
 
 
 def test_a_device_that_does_not_exist_is_one_sentence(monkeypatch):
     for name, claim in (("gpu", "there is no device 'gpu'"), ("mps", "no Apple GPU")):
-        with pytest.raises(devices.BadOption, match=claim):
+        with pytest.raises(devices.UserError, match=claim):
             monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
             devices.best_device(name)

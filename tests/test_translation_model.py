@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy, n_best
@@ -245,7 +245,7 @@ def test_the_first_of_the_n_best_is_what_a_beam_returns_and_all_differ():
 
 
 def test_a_transformer_has_no_slot():
-    with pytest.raises(BadOption, match="no slot"):
+    with pytest.raises(UserError, match="no slot"):
         build(transformer(Config()), 16, slot=SLOTS["mean"](192))
-    with pytest.raises(BadOption, match="'lstm'"):
+    with pytest.raises(UserError, match="'lstm'"):
         build(Config(architecture="lstm"), 16)

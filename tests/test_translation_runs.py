@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from course import ROOT
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.translation import recorder
 from attn_course.translation.bundled import FOLDER
 from attn_course.translation.config import PRESETS, Config, transformer
@@ -176,5 +176,5 @@ def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
 
 
 def test_a_missing_ladder_is_one_sentence():
-    with pytest.raises(BadRun, match="no recorded run attn_course/runs/nowhere"):
+    with pytest.raises(UserError, match="no recorded run attn_course/runs/nowhere"):
         recorded("nowhere")

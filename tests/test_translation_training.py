@@ -12,11 +12,7 @@ from datetime import timedelta
 import pytest
 import torch
 
-from attn_course.errors import (
-    BadOption,
-    BadRun,
-    BadText,
-)
+from attn_course.errors import UserError
 from attn_course.training.trainer import Stopped, Training
 from attn_course.translation import encoding
 from attn_course.translation.config import Config, transformer
@@ -96,7 +92,7 @@ def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path
 
 def test_other_settings_do_not_take_up_a_run(tmp_path):
     train(tmp_path)
-    with pytest.raises(BadRun, match="other settings"):
+    with pytest.raises(UserError, match="other settings"):
         train(tmp_path, replace(CONFIG, width=32))
 
 
@@ -164,7 +160,7 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
 def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for start_up in (Run.load, lambda *args, **device: Trainer(CORPUS, CONFIG, *args, **device)):
-        with pytest.raises(BadOption, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
+        with pytest.raises(UserError, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
             start_up(tmp_path, device="cuda")
 
 
@@ -265,7 +261,7 @@ def test_a_stepper_leads_greedy_search_step_by_step(tmp_path):
 
 
 def test_a_run_folder_that_holds_nothing_is_refused(tmp_path):
-    with pytest.raises(BadRun, match="no finished run"):
+    with pytest.raises(UserError, match="no finished run"):
         Run.load(tmp_path)
 
 
@@ -280,5 +276,5 @@ def test_word_weights_have_a_row_for_each_english_word(tmp_path):
 
 def test_a_line_of_two_thousand_words_is_refused_by_number(tmp_path):
     train(tmp_path)
-    with pytest.raises(BadText, match=r"line 2 has \d+ subwords"):
+    with pytest.raises(UserError, match=r"line 2 has \d+ subwords"):
         Run.load(tmp_path, device="cpu").translate(["Ein Hund.", "Hund " * 2000])

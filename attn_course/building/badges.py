@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from attn_course import register
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
@@ -47,9 +47,7 @@ def repository_of(root: Path) -> str:
     repository = settings.get("tool", {}).get("attn", {}).get("repository", "")
     address = repository.rstrip("/").removesuffix(".git")
     if address and "://" not in address:
-        raise BuildError(
-            f'repository = "{repository}" in pyproject.toml is no address, https://...'
-        )
+        raise UserError(f'repository = "{repository}" in pyproject.toml is no address, https://...')
     return address
 
 

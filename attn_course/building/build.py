@@ -26,7 +26,8 @@ from attn_course.building.outputs import (
     execute,
     stored_outputs,
 )
-from attn_course.markers import BuildError, solution_lines
+from attn_course.errors import UserError
+from attn_course.markers import solution_lines
 
 
 def root_of_project() -> Path:
@@ -36,14 +37,14 @@ def root_of_project() -> Path:
         if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
             return folder
 
-    raise BuildError("this is not the course's folder: solutions/ and pyproject.toml are not here.")
+    raise UserError("this is not the course's folder: solutions/ and pyproject.toml are not here.")
 
 
 def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     """The source files, all of them or those whose number is given as "01" or "1"."""
     found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
     if not found:
-        raise BuildError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
+        raise UserError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
 
     if not numbers:
         return found
@@ -52,7 +53,7 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     known = {path.name[:2] for path in found}
     unknown = sorted(wanted - known)
     if unknown:
-        raise BuildError(f"there is no notebook {', '.join(unknown)} in solutions/.")
+        raise UserError(f"there is no notebook {', '.join(unknown)} in solutions/.")
     return [path for path in found if path.name[:2] in wanted]
 
 
@@ -139,7 +140,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
     for source in sources(root, numbers):
         try:
             found += [f"{source.stem}: {problem}" for problem in _problems(source, root)]
-        except BuildError as error:
+        except UserError as error:
             found.append(f"{source.stem}: {error}")
 
     found += _strays(root)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from attn_course import register
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 from attn_course.register import Question
 
 # A question's heading is "### 1.4" in a source. What follows it is written here, whatever stood there.
@@ -44,7 +44,7 @@ def write_head(text: str, notebook: str) -> str:
     """`text` with the head line of `notebook` written out."""
     found = HEAD.search(text)
     if found is None:
-        raise BuildError('the first cell lacks its head line, "*45 min, needs 03*".')
+        raise UserError('the first cell lacks its head line, "*45 min, needs 03*".')
 
     minutes = found["minutes"]
     needs = found["needs"]
@@ -87,7 +87,7 @@ def row_of(name: str, first_cell: str) -> Row:
     head = HEAD.search(first_cell)
 
     if quote is None or head is None:
-        raise BuildError(f"{name} needs a line that says what it asks, and one with its minutes.")
+        raise UserError(f"{name} needs a line that says what it asks, and one with its minutes.")
 
     return Row(name, quote["asks"], int(head["minutes"]))
 
@@ -124,5 +124,5 @@ def fill_region(text: str, name: str, body: str) -> str:
     before, is_open, rest = text.partition(opening)
     _, is_closed, after = rest.partition(closing)
     if not is_open or not is_closed:
-        raise BuildError(f'README.md lacks the lines "{opening}" and "{closing}".')
+        raise UserError(f'README.md lacks the lines "{opening}" and "{closing}".')
     return f"{before}{opening}\n{body}\n{closing}{after}"

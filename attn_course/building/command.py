@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attn_course.building import build as building
 from attn_course.building.site import make_site
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 
 def build(argv: Sequence[str]) -> int:
@@ -25,7 +25,7 @@ def build(argv: Sequence[str]) -> int:
         for name, is_written in building.build(root, options.numbers, options.force):
             what = "written" if is_written else "unchanged"
             print(f"{name:28} {what}", flush=True)
-    except BuildError as error:
+    except UserError as error:
         print(f"attn build: {error}", file=sys.stderr)
         return 1
     return 0
@@ -55,7 +55,7 @@ def site(argv: Sequence[str]) -> int:
     book = Path(options.book).absolute()
     try:
         make_site(building.root_of_project(), out, book)
-    except BuildError as error:
+    except UserError as error:
         print(f"attn site: {error}", file=sys.stderr)
         return 1
     print(f"attn site: {len(list(out.glob('*.html')))} pages in {options.out}.")

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from attn_course import register
+from attn_course.errors import UserError
 from attn_course.grading import (
     report,
     written_marks,
@@ -24,7 +25,7 @@ from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
 from attn_course.grading.self_check import name_of
-from attn_course.grading.submissions import Refused, find
+from attn_course.grading.submissions import find
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
@@ -93,7 +94,7 @@ def _notebooks(numbers):
     wanted = [number.partition("_")[0].zfill(2) for number in numbers]
     unknown = [said for said, number in zip(numbers, wanted, strict=True) if number not in known]
     if unknown:
-        raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
+        raise UserError(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
     if wanted:
         return [known[number] for number in sorted(set(wanted))]
     return list(known.values())
@@ -108,16 +109,18 @@ def _refuse(options, roster):
     """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
     submissions = options.submissions.resolve()
     if options.out.resolve().is_relative_to(submissions):
-        raise Refused(f"{options.out} lies among the submissions; choose another --out.")
+        raise UserError(f"{options.out} lies among the submissions; choose another --out.")
     if options.out.exists() and not options.out.is_dir():
-        raise Refused(f"{options.out} is a file; --out is a folder.")
+        raise UserError(f"{options.out} is a file; --out is a folder.")
     people = roster.people.values()
     if options.export and not any(person.id or person.email for person in people):
-        raise Refused("--export needs a --roster with the column id or email, to know who is who.")
+        raise UserError(
+            "--export needs a --roster with the column id or email, to know who is who."
+        )
     is_not_needed = options.no_sandbox or options.dask
     missing = [] if is_not_needed else missing_mechanisms()
     if missing:
-        raise Refused(
+        raise UserError(
             f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
             "change your files. To run all the same: --no-sandbox."
         )
@@ -160,7 +163,7 @@ def _regraded(questions, files):
     try:
         found = [register.find(question_id) for question_id in questions]
     except KeyError as error:
-        raise Refused(f"--regrade: {error.args[0]}") from None
+        raise UserError(f"--regrade: {error.args[0]}") from None
     if not questions:
         return list(files)
     notebooks = {question.notebook for question in found}
@@ -192,7 +195,7 @@ def diff(argv: list[str]) -> int:
     name = name_of(options.submission, read_submission)
     solutions = ROOT / "solutions"
     if not (solutions / f"{name}.py").is_file():
-        raise Refused("the solutions are not on this machine.")
+        raise UserError("the solutions are not on this machine.")
     pairs = list(answer_diff.answer_pairs(options.submission, name, solutions))
     if options.html:
         title = "/".join(options.submission.parts[-2:])

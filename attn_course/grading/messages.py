@@ -5,7 +5,7 @@ import io
 import sys
 from collections.abc import Callable
 
-from attn_course.grading.submissions import Refused
+from attn_course.errors import UserError
 
 Command = Callable[[list[str]], int]
 
@@ -19,7 +19,7 @@ def in_a_sentence(command: Command) -> Command:
             sys.stdout.reconfigure(errors="replace")  # a name or mark that the terminal lacks
         try:
             return command(argv)
-        except (Refused, OSError) as error:
+        except (UserError, OSError) as error:
             print(f"attn {command.__name__}: {error}", file=sys.stderr)
             return 2
 

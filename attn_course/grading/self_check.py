@@ -11,6 +11,7 @@ from typing import Any
 
 from attn_course import register
 from attn_course.answers.verdict import Verdict
+from attn_course.errors import UserError
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.messages import in_a_sentence
 from attn_course.grading.read_submission import UnreadableFile, read_bytes
@@ -21,7 +22,7 @@ from attn_course.grading.sandbox.supervisor import (
     Lost,
 )
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
-from attn_course.grading.submissions import File, Refused, files_of, notebook_of
+from attn_course.grading.submissions import File, files_of, notebook_of
 
 YOU = "you"
 LISTED = {State.NOT_ATTEMPTED: "○ not attempted", State.WAITING: "✎ read by a person"}
@@ -53,7 +54,7 @@ def _one_notebook(path: Path) -> int:
     file = File(YOU, name, path, path.name)
     (record,) = judged([file])
     if record.problem:
-        raise Refused(f"{path}: {record.problem}")
+        raise UserError(f"{path}: {record.problem}")
     for part in record.parts:
         if part.status == State.WAITING:
             print(f"✎ {part.question} written: {part.message}")
@@ -74,11 +75,11 @@ def name_of(path: Path, read: Callable[[Path], Any] = read_bytes) -> str:
     """Return which notebook a file is, once it is known to be one that `read` can read."""
     name = notebook_of(Path(path.name))
     if not name:
-        raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
+        raise UserError(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
     try:
         read(path)
     except UnreadableFile as error:
-        raise Refused(f"{path}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     return name
 
 
@@ -87,7 +88,7 @@ def _overview(folder: Path) -> int:
     found = files_of(YOU, folder, register.NOTEBOOKS)
     files = [file for file in found if file.notebook]
     if not files:
-        raise Refused(f"there is no notebook of the course in {_named(folder)}.")
+        raise UserError(f"there is no notebook of the course in {_named(folder)}.")
 
     records = []
     for record in judged(files):

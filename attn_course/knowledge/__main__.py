@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attn_course.errors import Refusal
+from attn_course.errors import UserError
 from attn_course.knowledge import GROUPS, PRESETS, Lab, Preset, findings
 from attn_course.knowledge.model import ATTENTION
 from attn_course.training.devices import DeviceLike, best_device
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         runs = _runs(options)
     except UserWarning as stopped:  # half a run is not recorded
         raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
-    except Refusal as refusal:
+    except UserError as refusal:
         raise SystemExit(str(refusal)) from None
     device = best_device(options.device).type
     whole = {

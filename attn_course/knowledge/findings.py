@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.world import QUESTION, Person, World
@@ -86,7 +86,7 @@ def recorded(name: str) -> dict[str, Any]:
     """
     path = RUNS / f"{name}.json"
     if not path.exists():
-        raise BadRun(f"there is no recorded run attn_course/runs/{path.name}.")
+        raise UserError(f"there is no recorded run attn_course/runs/{path.name}.")
     whole = json.loads(path.read_text("utf-8"))
     for run in whole["runs"]:
         for model in ("no pretraining", "pretrained"):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import torch
 import torch.distributed as dist
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 
 DeviceLike: TypeAlias = str | torch.device | None
 
@@ -25,9 +25,9 @@ def best_device(wanted: DeviceLike = None) -> torch.device:
             wanted = "cuda"
     device = _named(wanted) if isinstance(wanted, str) else wanted
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise BadOption(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
+        raise UserError(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
-        raise BadOption("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
+        raise UserError("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return device
@@ -41,7 +41,7 @@ def _named(name):
         device = None
     count = {"cpu": 1, "cuda": max(torch.cuda.device_count(), 1), "mps": 1}
     if device is None or (device.index or 0) >= count.get(device.type, 0):
-        raise BadOption(f"there is no device {name!r}: say cpu, cuda or mps.")
+        raise UserError(f"there is no device {name!r}: say cpu, cuda or mps.")
     return device
 
 

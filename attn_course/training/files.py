@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -37,7 +37,7 @@ def read_tensors(path: Path, device: torch.device) -> dict[str, Any]:
     return state
 
 
-def damaged(path: Path, error: Exception) -> BadRun:
+def damaged(path: Path, error: Exception) -> UserError:
     """The refusal of a checkpoint that cannot be read."""
     kind = type(error).__name__
-    return BadRun(f"{path} is damaged ({kind}): delete it to start the run again.")
+    return UserError(f"{path} is damaged ({kind}): delete it to start the run again.")

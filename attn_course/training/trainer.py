@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.training.devices import Precision, rank_and_world, short_floats
 from attn_course.training.files import damaged, read_tensors, write_tensors
 from attn_course.training.progress import Bar, Interrupt
@@ -186,7 +186,7 @@ class BaseTrainer:
         saved = read_tensors(self.checkpoint, self.device)
         if saved.get("settings", self.settings) != self.settings:
             folder = os.path.dirname(self.checkpoint)
-            raise BadRun(f"{folder} holds a run with other settings: choose another folder.")
+            raise UserError(f"{folder} holds a run with other settings: choose another folder.")
         try:
             self.model.load_state_dict(saved["model"])
             self.optimiser.load_state_dict(saved["optimiser"])

@@ -12,11 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from attn_course.errors import (
-    BadOption,
-    BadText,
-    Refusal,
-)
+from attn_course.errors import UserError
 from attn_course.translation.config import (
     ARCHITECTURES,
     ATTENTIONS,
@@ -58,7 +54,7 @@ Ctrl-C stops a training after the step it is at; the same command goes on from t
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise BadOption(f"{message}; see attn translate --help.")
+        raise UserError(f"{message}; see attn translate --help.")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -66,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(words)
-    except Refusal as refusal:
+    except UserError as refusal:
         print(f"attn translate: {refusal}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as interrupt:
@@ -181,7 +177,7 @@ def _compiled_fit(trainer):
     try:
         return trainer.fit()
     except TorchDynamoException:
-        raise BadOption(
+        raise UserError(
             "torch cannot compile the model on this machine: leave --compile out, nothing was lost."
         ) from None
 
@@ -190,11 +186,11 @@ def _config(options):
     """The preset that was named, with the changes that were asked for."""
     config = replace(PRESETS[options.preset], seed=options.seed)
     if options.data and config.corpus != "multi30k":
-        raise BadOption(
+        raise UserError(
             f"the {options.preset} preset needs no data: choose --preset ladder, full or large with it."
         )
     if options.architecture == "transformer" and options.attention:
-        raise BadOption("a transformer has attention of its own: leave --attention out.")
+        raise UserError("a transformer has attention of its own: leave --attention out.")
     if options.architecture == "transformer":
         config = transformer(config)
     elif options.attention:
@@ -277,7 +273,7 @@ def _sentence(words):
         _lines(options)
         return
     if not options.sentence.strip():
-        raise BadText("the sentence is empty.")
+        raise UserError("the sentence is empty.")
     _say("loading torch ...")
     from attn_course.translation.bundled import (
         folder_of,
@@ -305,7 +301,7 @@ def _remark(text):
 def _lines(options):
     """Translate what is piped in, a line each."""
     if options.show or options.html:
-        raise BadOption("--show and --html are for one sentence.")
+        raise UserError("--show and --html are for one sentence.")
     lines = read_lines("-")
     _say(f"translating {len(lines):,} lines ...")
     from attn_course.translation.bundled import (

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.training.files import write_json
 from attn_course.translation import scoring
 from attn_course.translation.config import ATTENTIONS
@@ -121,7 +121,7 @@ def recorded(name: str) -> Ladder:
         if found:
             runs[attention] = found
     if not runs:
-        raise BadRun(f"there is no recorded run attn_course/runs/{name}_*.json.")
+        raise UserError(f"there is no recorded run attn_course/runs/{name}_*.json.")
     return runs
 
 

@@ -9,10 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.errors import (
-    BadRun,
-    BadText,
-)
+from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config
@@ -52,7 +49,7 @@ class Run(NamedTuple):
             model.load_state_dict(weights)
         except Exception as error:  # each part of a broken folder fails in its own way
             kind = type(error).__name__
-            raise BadRun(f"{folder} holds no finished run ({kind}): train one first.") from error
+            raise UserError(f"{folder} holds no finished run ({kind}): train one first.") from error
         return cls(model.eval(), vocabulary)
 
     @property
@@ -120,7 +117,7 @@ class Run(NamedTuple):
         sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
         for line, size in enumerate(sizes, 1):
             if size > MAX_SOURCE:
-                raise BadText(
+                raise UserError(
                     f"line {line} has {size} subwords, more than the {MAX_SOURCE} allowed."
                 )
         return sizes

@@ -13,7 +13,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.training.files import write_json, write_tensors
 from attn_course.training.progress import Bar, say
@@ -265,7 +265,7 @@ class Trainer(BaseTrainer):
             KnownWords.of(source for source, _ in self.corpus.train).save(self.folder)
         except OSError as error:
             kind = type(error).__name__
-            raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
+            raise UserError(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
 
     def save(self) -> None:
         """Keep everything in the checkpoint, and the metrics in a file of their own."""
