@@ -45,7 +45,7 @@ def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
     corpus = load("tiny")
     trainer = Trainer(corpus, PRESETS["tiny"], tmp_path / "run", device="cpu", progress=False)
     record(trainer, trainer.fit(), "attn translate train")
-    kept = bundled.make_ready(tmp_path / "run", corpus, tmp_path / "ready")
+    kept = bundled.bundle(tmp_path / "run", corpus, tmp_path / "ready")
     assert set(kept["in half precision"]) == {"perplexity", "greedy", "beam 5"}
     assert "hypotheses" not in kept
     shutil.rmtree(tmp_path / "run")

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import torch
 
-from attn_course.training.trainer import Training
 from attn_course.translation import command
 from attn_course.translation.command import main
 from attn_course.translation.config import ATTENTIONS, PRESETS
@@ -179,14 +178,14 @@ def test_the_names_that_options_list_are_those_there_are():
 
 def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     steps = iter(range(100))
-    take = Training.take
+    take = Trainer.take
 
     def pressed(training, step):
         take(training, step)
         if next(steps) == 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(Training, "take", pressed)
+    monkeypatch.setattr(Trainer, "take", pressed)
     assert main([*TRAIN, str(tmp_path / "run")]) == 130
     sentence = capsys.readouterr().err.strip().splitlines()[-1]
     assert re.fullmatch(
@@ -194,7 +193,7 @@ def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeyp
         r"the same command goes on from there\.",
         sentence,
     )
-    monkeypatch.setattr(Training, "take", take)
+    monkeypatch.setattr(Trainer, "take", take)
     assert len(torch.load(tmp_path / "run" / "last.pt")["losses"]) == 4
     assert main([*TRAIN, str(tmp_path / "run")]) == 0
 

@@ -85,7 +85,7 @@ def test_the_table_of_readme_is_that_of_the_records():
         assert row_of(label, recorder.records(f"translation_{name}_[0-9]")) in readme
     assert {re.sub(r"translation_(.+)_\d", r"\1", name) for name in RECORDS} == set(ROWS.values())
     kept = json.loads((FOLDER / "record.json").read_text("utf-8"))
-    along = [line for line in readme if line.startswith("| the model that comes along")]
+    along = [line for line in readme if line.startswith("| the bundled model")]
     greedy, beam = scores_of([kept["in half precision"]])
     assert len(along) == 1 and along[0].endswith(f"| {greedy} | {beam} |")
 

@@ -71,7 +71,9 @@ class BaseTrainer:
         self.device = next(model.parameters()).device
         self.rank, self.world = rank_and_world()
         self.called = model
-        if self.world > 1:  # gradients are averaged over processes; a slot may leave parameters unused
+        if (
+            self.world > 1
+        ):  # gradients are averaged over processes; a slot may leave parameters unused
             self.called = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
         if compiled:
             self.called = torch.compile(self.called, dynamic=True)  # batches differ in length

@@ -1,9 +1,10 @@
 """Attention changed at test time, and what each change costs in BLEU.
 
-A setting is a text of words: `cross*0.25` multiplies the scores of the cross-attention by 0.25 (0 is the mean of
-all keys), `cross-scale` leaves 1/sqrt(d) out, `cross-heads` switches all heads off and `cross-1.2` the second
-head of the first layer, `encoder-positions` leaves the rotation out, `-causal` removes the causal mask, `pads=5`
-appends five PAD to each source and `-padding` lets everyone look at them. The empty text changes nothing.
+A setting is a text of words. `cross*0.25` multiplies the scores of the cross-attention by 0.25 (0 is the
+mean of all keys), `cross-scale` leaves 1/sqrt(d) out, `cross-heads` switches all heads off and `cross-1.2`
+the second head of the first layer, `encoder-positions` leaves the rotation out, `-causal` removes the causal
+mask, `pads=5` appends five PAD to each source and `-padding` removes the mask over them. The empty text
+changes nothing.
 """
 
 import json
@@ -16,11 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.errors import BadOption
-from attn_course.training.files import write_json
+from attn_course.errors import UserError
+from attn_course.records import write_json
 from attn_course.translation import scoring
+from attn_course.translation.bundled import FOLDER, open_run
 from attn_course.translation.config import BEAM
-from attn_course.translation.corpora import TextPair
+from attn_course.translation.corpora import TextPair, load
 from attn_course.translation.runs import Run
 from attn_course.translation.transformer import CrossMemory, TransformerTranslator
 from attn_course.translation.vocabulary import PAD
@@ -28,27 +30,26 @@ from attn_utils import attend, rotate
 from attn_utils.layers import merge_heads, split_heads
 
 PLACES = ("encoder", "decoder", "cross")
-FACTORS = (0, 0.25, 2, 16)  # of the scores
+CHANGES = ("*0", "*0.25", "*0.5", "*2", "*4", "-scale", "*16", "-heads")
 NUM_PADS = (1, 5, 20)
 NUM_SAMPLES = 2000  # of the bootstrap
 SEED = 0  # of the bootstrap
 
 
-def settings_measured(num_layers: int = 2, num_heads: int = 4) -> list[str]:
-    """The settings whose BLEU is recorded; num_layers, num_heads: of the decoder."""
+def settings_of(model: TransformerTranslator) -> list[str]:
+    """The settings whose BLEU is recorded: one change at a time, and each change in all places at once."""
     settings = [""]
-    for place in PLACES:
-        settings += [f"{place}*{factor:g}" for factor in FACTORS]
-        settings += [f"{place}-scale", f"{place}-heads"]
-    for change in ("*0", "-scale", "-heads"):
+    for change in CHANGES:
+        settings += [place + change for place in PLACES]
         settings.append(" ".join(place + change for place in PLACES))
     settings += ["encoder-positions", "decoder-positions", "encoder-positions decoder-positions"]
     settings.append("-causal")
     settings += [f"pads={number} -padding" for number in NUM_PADS]
     settings.append(f"pads={NUM_PADS[-1]}")
-    for place in ("decoder", "cross"):
-        for layer in range(1, num_layers + 1):
-            settings += [f"{place}-{layer}.{head}" for head in range(1, num_heads + 1)]
+    for place, layers in zip(PLACES, (model.encoder, model.decoder, model.decoder), strict=True):
+        for number, layer in enumerate(layers, 1):
+            heads = range(1, layer.attention.num_heads + 1)
+            settings += [f"{place}-{number}.{head}" for head in heads]
     return settings
 
 
@@ -85,7 +86,7 @@ class Setting:
             try:
                 setting._read(word)
             except (ValueError, AttributeError):
-                raise BadOption(f"{word!r} is not a change of attention that is known.") from None
+                raise UserError(f"{word!r} is not a change of attention that is known.") from None
         return setting
 
     def _read(self, word):
@@ -110,7 +111,7 @@ class Setting:
 class AblatedTranslator(nn.Module):
     """A trained Transformer whose attention follows a setting; searches call it as they call the model.
 
-    maps: the weights of every head that was computed, {place: [(B, H, T, S), ...]}, in the order of the calls.
+    maps: {place: the weights (B, H, T, S) of each layer, in the order of the calls}, if keep_maps is set.
     """
 
     def __init__(self, model: TransformerTranslator, setting: str = "") -> None:
@@ -146,8 +147,9 @@ class AblatedTranslator(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
 
-        With the causal mask the state is the keys and values so far, (2L, B, H, t, d). Without it a new token
-        changes what all earlier ones see: the state is the tokens, (1, B, t), and everything is computed again.
+        With the causal mask the state is the keys and values so far, (2L, B, H, t, d). Without it a new
+        token changes what all earlier ones see: the state is the tokens, (1, B, t), and all of them are
+        computed again.
         """
         model = self.model
         past = None
@@ -196,7 +198,10 @@ class AblatedTranslator(nn.Module):
         H, d = q.shape[1], q.shape[-1]
         scale = change.factor * (d**-0.5 if change.scale else 1.0)
         context, weights = attend(q, k, v, mask=mask, scale=scale)
-        on = ["heads" not in change.off and f"{layer}.{head}" not in change.off for head in range(1, H + 1)]
+        on = [
+            "heads" not in change.off and f"{layer}.{head}" not in change.off
+            for head in range(1, H + 1)
+        ]
         gates = torch.tensor(on, dtype=q.dtype, device=q.device)[:, None, None]
         self._weights = weights * gates
         if self.keep_maps:
@@ -204,24 +209,42 @@ class AblatedTranslator(nn.Module):
         return context * gates
 
 
-def measure(run: Run, pairs: Sequence[TextPair], folder: Path, settings: Sequence[str]) -> None:
-    """Translate the pairs under each setting and leave a file for each in the folder; those there are kept."""
-    sources = [source for source, _ in pairs]
-    references = [reference for _, reference in pairs]
-    folder.mkdir(parents=True, exist_ok=True)
+def record(folder: Path, data: str | None = None) -> dict[str, Any]:
+    """What each setting costs the bundled model on the test set of Multi30k, with a beam of 5.
+
+    folder: where the translations under each setting are kept; those that are there are not made again.
+    data: the folder of Multi30k's raw files, if it is not to be downloaded.
+    """
+    run = open_run(device="cpu")
+    pairs = load("multi30k", data=data).test
+    assert isinstance(run.model, TransformerTranslator)
+    settings = settings_of(run.model)
     for setting in settings:
         path = folder / f"{setting or 'intact'}.json"
-        if path.exists():
-            continue
-        translator: Any = AblatedTranslator(run.model, setting)
-        hypotheses = Run(translator, run.vocabulary).translate(sources, beam_size=BEAM)
-        counts = scoring.counts(hypotheses, references)
-        write_json(path, {"hypotheses": hypotheses, "counts": counts.tolist()})
-        print(f"{setting or 'intact'}: BLEU {scoring.bleu_of_counts(counts.sum(0)):.2f}", flush=True)
+        if not path.exists():
+            write_json(
+                path, measure(Run(AblatedTranslator(run.model, setting), run.vocabulary), pairs)
+            )
+    return {
+        "model": json.loads((FOLDER / "record.json").read_text("utf-8"))["command"],
+        "test": f"{len(pairs):,} sentences of Multi30k, test 2016",
+        "beam": BEAM,
+        "bootstrap": {"samples": NUM_SAMPLES, "seed": SEED},
+        "settings": summarise(folder, settings),
+    }
+
+
+def measure(run: Run, pairs: Sequence[TextPair]) -> dict[str, Any]:
+    """The translations of some pairs, and what BLEU needs of each."""
+    sources = [source for source, _ in pairs]
+    references = [reference for _, reference in pairs]
+    hypotheses = run.translate(sources, beam_size=BEAM)
+    counts = scoring.counts(hypotheses, references)
+    return {"hypotheses": hypotheses, "counts": counts.tolist()}
 
 
 def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What `measure` left, as {setting: BLEU, its 95% interval, what it lost against the intact model, ...}.
+    """{setting: BLEU, its 95% interval, what is lost against the intact model, ...} of what `record` kept.
 
     The intervals are those of a bootstrap over sentences, the second one paired.
     """
@@ -234,19 +257,16 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
         found = json.loads((folder / f"{setting or 'intact'}.json").read_text("utf-8"))
         counts = np.array(found["counts"])
         lost = scoring.bootstrap(counts, whole, np.random.default_rng(SEED), NUM_SAMPLES)
+        interval = np.quantile(scoring.bleu_of_counts(picks @ counts), [0.025, 0.975])
         pairs = zip(found["hypotheses"], intact["hypotheses"], strict=True)
         table[setting] = {
             "bleu": round(float(scoring.bleu_of_counts(counts.sum(0))), 2),
-            "interval": _interval(scoring.bleu_of_counts(picks @ counts)),
+            "interval": interval.round(2).tolist(),
             "lost": round(float(lost[0]), 2),
             "lost interval": [round(float(end), 2) for end in lost[1:3]],
             "changed": sum(one != other for one, other in pairs),
         }
     return table
-
-
-def _interval(values):
-    return np.quantile(values, [0.025, 0.975]).round(2).tolist()
 
 
 def bleu_table(record: Mapping[str, Any], names: Mapping[str, str]) -> str:

@@ -84,9 +84,7 @@ class Run(NamedTuple):
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
-        found = n_best(
-            self.model, source, lengths, max_length=longest_of(lengths), size=beam_size
-        )
+        found = n_best(self.model, source, lengths, max_length=longest_of(lengths), size=beam_size)
         return found[0]
 
     def _padded(self, sentences):

@@ -6,7 +6,6 @@ import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -14,8 +13,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_course.errors import UserError
+from attn_course.records import write_json
 from attn_course.training.devices import DeviceLike, best_device
-from attn_course.training.files import write_json, write_tensors
+from attn_course.training.files import write_tensors
 from attn_course.training.progress import Bar, say
 from attn_course.training.trainer import BaseTrainer, Stopped, Update
 from attn_course.translation import scoring
