@@ -131,7 +131,7 @@ def test_what_needs_the_solutions_says_so_in_the_edition(programs, edition):
 
 def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     makefile = (edition / "Makefile").read_text("utf-8")
-    scripts = set(re.findall(r"(?:scripts|requirements)/[a-z]+\.[a-z]+", makefile))
+    scripts = set(re.findall(r"(?<= )(?:scripts|requirements)/[a-z]+\.(?:sh|txt)\b", makefile))
     assert len(scripts) == 2 and all((edition / script).is_file() for script in scripts)
     assert "lab:" in makefile and "tests" not in makefile
     for target in ("setup", "lab"):
