@@ -7,14 +7,19 @@ import shutil
 import pytest
 import torch
 
+from attn_course import cli
 from attn_course.translation import bundled
-from attn_course.translation.command import main
 from attn_course.translation.config import PRESETS
 from attn_course.translation.corpora import load
 from attn_course.translation.known_words import KnownWords, words_of
 from attn_course.translation.recorder import record
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
+
+
+def main(words):
+    """The exit status of `attn translate`."""
+    return cli.main(["translate", *words])
 
 
 def test_the_model_is_small_in_half_precision_and_has_its_record_beside_it():
