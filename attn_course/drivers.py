@@ -417,11 +417,13 @@ def run_layer(
     seed: int = 0,
     train: bool = False,
     repeats: int = 1,
+    num_outputs: int | None = None,
     **options: Any,
 ) -> Found:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
+    num_outputs: of how many tokens, from the first on, gradients are taken; of all if None.
     Returns {"outputs": one array a run, "gradients": {name: array}, that of x among them, or None};
     where the layer cannot be run that way, {"kind": what there is instead of a layer},
     {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
@@ -454,7 +456,7 @@ def run_layer(
 
     leaves = {"x": inputs, **_leaves(layer, own, parameters)}
     gradients = None
-    found = gradients_of(first, list(leaves.values()))
+    found = gradients_of(first[:, :num_outputs], list(leaves.values()))
     if found is not None:
         by_name = dict(zip(leaves, found, strict=True))
         gradients = _unstacked(by_name)
