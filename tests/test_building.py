@@ -164,12 +164,13 @@ def test_a_notebook_without_its_head_line_is_refused(tmp_path):
         content_problems(tmp_path, "# *10 min, needs nothing*", "# *needs nothing*")
 
 
-def test_the_table_of_notebooks_in_readme_is_written_and_held(project):
+def test_the_list_of_notebooks_in_readme_is_written_and_held(project):
     readme = project / "README.md"
-    assert "| `00_start_here` | " in readme.read_text("utf-8")
-    edit(readme, "| `00_start_here` | ", "| `00_start_here` | Not ")
+    line = "- [00 Start here](notebooks/00_start_here.ipynb): "
+    assert line in readme.read_text("utf-8")
+    edit(readme, line, f"{line}Not ")
     assert build.problems(project) == [
-        "README.md: its badges or its table of notebooks are not what attn build writes."
+        "README.md: what attn build writes there is not what stands there; run attn build."
     ]
 
 

@@ -211,13 +211,14 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
     helpers = ("import os", "from attn_course import deep", "from attn_course import deep")
     found = set()
     for number, text in enumerate(helpers):
-        house = tmp_path / str(number) / "attn_course"
-        judge = house / "questions" / "copying.py"
-        judge.parent.mkdir(parents=True)
-        judge.write_text("from attn_course.answers.values import close\n")
-        (house / "values.py").write_text(text)
-        (house / "deep.py").write_text(str(number))
-        monkeypatch.setattr(digests, "ROOT", house.parent)
+        package = tmp_path / str(number) / "attn_course"
+        judge = package / "questions" / "copying.py"
+        for path in (judge, package / "answers" / "mistakes.py"):
+            path.parent.mkdir(parents=True)
+        judge.write_text("from attn_course.answers.mistakes import same\n")
+        (package / "answers" / "mistakes.py").write_text(text)
+        (package / "deep.py").write_text(str(number))
+        monkeypatch.setattr(digests, "ROOT", package.parent)
         digests.judge_digest.cache_clear()
         found.add(digests.judge_digest("01_copying"))
     digests.judge_digest.cache_clear()

@@ -75,7 +75,7 @@ def build(
         solution = attach(notebook, outputs)
         files = _files(solution, source, root)
         yield source.stem, _write(files)
-    yield "README.md", _write(_readme(root))
+    yield "README.md", _write(_front_pages(root))
 
 
 def _solution_file(source: Path, root: Path) -> Path:
@@ -97,17 +97,22 @@ def _files(solution: Any, source: Path, root: Path) -> dict[Path, str]:
     }
 
 
-def _readme(root: Path) -> dict[Path, str]:
-    """README with its table of notebooks, or nothing in a folder that has none."""
+def _front_pages(root: Path) -> dict[Path, str]:
+    """README with its list of notebooks and pyproject.toml with its addresses, in a folder that has them."""
     path = root / "README.md"
     if not path.exists():
         return {}
 
-    table = cards.notebook_table(table_rows(root))
+    notebooks = cards.notebook_list(table_rows(root))
     line = badges.badges(badges.repository_of(root))
     text = path.read_text("utf-8")
     text = cards.fill_region(text, "badges", line)
-    return {path: cards.fill_region(text, "notebooks", table)}
+    files = {path: cards.fill_region(text, "notebooks", notebooks)}
+    project = root / "pyproject.toml"
+    if project.exists():
+        declared = project.read_text("utf-8")
+        files[project] = badges.write_project_urls(declared, badges.repository_of(root))
+    return files
 
 
 def table_rows(root: Path) -> list[cards.Row]:
@@ -144,10 +149,10 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
             found.append(f"{source.stem}: {error}")
 
     found += _strays(root)
-    for path, text in _readme(root).items():
+    for path, text in _front_pages(root).items():
         if _differs(path, text):
             found.append(
-                f"{path.name}: its badges or its table of notebooks are not what attn build writes."
+                f"{path.name}: what attn build writes there is not what stands there; run attn build."
             )
     return found
 

@@ -63,8 +63,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
     head = cards.write_head(first.source, source.stem)
     first.source = BANNER.format(source.stem) + head
     finished = _finish(notebook)
-    if repository:
-        _open_to_all(finished, source.stem, repository)
+    _open_to_all(finished, source.stem, repository)
     return finished
 
 

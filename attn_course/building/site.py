@@ -119,7 +119,7 @@ def _offer_download(page: Any, name: str) -> None:
 
 def _landing_page(root: Path, first: Any) -> str:
     """The first page: a figure that moves, the notebooks, how to begin."""
-    table = cards.notebook_table(build.table_rows(root))
+    table = cards.notebook_list(build.table_rows(root))
     linked = re.sub(r"^\| `(\w+)` \|", r"| [`\1`](\1.ipynb) |", table, flags=re.M)
     page = Template(_template("index.md"))
     return page.substitute(

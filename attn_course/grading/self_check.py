@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.answers.verdict import Verdict
+from attn_course.checking import Verdict
 from attn_course.errors import UserError
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.messages import in_a_sentence

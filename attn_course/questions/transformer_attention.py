@@ -11,19 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import (
-    array,
-    number,
-)
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
 from attn_course.questions.attention_layers import (
     draw_parameters,
     finish,
