@@ -191,8 +191,8 @@ class Trials:
         with np.errstate(all="ignore"):
             tables = [self._mistakes(*trial.inputs) for trial in self._trials]
 
-        computed = []
-        looked_for = []
+        computed: list[str] = []
+        looked_for: list[str] = []
         for sentence in dict.fromkeys(chain(*tables)):  # each once, in order
             mistakes = [table.get(sentence) for table in tables]
             if all(map(self._fits, self._trials, mistakes)):
