@@ -10,7 +10,7 @@ from course import JUDGED, ROOT, answers_in
 from attn_course import drivers
 from attn_course.answers import Answer, NotYet
 from attn_course.checking import listening
-from attn_utils import attend, rotate
+from attn_utils import rotate
 
 BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 

@@ -152,13 +152,13 @@ def test_two_mistakes_that_give_the_same_numbers_are_both_named_and_three_not_at
     def two_twins(x):
         return {"that is doubled": 2 * x, "that is added to itself": x + x}
 
-    with pytest.raises(NotYet, match="^either that is doubled, or that is added to itself: at 3"):
+    with pytest.raises(NotYet, match=r"^either that is doubled, or that is added to itself: at 3"):
         Trials(two_twins).judge(6.0, 3.0, "at 3 it is 6", 3.0)
-    with pytest.raises(NotYet, match="^at 3 it is 6"):
+    with pytest.raises(NotYet, match=r"^at 3 it is 6"):
         Trials(lambda x: {**two_twins(x), "that is 6": 6.0}).judge(6.0, 3.0, "at 3 it is 6", 3.0)
 
 
 def test_one_mistake_may_give_several_values():
-    with pytest.raises(NotYet, match="^the sign or the size is off: it is -3"):
+    with pytest.raises(NotYet, match=r"^the sign or the size is off: it is -3"):
         table = {"the sign or the size is off": AnyOf((-3.0, 6.0))}
         Trials(lambda x: table).judge(-3.0, 3.0, "it is -3", 3.0)
