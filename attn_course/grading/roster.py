@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
 from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import read_rows, unguarded
+from attn_course.grading.submissions import canonical, spellings
 
 EVERYONE = "*"  # the row that holds for all who have nothing else in theirs
 DAY = timedelta(days=1)
@@ -67,14 +69,19 @@ class Roster:
         return self.people.get(student, self.everyone)
 
 
-def load(path: Path) -> Roster:
-    """Return the roster in a CSV file; raise UserError at the first bad line."""
+def load(path: Path, students: Iterable[str] = ()) -> Roster:
+    """Return the roster in a CSV file; raise UserError at the first bad line.
+
+    students: names as their folders have them; the roster may spell them in another way.
+    """
     rows: dict[str, dict[str, str]] = {}
     places = {}
+    spelled = spellings(students)
     for where, row in read_rows(path, ("student",)):
         student = unguarded(row["student"])
         if not student:
             raise UserError(f"{where}: there is no student in it.")
+        student = spelled.setdefault(canonical(student), student)
         if student in rows:
             raise UserError(f"{where}: {student!r} is in the roster already.")
         rows[student] = row

@@ -70,10 +70,9 @@ def canonical(name: str) -> str:
     return unicodedata.normalize("NFC", composed.strip().casefold())
 
 
-def spelled(name: str, students: Iterable[str]) -> str:
-    """Return a student's name as the folder has it; itself where no folder has it in any spelling."""
-    known = {canonical(student): student for student in students}
-    return known.get(canonical(name), name)
+def spellings(students: Iterable[str]) -> dict[str, str]:
+    """Return {canonical name: name as it is spelled here}."""
+    return {canonical(student): student for student in students}
 
 
 def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], list[File]]:
