@@ -10,7 +10,7 @@ import pytest
 
 from attn_course import register
 from attn_course.errors import UserError
-from attn_course.grading import find_cells, report, submissions
+from attn_course.grading import find_cells, report, roster, submissions, written_marks
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.submissions import find
 
@@ -83,8 +83,65 @@ def problems(folder):
 def test_a_folder_of_thousands_of_files_is_read_up_to_a_limit_and_said_so(tmp_path, monkeypatch):
     monkeypatch.setattr(submissions, "MAX_FILES", 5)
     put(tmp_path, *(f"ann/{number:04}.ipynb" for number in range(9)))
-    assert len(found(tmp_path)[1]) == 5 + 1
     assert problems(tmp_path)["ann"] == "it holds over 5 files; the others were not looked at."
+    monkeypatch.undo()
+    said = problems(tmp_path)
+    assert len(said) == 6 and said["..."] == "4 more files were passed over."
+
+
+def test_copies_of_a_notebook_are_named_up_to_five(tmp_path):
+    put(tmp_path, *(f"ann/{number}/01_copying.ipynb" for number in range(9)))
+    _, (file,) = find(tmp_path, NAMES)
+    assert file.name == "0/01_copying.ipynb" and len(file.remarks) == 6
+    assert file.remarks[0] == "1/01_copying.ipynb was handed in too, and not graded."
+    assert file.remarks[-1] == "3 more copies were not graded."
+
+
+def test_the_shallowest_of_several_notebooks_is_graded_and_the_others_are_named(tmp_path):
+    put(tmp_path, "ann/00_backup/01_copying.ipynb", "ann/01_copying (final).ipynb")
+    _, (file,) = find(tmp_path, NAMES)
+    assert file.name == "01_copying (final).ipynb"
+    assert file.remarks == ("00_backup/01_copying.ipynb was handed in too, and not graded.",)
+
+
+SAME = [("zoe", "zoe "), ("Zoë", "Zoe\u0308"), ("Ann", "ANN"), ("straße", "STRASSE")]
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_two_folders_of_one_name_are_refused(tmp_path, names):
+    put(tmp_path, *(f"{name}/01_copying.ipynb" for name in names))
+    with pytest.raises(UserError, match="are the same name"):
+        find(tmp_path, NAMES)
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_a_roster_and_marks_may_spell_a_name_in_another_way(tmp_path, names):
+    folder, other = names
+    (tmp_path / "r.csv").write_text(f"student,id\n{other},7\n", "utf-8")
+    assert {folder: "7"} == {
+        student: person.id
+        for student, person in roster.load(tmp_path / "r.csv", [folder]).people.items()
+    }
+    (tmp_path / "w.csv").write_text(f"student,question,points\n{other},1.7,0.5\n", "utf-8")
+    assert list(written_marks.load(tmp_path / "w.csv", [folder])) == [(folder, "1.7", "written")]
+    (tmp_path / "r.csv").write_text(f"student\n{folder}\n{other}\n", "utf-8")
+    with pytest.raises(UserError, match="in the roster already"):
+        roster.load(tmp_path / "r.csv")
+
+
+def test_a_folder_that_is_passed_over_is_named(tmp_path):
+    put(
+        tmp_path,
+        "ann/01_copying.ipynb",
+        ".dot/01_copying.ipynb",
+        "ann/.work/02_average_of_two.ipynb",
+    )
+    put(tmp_path, "ann/a/b/c/d/e/02_average_of_two.ipynb", "ann/.ipynb_checkpoints/x", ".git/x")
+    assert problems(tmp_path) == {
+        ".dot": "its name begins with a dot, so it was passed over.",
+        ".work": "its name begins with a dot, so it was passed over.",
+        "a/b/c/d/e": "it lies too deep, and was passed over.",
+    }
 
 
 def test_a_notebook_under_a_name_that_is_not_quite_right_is_read_or_gets_a_sentence(tmp_path):
@@ -128,11 +185,11 @@ def test_a_folder_without_students_is_refused(tmp_path):
 
 
 def test_file_names_of_reports_are_safe_short_and_different():
-    names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b']
+    names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b', "a.", "a", "-a", ""]
+    names += [report.file_name("a:b"), report.file_name("a:b").replace("~", "-")]
     made = [report.file_name(name) for name in names]
-    assert made[0] == names[0] and len(set(made)) == len(made)
-    twins = report.file_names(["Ann", "ann", "ANN", "Bob"])
-    assert len({name.casefold() for name in twins.values()}) == 4 and twins["Bob"] == "Bob"
+    assert len(set(made)) == len(made) and all(name.isascii() for name in made)
+    assert [report.file_name(name) for name in ("a_b", "Ann Lee-1")] == ["a_b", "Ann Lee-1"]
     assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from attn_course import register
@@ -159,6 +160,7 @@ class Gradebook:
         marks: Marks | None = None,
         references: Mapping[str, Reference] | None = None,
         roster: Roster | None = None,
+        now: datetime | None = None,
     ):
         self.students = students
         self.notebooks = notebooks
@@ -166,6 +168,7 @@ class Gradebook:
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
+        self.now = now or datetime.now().astimezone()
         self.questions: list[register.Question] = []
         for name in notebooks:
             self.questions += register.questions_of(name)
@@ -240,7 +243,11 @@ class Gradebook:
         for file in self.files[sheet.student]:
             name = file.notebook
             points = sheet.before_deduction(name)
-            if person.due and not person.handed_in and not person.is_possible(file.changed):
+            if (
+                person.due
+                and not person.handed_in
+                and not person.is_possible(file.changed, self.now)
+            ):
                 sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(file.changed)}")
                 continue
             days = person.days_late(file.changed)

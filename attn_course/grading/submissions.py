@@ -133,9 +133,9 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
         elif why:
             problems[path] = why
     files = [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
-    for path, why in list(problems.items())[:MOST_PROBLEMS]:
+    for path in sorted(problems, key=lambda path: path != folder)[:MOST_PROBLEMS]:
         place = printable(path.relative_to(folder)) if path != folder else student
-        files.append(File(student, "", path, place, why))
+        files.append(File(student, "", path, place, problems[path]))
     more = len(problems) - MOST_PROBLEMS
     if more > 0:
         files.append(File(student, "", folder, "...", f"{more:,} more files were passed over."))
