@@ -10,6 +10,8 @@ import zlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from attn_course.figures.canvas import drawing_on
+from attn_course.figures.scene import Scene
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -22,8 +24,6 @@ from attn_course.figures import (
     plane,
     sliders,
 )
-from attn_course.figures.canvas import drawing_on
-from attn_course.figures.scene import Scene
 from attn_course.figures.svg import to_svg
 from attn_course.figures.ticks import NotInScene
 
