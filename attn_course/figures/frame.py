@@ -50,25 +50,37 @@ class Frame:
 
 def draw_axes(frame: Frame) -> Iterator[str]:
     """Grid, ticks with their labels, names of the axes, title, colour bar."""
-    yield from _x_axis(frame)
-    yield from _y_axis(frame)
-    corner = (frame.left, frame.bottom)
-    axes = [(frame.left, frame.top), corner, (frame.right, frame.bottom)]
-    yield tag("path", class_="axis", d=polyline(axes))
+    yield _lines(frame)
+    yield from _x_labels(frame)
+    yield from _y_labels(frame)
     yield text_tag(frame.panel.title, frame.left, frame.top - 8, TITLE_SIZE)
     if frame.panel.colour_bar is not None:
         yield from _colour_bar(frame, frame.panel.colour_bar)
 
 
-def _x_axis(frame: Frame) -> Iterator[str]:
-    """Ticks and labels below the panel, and the name of x below these."""
+def _lines(frame: Frame) -> str:
+    """Grid, ticks and the two axes, as two paths."""
+    grid = ""
+    corner = (frame.left, frame.bottom)
+    axes = polyline([(frame.left, frame.top), corner, (frame.right, frame.bottom)])
+    for x in frame.x(frame.panel.x.ticks()[0]):
+        axes += f"M{x:.1f} {frame.bottom:.1f}v{TICK}"
+        if frame.panel.x.has_grid:
+            grid += f"M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}"
+    for y in frame.y(frame.panel.y.ticks()[0]):
+        axes += f"M{frame.left:.1f} {y:.1f}h-{TICK}"
+        if frame.panel.y.has_grid:
+            grid += f"M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"
+    drawn = tag("path", class_="axis", d=axes)
+    return tag("path", class_="grid", d=grid) + drawn if grid else drawn
+
+
+def _x_labels(frame: Frame) -> Iterator[str]:
+    """The labels of the ticks of x, and the name of x below these."""
     axis = frame.panel.x
     places, labels = axis.ticks()
     below = frame.bottom + TICK
     for x, label in zip(frame.x(places), labels, strict=True):
-        if axis.has_grid:
-            yield _stroke("grid", (x, frame.top), (x, frame.bottom))
-        yield _stroke("axis", (x, frame.bottom), (x, below))
         if axis.is_slanted:
             yield text_tag(
                 label,
@@ -89,16 +101,13 @@ def _x_axis(frame: Frame) -> Iterator[str]:
     yield text_tag(axis.label, middle, y, LABEL_SIZE, horizontal="center")
 
 
-def _y_axis(frame: Frame) -> Iterator[str]:
-    """Ticks and labels left of the panel, and the name of y beside the widest of them."""
+def _y_labels(frame: Frame) -> Iterator[str]:
+    """The labels of the ticks of y, and the name of y beside the widest of them."""
     axis = frame.panel.y
     places, labels = axis.ticks()
-    outside = frame.left - TICK
     for y, label in zip(frame.y(places), labels, strict=True):
-        if axis.has_grid:
-            yield _stroke("grid", (frame.left, y), (frame.right, y))
-        yield _stroke("axis", (outside, y), (frame.left, y))
-        yield text_tag(label, outside - 3, y, SMALL_SIZE, horizontal="right", vertical="center")
+        x = frame.left - TICK - 3
+        yield text_tag(label, x, y, SMALL_SIZE, horizontal="right", vertical="center")
 
     x = frame.left - label_width(axis) - 14
     yield _upright(axis.label, x, frame.middle)
@@ -114,16 +123,11 @@ def _colour_bar(frame: Frame, cells: Cells) -> Iterator[str]:
     places, labels = linear_ticks(cells.low, cells.high, frame.panel.y.most_ticks)
     for place, label in zip(places, labels, strict=True):
         y = frame.bottom - frame.height * (place - cells.low) / (cells.high - cells.low)
-        yield _stroke("axis", (right, y), (right + TICK, y))
+        yield tag("path", class_="axis", d=f"M{right:.1f} {y:.1f}h{TICK}")
         yield text_tag(label, right + TICK + 3, y, SMALL_SIZE, vertical="center")
 
     widest = max(text_width(label, SMALL_SIZE) for label in labels)
     yield _upright(frame.panel.colour_bar_label, right + widest + 20, frame.middle)
-
-
-def _stroke(kind: str, start: tuple[float, float], end: tuple[float, float]) -> str:
-    """A straight line of the class `kind`; start, end: (x, y) in pixels."""
-    return tag("path", class_=kind, d=polyline([start, end]))
 
 
 def _upright(text: str, x: float, y: float) -> str:

@@ -12,7 +12,7 @@ from attn_course.figures.ticks import Ticks, linear_ticks, log_ticks, written
 
 _MARGIN = 0.05  # of the data's span, left free at either end of an axis
 _AROUND = 80  # pixels: about what labels take of a panel's width and height
-_TICK_SPACE = {"x": 46, "y": 30}  # pixels between two ticks at least
+_TICK_SPACE = {"x": 46, "y": 36}  # pixels between two ticks at least
 _MOST_TICKS = 9
 
 

@@ -2,19 +2,20 @@
 
 import numpy as np
 
-_STEPS = (1, 2, 2.5, 5, 10)
+_STEPS = (1, 2, 2.5, 5, 10)  # times a power of ten
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 Ticks = tuple[list[float], list[str]]  # places and labels
 
 
 def linear_ticks(low: float, high: float, most: int) -> Ticks:
-    """At most `most` + 1 ticks at multiples of the smallest round step."""
-    wanted = (high - low) / most
-    power = 10.0 ** np.floor(np.log10(wanted))
-    steps = [power * step for step in _STEPS]
-    step = next((step for step in steps if step >= wanted * (1 - 1e-9)), steps[-1])
-    first = np.ceil(low / step - 1e-9)
-    last = np.floor(high / step + 1e-9)
+    """Multiples of the smallest round step of which at most `most` + 1 are between low and high."""
+    power = 10.0 ** np.floor(np.log10((high - low) / most))
+    for factor in _STEPS:
+        step = power * factor
+        first = np.ceil(low / step - 1e-9)
+        last = np.floor(high / step + 1e-9)
+        if last - first <= most:
+            break
     places = step * np.arange(first, last + 1) + 0.0  # no -0
     return places.tolist(), _same_digits(places, step)
 
