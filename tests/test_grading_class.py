@@ -4,7 +4,6 @@ import csv
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
 
 from attn_course import cli
-from attn_course.grading import command
+from attn_course.grading import grade_class
 from attn_course.grading.sandbox import tiers
 
 MISSING = tiers.missing_mechanisms()
@@ -165,6 +164,50 @@ def words_in_a_new_cell(found):
     found["cells"].insert(found["cells"].index(empty) + 1, words)
 
 
+def words(place, *texts, kind="markdown"):
+    """Words in new cells, so far below the empty one that is meant for them."""
+
+    def write(found):
+        empty = cell(found, "q1-7-written")
+        empty["source"] = "*Your answer to 1.7: replace this line.*"
+        where = found["cells"].index(empty) + place
+        for text in reversed(texts):
+            new = {
+                "cell_type": kind,
+                "metadata": {},
+                "source": text,
+                "id": f"0123abc{len(text) % 10}",
+            }
+            found["cells"].insert(where, new)
+
+    return write
+
+
+def answer_in_its_check(found):
+    answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
+    test["source"] = "".join(answer["source"]) + "\n\n" + "".join(test["source"])
+    found["cells"].remove(answer)
+
+
+def helper_in_a_check(found):
+    answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
+    copied = {**test, "source": "def sharp(row):\n    return 30.0 * row", "id": "0123abcd"}
+    found["cells"].insert(found["cells"].index(answer), copied)
+    answer["source"] = "def copy_query(keys, j):\n    return sharp(np.linalg.pinv(keys)[:, j])"
+
+
+def renamed_answer(found):
+    answer = cell(found, "q1-4-code")
+    answer["source"] = "".join(answer["source"]).replace("copy_query", "my_query")
+
+
+def value_named_as_its_function(found):
+    """A helper that gives way to its own value, as many a notebook has it."""
+    answer = cell(found, "q1-4-code")
+    big = "def big():\n    return 30.0\n\nbig = big()\n\n"
+    answer["source"] = big + "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+
+
 def out_of_a_judge(found):
     source = "from attn_course.questions.copying import _largest_distance as copy_error_bound"
     cell(found, "q1-5-code")["source"] = source
@@ -197,15 +240,24 @@ ODD = {
     "words in a code cell": (written_as_code, FULL, WRITTEN),
     "format 3": (version_3, FULL, WRITTEN),
     "a deleted cell": (deleted, FULL - 1, WRITTEN),
-    "a retyped cell": (retyped, FULL - 1, WRITTEN),
+    "a retyped cell": (retyped, FULL - 1, WRITTEN + 1),
     "leaves its process": (leaves, FULL - 1, WRITTEN),
-    "answers called checks": (answers_called_checks, 0, WRITTEN),
+    "answers called checks": (answers_called_checks, 0, WRITTEN + 7),
     "magics and modules": (magics_and_modules, FULL, WRITTEN),
     "names used again": (names_used_again, FULL, WRITTEN),
     "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
     "words in a new cell": (words_in_a_new_cell, FULL, WRITTEN),
     "out of a judge": (out_of_a_judge, FULL - 1, WRITTEN),
-    "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN),
+    "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN + 1),
+    "an answer in its check cell": (answer_in_its_check, FULL - 1, WRITTEN + 1),
+    "a helper in a copied check cell": (helper_in_a_check, FULL - 1, WRITTEN + 1),
+    "an answer of another name": (renamed_answer, FULL - 1, WRITTEN + 1),
+    "a value named as its function": (value_named_as_its_function, FULL, WRITTEN),
+    "words with a heading": (words(1, "## Mine\n\nBecause."), FULL, WRITTEN),
+    "words after an empty cell": (words(1, "", "Because."), FULL, WRITTEN),
+    "words above": (words(0, "Because."), FULL, WRITTEN),
+    "words at the end": (words(99, "Because."), FULL, WRITTEN),
+    "words as a comment": (words(99, "# Because.", kind="code"), FULL, WRITTEN),
     "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
     "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
     "=HYPERLINK(1)": (None, FULL, WRITTEN),
@@ -307,7 +359,8 @@ def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
     good = len(found) - len(UNREADABLE)
     assert status == 1
     assert said.startswith(f"{good} notebooks of {len(found)} students graded, {bad} could")
-    assert f"{len(ODD) + 1} written answers await a person." in said
+    waiting = sum(int(row["awaiting"]) for row in found.values())
+    assert waiting > len(ODD) and f"{waiting} answers await a person." in said
     assert f"{good + bad}/{good + bad}" in progress and "notebooks/s" in progress
 
 
@@ -340,10 +393,10 @@ def test_results_follow_the_schema_of_gradescope(graded):
     ("who", "question", "sentence"),
     [
         ("a deleted cell", "1.4", "its cell is gone, and nothing has the name"),
-        ("a retyped cell", "1.4", "is a markdown cell, which does not run."),
+        ("a retyped cell", "1.4", "A person will look at what is not run as an answer: cell"),
         ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
         ("untouched", "1.1", "the answer is still empty."),
-        ("a check of their own", "1.1", "has shape ()"),
+        ("a check of their own", "1.1", "one number came back"),
         ("out of a judge", "1.5", "No module named 'attn_course.questions"),
         ("keeps the judge busy", "1.2", "could not be decided"),
     ],
@@ -357,7 +410,8 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
 @needs_sandbox
 def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
     pages = list(graded[1].rglob("*.html"))
-    assert len(pages) == len(graded[-1]) + 2
+    code = [page.stem for page in pages if page.stem.endswith(("-code", "-derive"))]
+    assert len(pages) == len(graded[-1]) + 2 + len(code) and len(code) == 7
     for page in pages:
         text = page.read_text("utf-8")
         assert text.count("<script") == 1 and "<img" not in text, page.name
@@ -392,7 +446,8 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     found = rows(kept)
     assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.75", "0")
     assert found["=HYPERLINK(1)"]["1.7"] == "0.5" and found["cut short"]["total"] == "1"
-    assert f"{len(ODD) - 1} written answers await" in again.stdout
+    waiting = sum(int(row["awaiting"]) for row in found.values())
+    assert f"{waiting} answers await" in again.stdout
     assert "neat" in (kept / "students" / "right.html").read_text("utf-8")
 
 
@@ -422,13 +477,13 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
     assert float(rows(tmp_path / "out")["ann"]["1.7"]) == pytest.approx(1 / 3, abs=1e-5)
     for question, runs in (("2.1", False), ("1.4", True)):
         done = attn(*arguments, "--regrade", question)
-        assert ("1/1" in done.stderr) == runs and "0 written answers await" in done.stdout
+        assert ("1/1" in done.stderr) == runs and "0 answers await" in done.stdout
     done = attn(*arguments, "--regrade", "7.7.7")
     assert done.returncode == 2 and "--regrade: there is no question 7.7.7" in done.stderr
     changed = all_right()
     cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
     save(notebook_path, changed)
-    assert "1 written answers await" in attn(*arguments).stdout
+    assert "1 answers await" in attn(*arguments).stdout
     page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
     assert "has changed since 0.3333 points were" in page and "by Eve" in page
 
@@ -520,30 +575,13 @@ def num_lines(out):
 
 
 def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "missing_mechanisms", lambda: ["Landlock"])
+    monkeypatch.setattr(grade_class, "missing_mechanisms", lambda: ["Landlock"])
     (tmp_path / "class" / "someone").mkdir(parents=True)
     arguments = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     assert cli.main(arguments) == 2 and not (tmp_path / "out").exists()
     assert "this machine lacks Landlock" in capsys.readouterr().err
     assert cli.main([*arguments, "--no-sandbox"]) == 0
     assert (tmp_path / "out" / "index.html").exists()
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--seed=-5",
-        "--timeout=nan",
-        "--timeout=inf",
-        "--jobs=0",
-        "--memory=1e99",
-        "--jobs=9999999999",
-    ],
-)
-def test_an_option_that_makes_no_sense_is_refused(capsys, option):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["grade", "class", "--out", "out", option])
-    assert caught.value.code == 2 and re.search("is not above 0|invalid", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -555,10 +593,14 @@ def test_an_option_that_makes_no_sense_is_refused(capsys, option):
         (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
         (["grade", ".", "--out", "out", "--notebooks", "x"], "there is no notebook x;"),
         (["grade", "class", "--out", "file"], "file is a file; --out is a folder."),
-        (["check", "homework.ipynb"], "homework.ipynb is no notebook of the course"),
-        (["check", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
-        (["diff", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
-        (["release", "--out", "nowhere/a.zip"], "No such file or directory"),
+        (["check", "file"], "file is not a notebook of the course, such as 01_copying.ipynb."),
+        (["check", "nowhere.ipynb"], "attn check: there is no file nowhere.ipynb."),
+        (["check", "01_copying.ipynb"], "there is no file 01_copying.ipynb."),
+        (["diff", "01_copying.ipynb"], "there is no file 01_copying.ipynb."),
+        (["release", "--out", "nowhere/a.zip"], "there is no folder nowhere for a.zip."),
+        (["release", "--out", "x"], "--out must end in .zip, such as x.zip."),
+        (["gradescope", "--notebooks", "1", "--out", "x"], "--out must end in .zip,"),
+        (["grade", "class", "--out", "file/out", "--no-sandbox"], "file/out: not a directory."),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):

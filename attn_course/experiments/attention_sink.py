@@ -4,7 +4,7 @@ Tokens are (letter, number) pairs after a start token. At each token the head re
 tokens so far that carry the partner of its letter, and 0 if there is none. A softmax cannot return
 nothing, so the head learns to rest on the start token, whose number is 0.
 
-`python -m attn_course.experiments.attention_sink FILE` records ten seeds.
+`python -m attn_course.runs attention_sink` records ten seeds.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.experiments.recording import record_to_file
+from attn_course import records
 
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 SMALL = 0.3  # of queries and keys before training: with large scores some would never learn
@@ -159,5 +159,6 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
     return {"setting": asdict(setting), "seeds": list(seeds), "errors": runs}
 
 
-if __name__ == "__main__":
-    record_to_file("attention_sink", record)
+def recorded() -> dict:
+    """What was recorded for the course."""
+    return records.read("attention_sink")

@@ -1,6 +1,6 @@
 """One causal layer learns to say the token r back, told of positions in four ways.
 
-`python -m attn_course.experiments.delayed_copy FILE` records every way and three seeds.
+`python -m attn_course.runs position` records every way and three seeds.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.experiments.recording import read_record, record_to_file, rounded
+from attn_course import records
 from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
@@ -260,7 +260,7 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
         "bands": BANDS,
         "seeds": seeds,
         "accuracy": {way: _bands(found) for way, found in models.items()},
-        "bound": rounded(bound),
+        "bound": _rounded(bound),
         "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
         "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
         "RoPE, positions halved": {
@@ -284,7 +284,7 @@ def _bands(models, **options):
     rows = []
     for model in models:
         found = accuracy(model, **options)
-        rows.append(rounded(by_band(found)))
+        rows.append(_rounded(by_band(found)))
 
     return rows
 
@@ -294,14 +294,19 @@ def _scores(model):
     near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
     far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
     return {
-        "queries 8-15": rounded(near),
-        "queries 64-127": rounded(far),
+        "queries 8-15": _rounded(near),
+        "queries 64-127": _rounded(far),
     }
+
+
+def _rounded(values):
+    """To four places, as they are written down."""
+    return [round(float(value), 4) for value in values]
 
 
 def recorded() -> dict:
     """What was recorded for the course."""
-    return read_record("position")
+    return records.read("position")
 
 
 def table(found: dict) -> str:
@@ -357,7 +362,3 @@ def _peaks(scores):
 def _means(runs):
     """The mean over seeds of each band."""
     return np.mean(runs, 0).round(2)
-
-
-if __name__ == "__main__":
-    record_to_file("delayed_copy", record)

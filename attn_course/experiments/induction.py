@@ -1,6 +1,6 @@
 """Attention-only models learn songs: after a letter of a song comes the letter that came after it before.
 
-`python -m attn_course.experiments.induction FILE` records models of one and two layers and ten seeds.
+`python -m attn_course.runs induction` records models of one and two layers and ten seeds.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.experiments.recording import read_record, record_to_file, rounded
+from attn_course import records
 
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 SHOWN_STEPS = 10  # how many steps lie between two measurements of a model in training
@@ -331,8 +331,8 @@ def _findings(setting, seed, draw):
     return found | {
         "last loss": round(run.losses[-1], 4),
         "below 2.6 and 1 at step": below,
-        "previous": [rounded(layer) for layer in previous.tolist()],
-        "induction": [rounded(layer) for layer in following.tolist()],
+        "previous": _rounded(previous),
+        "induction": _rounded(following),
         "ablated": {
             f"layer {layer + 1}, head {head}": round(ablated(model, twice, [(layer, head)]), 4)
             for layer in range(setting.num_layers)
@@ -341,10 +341,11 @@ def _findings(setting, seed, draw):
     }
 
 
+def _rounded(scores):
+    """Scores (layers, H) to four places, as they are written down."""
+    return [[round(score, 4) for score in layer] for layer in scores.tolist()]
+
+
 def recorded() -> dict:
     """What was recorded for the course."""
-    return read_record("induction")
-
-
-if __name__ == "__main__":
-    record_to_file("induction", record)
+    return records.read("induction")

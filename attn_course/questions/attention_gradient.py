@@ -8,11 +8,9 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, shuffled
+from attn_course.answers import Caller, NotYet, largest_gap, number, shuffled
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import only_tensors
-from attn_course.answers.values import largest_gap, number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_without_autograd
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.proofs.chain_rules import PLAIN, gone

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
+from attn_course.answers import (
     Caller,
     Named,
+    NotYet,
+    array,
     asked,
+    largest_gap,
+    matrix,
+    number,
+    vector,
 )
 from attn_course.answers.mistakes import (
     Seen,
@@ -18,16 +24,6 @@ from attn_course.answers.mistakes import (
     round_up,
     same,
 )
-from attn_course.answers.values import (
-    array,
-    largest_gap,
-    matrix,
-    number,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
@@ -35,11 +31,16 @@ from attn_course.questions.random_keys import (
     frames,
     judge_finite_scores,
     leftover,
+    stays_elsewhere,
     unseen_settings,
     weights_of,
 )
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
 
@@ -52,6 +53,8 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         (6, 1, 4),
         (6, 2, 4),
         (8, 3, 2),
+        (2, 1, 1),
+        (9, 6, 1),
     ):
         columns = frame(rng, m + p, d).T
         A = columns[:, :m]
@@ -69,7 +72,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         right = (A, 0 * B)
         trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
 
-    return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
+    return f"v_a comes back and v_b vanishes, to better than 1e-6, in {len(trials)} pairs of subspaces."
 
 
 def _read_projection(answer, A):
@@ -218,7 +221,7 @@ def _average_fact(keys, a, b, query):
     return fact
 
 
-def claims_of_2_3() -> Claims:
+def claims_of_2_3() -> "Claims":
     """Three scores, and the weight of two that are tied."""
     return (*_products(), _tie())
 
@@ -232,6 +235,9 @@ def _products():
 def _score(key, with_a, with_b):
     """The score of one key. with_a, with_b: the names of its products with k_a and with k_b."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import gone
 
     t, score, first, second = sp.symbols(f"t s_{key} {with_a} {with_b}", real=True)
     product = t * (first + second)
@@ -254,6 +260,9 @@ def _score(key, with_a, with_b):
 def _tie():
     """The claim of 2.3: the softmax of a tie, its scores put in and its rest counted."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
@@ -285,6 +294,8 @@ def tied_weight(
     two_tied: Caller,
 ) -> str:
     """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (score_a, score_b, score_i, two_tied)
     judge_derivations(chains, claims_of_2_3())
     return "the scores follow from the query, and the weight from the scores."
@@ -298,6 +309,8 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (-3.0, 7),
         (2.5, 2),
         (25.0, 200),
+        (-30.0, 12),
+        (12.0, 100_000),
     ]
     for _ in range(15):
         t = float(rng.uniform(-3, 25))
@@ -308,6 +321,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (1000.0, 50),
         (-1000.0, 50),
         (1e6, 3),
+        (-1e6, 3),
         (1000.0, 2),
         (-1000.0, 2),
     ]
@@ -329,7 +343,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         for warning in average_weight.warned:
             raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
 
-    return f"equal to the measured weight in {len(trials)} settings, t from -1000 to 1e6."
+    return f"equal to the measured weight in {len(trials)} settings, t from -1e6 to 1e6."
 
 
 def _call(t, n):
@@ -369,6 +383,8 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         (1000, 1024, 0.001),
         (16, 16, 0.2),
         (5, 9, 1e-6),
+        (3, 3, 0.3),
+        (30, 40, 0.9),
     ]
     settings = []
     for n, d, epsilon in sizes + unseen_settings(rng):
@@ -380,15 +396,14 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         t = number(answer, "t")
         height = t / np.sqrt(d) if scaled else t
         left = leftover(height, n, leaders=2)
-        word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
             f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} "
-            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
+            f"{stays_elsewhere('t', t, left, epsilon)}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
 
     trials.settle()
-    return f"exactly epsilon is left elsewhere in {len(trials)} settings."
+    return f"exactly epsilon is left on the other keys in {len(trials)} settings."
 
 
 def _sharpness_mistakes(n, d, epsilon, scaled, t, height):

@@ -5,9 +5,8 @@ from functools import cache
 
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, asked
+from attn_course.answers import Caller, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.proofs.chain_rules import LOGS, PLAIN, Task, gone
 

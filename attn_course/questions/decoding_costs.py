@@ -4,9 +4,8 @@ import math
 
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, shuffled
+from attn_course.answers import Caller, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
 
 FIRST_LENGTH = 10
 LENGTHS = (1, 5, 1024)

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, shuffled
+from attn_course.answers import Caller, NotYet, array, shuffled, two
 from attn_course.answers.mistakes import Seen, Trials
-from attn_course.answers.values import array, two
-from attn_course.answers.verdict import NotYet
 from attn_utils.kernels import attend
 
 ENOUGH = 0.99  # of a row's weight

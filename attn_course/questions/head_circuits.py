@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, asked, shuffled
+from attn_course.answers import Caller, array, asked, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import array, number
 
 FIRST = (5, 7, 3)  # letters, width, width of a head
 SIZES = ((6, 6, 6), (4, 9, 2))

@@ -3,9 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, asked
+from attn_course.answers import Caller, array, asked
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import array
 from attn_utils.kernels import softmax
 
 LENGTHS = (7, 2, 20)

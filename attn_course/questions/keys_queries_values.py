@@ -2,29 +2,23 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    asked,
-)
+from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.answers.values import (
-    array,
-    matrix,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import in_places
 from attn_course.questions.random_keys import frame
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")
 CLOSE = 1e-2  # how far from its target an output may be, in units of the length of the u's
@@ -77,7 +71,7 @@ def _row(weights):
 def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
     settings = []
-    for length, d in ((4.0, 6), (6.0, 4), (5.0, 9)):
+    for length, d in ((4.0, 6), (6.0, 4), (5.0, 9), (40.0, 12)):
         four = length * frame(rng, 4, d)
         for added in (None, "d", "c"):
             settings.append((*four, added))
@@ -98,7 +92,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
         trials.add(said / size, c_2 / size, fact, *u, added)
 
     trials.settle()
-    return "within 1% of what attention returns, in three spaces, for each of the three inputs."
+    return "within 1% of what attention returns, in four spaces, for each of the three inputs."
 
 
 def _limit_mistakes(u_a, u_b, u_c, u_d, added):
@@ -261,11 +255,9 @@ def _repairs(triple, size, works):
     }
 
     table = {}
-    orders = _orders_that_work(triple, works)
-    transposes = _transposes_that_work(triple, works)
-    readings = orders[:1] + transposes[:1]
+    readings = _orders_that_work(triple, works)[:1] + _transposes_that_work(triple, works)[:1]
     if readings:
-        table[f"it works {' or '.join(readings)}"] = Seen(True)
+        table[f"the three matrices would be right {', and also '.join(readings)}"] = Seen(True)
     for sentence, repaired in repairs.items():
         table[sentence] = Seen(works(repaired))
     return table
@@ -279,7 +271,7 @@ def _orders_that_work(triple, works):
         repaired = [given[name] for name in MATRICES]
         if works(repaired):
             order = ", ".join(names)
-            clauses.append(f"if read as ({order}), where (K, Q, V) is asked for")
+            clauses.append(f"in the order ({order}), where (K, Q, V) is asked for")
 
     return clauses
 
@@ -293,15 +285,18 @@ def _transposes_that_work(triple, works):
             repaired.append(part.T if name in turned else part)
         if works(repaired):
             names = " and ".join(turned)
-            clauses.append(f"after transposing {names} (k = Kx, so a matrix meets a column x)")
+            clauses.append(f"with {names} transposed (k = Kx: a matrix multiplies a column x)")
 
     return clauses
 
 
 @cache
-def claims_of_5_4() -> Claims:
+def claims_of_5_4() -> "Claims":
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import in_places
 
     beta = sp.Symbol("beta", positive=True)
     E = sp.exp(beta**2)
@@ -331,6 +326,8 @@ def claims_of_5_4() -> Claims:
 
 def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
     """5.4: two chains from the length of the difference to a form that can be read off."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (error_2, error_1)
     judge_derivations(chains, claims_of_5_4())
     return "both chains hold, from the length of the difference to its closed form."

@@ -6,11 +6,9 @@ Contexts decide; the largest tensor on the way is measured besides, in a run who
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, shuffled
+from attn_course.answers import Caller, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
 from attn_course.answers.tensors import distance, only_tensors, tensor_trials
-from attn_course.answers.values import array, number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import (
     call_with_projection_and_rotation,
     make_rotation,

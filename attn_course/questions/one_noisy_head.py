@@ -3,32 +3,13 @@
 import math
 from functools import cache
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    Named,
-    asked,
-)
+from attn_course.answers import Caller, Named, NotAttempted, NotYet, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import (
-    HYPERBOLIC,
-    LOGS,
-    PLAIN,
-    SUMS,
-    gone,
-    straight_line,
-    without,
-)
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
     error_of_average,
@@ -42,6 +23,10 @@ from attn_course.questions.random_keys import (
 )
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 NUM_DRAWS = 4_000
 SHARE_DRAWS = 300  # lengths of each of two keys, every pair of which is a draw
@@ -73,9 +58,20 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 
 @cache
-def claims_of_3_2() -> Claims:
+def claims_of_3_2() -> "Claims":
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import (
+        HYPERBOLIC,
+        LOGS,
+        PLAIN,
+        SUMS,
+        gone,
+        straight_line,
+        without,
+    )
 
     t = sp.Symbol("t", positive=True)
     ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
@@ -113,6 +109,8 @@ def claims_of_3_2() -> Claims:
 
 def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (weight_of_a, log_odds)
     judge_derivations(chains, claims_of_3_2())
     return "both chains hold, and the log-odds are a straight line in the length of the key."
@@ -129,6 +127,9 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         (0.7, 0.5, 3),
         (0.2, 20.0, 1000),
         (0.6, 1000.0, 50),
+        (0.001, 3.0, 4),
+        (0.999, 3.0, 4),
+        (0.5, 0.1, 2),
     ]
     for _ in range(8):
         w = float(rng.uniform(0.02, 0.98))
@@ -279,7 +280,7 @@ def _why_not_seen(means, a, b, query, weights):
 
 
 @cache
-def claims_of_3_5() -> Claims:
+def claims_of_3_5() -> "Claims":
     """The claims of 3.5: the score of k_a and that of k_b."""
     return _score("a"), _score("b")
 
@@ -287,6 +288,9 @@ def claims_of_3_5() -> Claims:
 def _score(key):
     """The claim on the score of one key, "a" or "b"."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import gone
 
     c, d = sp.symbols("c d", positive=True)
     product, length, own, other = sp.symbols(f"p_{key} lambda_{key} g_{key}{key} g_ab", real=True)
@@ -307,6 +311,8 @@ def _score(key):
 
 def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     """3.5: both scores, for keys that are random multiples of their means."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (score_a, score_b)
     judge_derivations(chains, claims_of_3_5())
     return "both scores follow from the definition; each sees the length of its own key alone."
@@ -330,6 +336,9 @@ def _judge_share(rng, share_decided):
         (0.05, 20.0, 64, 0.6),
         (1.0, 3.0, 4, 0.75),
         (0.01, 40.0, 9, 0.99),
+        (0.1, 0.5, 16, 0.95),
+        (0.5, 1000.0, 4, 0.9),
+        (0.3, 5.0, 8, 0.5),
     ]
     for _ in range(6):
         beta = float(rng.uniform(0.02, 1))
@@ -382,6 +391,9 @@ def _share_mistakes(beta, c, d, w):
         "that is how often *a* takes over; b does so as often": decided / 2,
         "that is how often neither of the two takes over": 1 - decided,
         "both keys are random here, not one": _decided(one_random, w),
+        "the 2 beside the variance is missing: a normal law has erfc(x / sqrt(2 V))": (
+            _decided(one_random, w)
+        ),
         "the scores are not divided by sqrt(d)": _decided(undivided, w),
         "beta is a variance, not a standard deviation": _decided(squared, w),
         "every draw is said to be decided, which is the limit of long queries": 1.0,

@@ -3,10 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, shuffled
+from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import array
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_and_keep_inputs
 from attn_utils.kernels import attend
 

@@ -6,10 +6,7 @@ It measures the result and the memory, and knows nothing of the way.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen, same
 from attn_course.answers.tensors import (
     TOLERANCE,
@@ -17,8 +14,6 @@ from attn_course.answers.tensors import (
     only_tensors,
     tensor_trials,
 )
-from attn_course.answers.values import number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_tensors, run_watched
 from attn_utils.kernels import attend
 

@@ -6,11 +6,9 @@ Contexts decide; what a ring holds is measured besides, in the same run.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller, asked, shuffled
+from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import close, distance, tensor_trials
-from attn_course.answers.values import array, number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import step_rings
 from attn_utils.kernels import attend
 
