@@ -115,7 +115,7 @@ def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
     _judge_place(seen)
     _judge_letter(seen)
     lowest = min(_on_diagonal(one.weights, -1).min() for one in seen)
-    return f"in {len(seen)} sequences every token looks one back, with weight {lowest:.3f} or more."
+    return f"in {len(seen)} sequences every token looks one back, with at least {lowest:.1%} of its weight."
 
 
 def _on_diagonal(matrix, offset):
