@@ -357,6 +357,7 @@ check("13.6", ov_circuit, matching_circuit, copying_score)
 
 # %%
 model, trace = two.model, two.model.trace(twice.letters[:1])
+alphabet = "abcdefghijklmnopqrstuvwx"
 E, U = (x.detach().numpy() for x in (model.embedding, model.read_out))
 maps = [layer[0].detach().numpy() for layer in trace.weights]  # (H, T, T) of each layer
 if check("13.5", previous_token_score, induction_score) and check(
@@ -369,7 +370,7 @@ if check("13.5", previous_token_score, induction_score) and check(
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
     for (name, table), ax in zip(C.items(), plots.panels(2, height=3.6), strict=True):
         title = f"{name}: copying score {copying_score(table):.2f}"
-        plots.matrix(table, title=title, numbers=False, xlabel="letter", ylabel="letter", ax=ax)
+        plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
 
 # %% [markdown]
 # Both tables are diagonals, as in the hand-made heads: a letter matches keys that had *it* before them, and what is found
@@ -410,13 +411,14 @@ written = trace.written[0].sum(1).detach().numpy()  # by both heads of layer 1
 x, other = streams[0], streams[0] - written[0] + written.mean(0)
 W_q, W_k, *_ = model.weights_of(1, 0)
 tokens = twice.letters[0].numpy()
+said = [alphabet[token] for token in tokens]
 done = check("13.5", previous_token_score, induction_score)
 keys = {"before": x, "after k is cut": other}
 for (name, inputs), ax in zip(keys.items(), plots.panels(2, height=3.8), strict=True):
     _, weights = attend(x @ W_q, inputs @ W_k, x, causal=True)
     score = induction_score(weights[None], tokens)[0] if done else 0
     title = f"{name}: induction score {score:.2f}"
-    plots.attention_map(weights, numbers=False, colour_bar=False, title=title, ax=ax)
+    plots.attention_map(weights, said, said, numbers=False, colour_bar=False, title=title, ax=ax)
 
 # %% [markdown]
 # One number for the claim: the induction score of this head, before and after its keys lose what layer 1 wrote. How much

@@ -220,7 +220,7 @@ def draw(token):
     plots.attention_map(rows, list(maps), [""] * 48, mask=look, numbers=False, **label)
 
 
-plots.explore(draw, token=(2, 47, 30))
+plots.explore(draw, token=(2, 47, 37))
 
 # %%
 for name, mask in masks.items():

@@ -73,7 +73,7 @@ def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
         setting = f"q {q.shape}, k {k.shape}, v {v.shape}{', large scores' if factor > 1 else ''}"
         result = _without_autograd(attention_backward, [q, k, v, g])
         found = _three(result, "attention_backward")
-        right = _gradients(q, k, v, g)
+        right = exact_gradients(q, k, v, g)
         trials.judge(found, right, _gap(found, right, setting), q, k, v, g)
 
     return f"all three gradients are right in {len(trials)} cases."
@@ -125,24 +125,28 @@ def _gap(found, right, setting):
     return setting
 
 
-def _gradients(q, k, v, g, *, axis=-1, minus=None, roots=1, weights=None):
-    """(dq, dk, dv); options are where mistakes differ.
+def exact_gradients(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray) -> list[np.ndarray]:
+    """[dq, dk, dv] of attention without a mask, for the gradient g of its context."""
+    return _gradients(q, k, v, g)
 
-    axis: over which the softmax runs; minus: (P, dP, context) -> what is subtracted from dP; roots: how often
-    the gradients of q and k are divided by the root of d.
+
+def _gradients(q, k, v, g, *, axis=-1, minus=None):
+    """[dq, dk, dv]; options are where mistakes differ.
+
+    axis: over which the softmax runs; minus: (P, dP, context) -> what is subtracted from dP.
     """
     scale = q.shape[-1] ** -0.5
-    P = softmax(scale * q @ k.mT, axis) if weights is None else weights
+    P = softmax(scale * q @ k.mT, axis)
     dP = g @ v.mT
     context = P @ v
     row = (g * context).sum(-1, keepdims=True) if minus is None else minus(P, dP, context)
     dS = P * (dP - row)
-    return [scale**roots * dS @ k, scale**roots * dS.mT @ q, P.mT @ g]
+    return [scale * dS @ k, scale * dS.mT @ q, P.mT @ g]
 
 
 def _wrong_gradients(q, k, v, g):
     """{sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
-    right = _gradients(q, k, v, g)
+    right = exact_gradients(q, k, v, g)
     dq, dk, dv = right
     scale = q.shape[-1] ** -0.5
     P = softmax(scale * q @ k.mT)
@@ -224,7 +228,7 @@ def _saved(rng, sizes, factor):
     scores = q @ k.mT / q.shape[-1] ** 0.5
     top = scores.max(-1)
     lse = top + np.log(np.exp(scores - top[:, None]).sum(-1))
-    return [q, k, v, softmax(scores) @ v, lse, g], _gradients(q, k, v, g)
+    return [q, k, v, softmax(scores) @ v, lse, g], exact_gradients(q, k, v, g)
 
 
 def _judge_memory(rng, stream_backward):
