@@ -22,6 +22,7 @@ class Person:
     name: str = ""
     email: str = ""
     id: str = ""
+    lms_id: str = ""  # the LMS's own number, which Canvas puts into the names of files
     due: datetime | None = None
     handed_in: datetime | None = None  # None: when the file was last changed
     free_days: float = 0
@@ -91,6 +92,7 @@ def _person(student, row, where):
         name=unguarded(row.get("name", "")),
         email=unguarded(row.get("email", "")),
         id=unguarded(row.get("id", "")),
+        lms_id=unguarded(row.get("lms_id", "")),
         due=_moment(row.get("due", ""), where, "due"),
         handed_in=_moment(row.get("handed_in", ""), where, "handed_in"),
         free_days=_days(row.get("free_days", ""), where),
