@@ -439,7 +439,7 @@ BAD_POINTS = {
     "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
     "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
-    "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
+    "right,1.7," + "1" * 200_000: "is not a table of cells and lines (field larger than",
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from attn_course import cli
 from attn_course.grading import collect, lms_downloads
+from attn_course.grading.collected import COLLECTED
 
 ROSTER = (
     "student,name,email,id,lms_id\n"
@@ -60,12 +61,12 @@ def held(out):
     return {
         str(path.relative_to(out)): path.read_text("utf-8")
         for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name != collect.COLLECTED
+        if path.is_file() and path.name != COLLECTED
     }
 
 
 def rows(out):
-    with open(out / collect.COLLECTED, encoding="utf-8") as file:
+    with open(out / COLLECTED, encoding="utf-8") as file:
         return {row["student"] + "/" + row["file"]: row for row in csv.DictReader(file)}
 
 
@@ -218,10 +219,10 @@ def test_a_dry_run_prints_the_same_table_and_writes_nothing(download):
 def test_the_same_command_again_changes_nothing(download):
     _, _, out = download(MOODLE_FOLDERS, "moodle", *download.roster)
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*.ipynb")}
-    table = (out / collect.COLLECTED).read_bytes()
+    table = (out / COLLECTED).read_bytes()
     _, said, _ = download(MOODLE_FOLDERS, "moodle", *download.roster)
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.ipynb")} == before
-    assert (out / collect.COLLECTED).read_bytes() == table and "already there" in said
+    assert (out / COLLECTED).read_bytes() == table and "already there" in said
 
 
 def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(download):
@@ -248,7 +249,7 @@ def test_a_file_that_was_not_collected_is_never_overwritten(download, tmp_path):
 
 
 def test_a_collection_that_was_stopped_goes_on(download, monkeypatch):
-    write = collect._Folder._write
+    write = collect.Folder.write
     left = iter([True, True, False])
 
     def stopped(self, target, data):
@@ -257,7 +258,7 @@ def test_a_collection_that_was_stopped_goes_on(download, monkeypatch):
         write(self, target, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(collect._Folder, "_write", stopped)
+        patched.setattr(collect.Folder, "write", stopped)
         status, _, out = download(CANVAS, "canvas", *download.roster)
     assert status == 130 and len(held(out)) == len(rows(out)) == 2
     status, _, _ = download(CANVAS, "canvas", *download.roster)
@@ -336,7 +337,7 @@ def test_nothing_hostile_leaves_the_folder_or_stops_the_others(download, tmp_pat
     made = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     made -= {tmp_path / "submissions.zip"}
     assert all(path.is_relative_to(out) and not path.is_symlink() for path in made)
-    for path in made - {out / collect.COLLECTED}:
+    for path in made - {out / COLLECTED}:
         assert path.relative_to(out).parts[0] in ("ada", "lee", "zoe")
         assert all(letter.isprintable() for letter in path.name)
     if len(files) > 2:

@@ -6,79 +6,19 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from pathlib import Path
 
 from attn_course.command_line import ATTENTION, DONE, log
 from attn_course.errors import UserError
-from attn_course.grading.lms_downloads import READERS, Copy, Student, entries_of, unpacked
+from attn_course.grading.collected import COLLECTED, Collected, Student, dump, read_collected
+from attn_course.grading.lms_downloads import READERS, Copy, entries_of, unpacked
 from attn_course.grading.report import save
 from attn_course.grading.roster import Person, Roster
-from attn_course.grading.spreadsheet import csv_text, guarded, read_rows, unguarded
 from attn_course.grading.submissions import notebook_of
 
-COLLECTED = "collected.csv"
 UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 EARLIER = "earlier"  # the folder of copies that a newer one has replaced
-COLUMNS = (
-    *("student", "file", "handed_in", "late", "counts", "name", "email", "lms_id"),
-    *("version", "sha256", "source"),
-)
-
-
-@dataclass(frozen=True)
-class Collected:
-    """A row of collected.csv: a file below submissions/, and what the LMS tells about it."""
-
-    student: str
-    file: str  # below the student's folder
-    handed_in: datetime | None
-    is_late: bool
-    counts: bool  # whether it is the newest copy
-    who: Student
-    version: str
-    sha256: str
-    source: str
-
-    def cells(self) -> list[str]:
-        """Return it as the cells of a table."""
-        moment = self.handed_in.isoformat(timespec="seconds") if self.handed_in else ""
-        late = "yes" if self.is_late else ""
-        counts = "yes" if self.counts else ""
-        who = [guarded(text) for text in (self.who.name, self.who.email, self.who.lms_id)]
-        last = [self.version, self.sha256, guarded(self.source)]
-        return [guarded(self.student), guarded(self.file), moment, late, counts, *who, *last]
-
-
-def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
-    """Return {(student, file): row} of the collected.csv in a folder; {} where there is none."""
-    path = folder / COLLECTED
-    if not path.exists():
-        return {}
-    found = {}
-    for where, row in read_rows(path, COLUMNS):
-        try:
-            moment = datetime.fromisoformat(row["handed_in"]) if row["handed_in"] else None
-        except ValueError:
-            raise UserError(
-                f"{where}: handed_in is {row['handed_in']!r}, not a date such as 2026-11-20T18:00."
-            ) from None
-        student = unguarded(row["student"])
-        file = unguarded(row["file"])
-        who = Student(*(unguarded(row[name]) for name in ("lms_id", "name", "email")))
-        found[student, file] = Collected(
-            student=student,
-            file=file,
-            handed_in=moment.astimezone() if moment else None,
-            is_late=row["late"] == "yes",
-            counts=row["counts"] == "yes",
-            who=who,
-            version=row["version"],
-            sha256=row["sha256"],
-            source=unguarded(row["source"]),
-        )
-    return found
 
 
 def collect(
@@ -104,7 +44,7 @@ def collect(
             problem = found.problems[0] if found.problems else "it holds no notebook."
             raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
         folders = folder_names({copy.student for copy in copies}, roster)
-        place = _Folder(out, read_collected(out), dry_run)
+        place = Folder(out, read_collected(out), dry_run)
         lines: list[tuple[str, ...]] = []
         try:
             for (folder, file), group in _groups(copies, folders).items():
@@ -136,7 +76,7 @@ def _report(lines, problems, strangers, dry_run):
     return ATTENTION if problems or strangers or conflicts else DONE
 
 
-class _Folder:
+class Folder:
     """The folder submissions/, to which copies are added and nothing is lost."""
 
     def __init__(self, out: Path, rows: dict[tuple[str, str], Collected], dry_run: bool):
@@ -169,7 +109,7 @@ class _Folder:
             self._note(student, file, copy, digest, counts=True)
             return "already there"
         if not there:
-            self._write(target, data)
+            self.write(target, data)
             self._note(student, file, copy, digest, counts=True)
             return "new"
         if before is None or before.sha256 != there:
@@ -178,11 +118,11 @@ class _Folder:
             old = f"{EARLIER}/{there[:12]}/{file}"
             self._move(target, self.out / student / old)
             self.rows[student, old] = replace(before, file=old, counts=False)
-            self._write(target, data)
+            self.write(target, data)
             self._note(student, file, copy, digest, counts=True)
             return f"newer; the copy before is {old}"
         if _sha256(self.out / student / spare) != digest:
-            self._write(self.out / student / spare, data)
+            self.write(self.out / student / spare, data)
         self._note(student, spare, copy, digest, counts=False)
         return f"older; kept as {spare}"
 
@@ -199,7 +139,7 @@ class _Folder:
             source=copy.entry.path,
         )
 
-    def _write(self, target, data):
+    def write(self, target: Path, data: bytes) -> None:
         """Write a whole file or none, where none is."""
         if self.dry_run:
             return
@@ -214,11 +154,11 @@ class _Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.replace(source, target)
 
-    def save(self):
+    def save(self) -> None:
         """Write collected.csv."""
         if not self.dry_run:
-            rows = [row.cells() for _, row in sorted(self.rows.items())]
-            save(self.out / COLLECTED, csv_text([COLUMNS, *rows]))
+            rows = [row for _, row in sorted(self.rows.items())]
+            save(self.out / COLLECTED, dump(rows))
 
 
 def _sha256(path):

@@ -98,7 +98,10 @@ def collect(
     "--export",
     cls=Several,
     type=click.Choice(LMS),
-    help="Write OUT/<name>.csv for an LMS, too.",
+    help="Write OUT/<name>.csv for an LMS; what awaits a person stays blank, and the exit status is 1.",
+)
+@click.option(
+    "--final", is_flag=True, help="Export points so far where an answer still awaits a person."
 )
 @click.option("--anonymous", is_flag=True, help="No names on the pages of written answers.")
 @click.option(

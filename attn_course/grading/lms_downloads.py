@@ -23,6 +23,7 @@ from typing import Any
 
 from attn_course.command_line import log
 from attn_course.errors import UserError
+from attn_course.grading.collected import Student
 from attn_course.grading.spreadsheet import read_rows
 
 KEPT = (".ipynb", ".py")  # what can be graded; other files stay in the archive
@@ -39,16 +40,6 @@ MOODLE = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
 WORKSHEET_DATE = "%A, %d %B %Y, %I:%M %p"  # as Moodle writes it in English
-
-
-@dataclass(frozen=True)
-class Student:
-    """Whom an LMS names. `lms_id` is its own number, `id` that of the institution."""
-
-    lms_id: str
-    name: str = ""
-    email: str = ""
-    id: str = ""
 
 
 @dataclass(frozen=True)
