@@ -36,11 +36,21 @@ def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
 @click.command(cls=Command, context_settings=SETTINGS)
 @click.option("--book", required=True, metavar="FILE", help="The command jupyter-book, version 1.")
 @click.option("--out", default="build/site", show_default=True, help="Folder of the site.")
-def site(book: str, out: str) -> None:
-    """Make the pages of the site from the stored solutions."""
+@click.option(
+    "--pyodide",
+    metavar="FOLDER",
+    help="An unpacked release of Pyodide to serve; without one, pages load it from its public address.",
+)
+def site(book: str, out: str, pyodide: str | None) -> None:
+    """Make the site from the stored solutions: its pages, and the notebooks that run in a browser."""
+    from attn_course.building.browser import make_browser_edition
     from attn_course.building.build import root_of_project
     from attn_course.building.site import make_site
 
+    root = root_of_project()
     folder = Path(out).absolute()
-    make_site(root_of_project(), folder, Path(book).absolute())
+    program = Path(book).absolute()
+    make_site(root, folder, program)
+    lite = program.with_name("jupyter-lite")
+    make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
     log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")
