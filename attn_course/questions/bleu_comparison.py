@@ -490,6 +490,7 @@ def _judge_last(paired_bootstrap, one, seed):
         raise NotYet(f"{measured}: a tie is not a win for `other`.")
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="10.1",
