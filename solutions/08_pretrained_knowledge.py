@@ -186,7 +186,7 @@ born = Counter(person.city for person in world.group("told"))
 shares = np.array([born[city] for city in CITIES]) / 50
 marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
 ax = plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
-ax.set_xlim(0, 1)
+ax.limits(x=(0, 1))
 for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
@@ -247,7 +247,7 @@ levels, shares_held = tables.calibration(held)
 _, shares_strangers = tables.calibration(strangers)
 series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
 plots.curves(levels, series, xlabel="probability of the answer", ylabel="share right", ax=right)
-right.set(xlim=(0, 1), ylim=(0, 1.05))
+right.limits(x=(0, 1), y=(0, 1.05))
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 
@@ -361,7 +361,7 @@ for way in findings.WAYS:
 # With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
 # same experiment wants a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
 #
-# `python -m attn_course.knowledge full --folder runs --write full.json`
+# `python -m attn_course.runs knowledge_gpu --folder runs --out full.json`
 #
 # It was taken as far as the steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
 # its end, and not on a GPU. The model is the preset's own, and the command can be resumed.

@@ -213,10 +213,10 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
     for number, text in enumerate(helpers):
         package = tmp_path / str(number) / "attn_course"
         judge = package / "questions" / "copying.py"
-        for path in (judge, package / "answers" / "values.py"):
+        for path in (judge, package / "answers" / "mistakes.py"):
             path.parent.mkdir(parents=True)
-        judge.write_text("from attn_course.answers.values import close\n")
-        (package / "answers" / "values.py").write_text(text)
+        judge.write_text("from attn_course.answers.mistakes import same\n")
+        (package / "answers" / "mistakes.py").write_text(text)
         (package / "deep.py").write_text(str(number))
         monkeypatch.setattr(digests, "ROOT", package.parent)
         digests.judge_digest.cache_clear()

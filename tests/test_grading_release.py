@@ -15,7 +15,7 @@ from attn_course import cli
 from attn_course.grading.release_archive import FOLDER
 from attn_course.markers import solution_lines
 
-WEIGHTS = (".npz", ".pt")  # of the model that comes along: no text
+WEIGHTS = (".npz", ".pt")  # of the bundled model: no text
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 

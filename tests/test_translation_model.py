@@ -11,7 +11,8 @@ from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy, n_best
 from attn_course.translation.models import build
-from attn_course.translation.vocabulary import BOS, EOS, PAD
+from attn_course.translation.runs import Run
+from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils import attend
 from attn_utils.layers import SLOTS
 
@@ -170,6 +171,24 @@ def test_search_gives_a_sentence_the_same_answer_alone_and_in_a_batch(search, ki
         assert alone.tokens[0] == together.tokens[row]
         width = len(source) + 1
         torch.testing.assert_close(alone.weights[0], together.weights[row][:, :width])
+
+
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_translation_without_an_end_is_cut_by_its_own_source(kind, beam_size):
+    vocabulary = Vocabulary.learn([f"{letter} " * 9 for letter in "abcdefgh"], size=30)
+    model = tiny(kind, num_tokens=len(vocabulary))
+    with torch.no_grad():
+        model.bias[EOS] = -100.0  # no translation ever ends
+    run = Run(model, vocabulary)
+    sentences = ["a b", "c d e f g h a b c d e f", "e"]
+    together = run.search(sentences, beam_size=beam_size)
+    sizes = [len(vocabulary.encode(sentence)) + 1 for sentence in sentences]
+    assert [len(ids) for ids in together.tokens] == [2 * size + 10 for size in sizes]
+    for sentence, ids, weights in zip(sentences, *together, strict=True):
+        alone = run.search([sentence], beam_size=beam_size)
+        assert alone.tokens == [ids]
+        torch.testing.assert_close(alone.weights[0], weights[:, : alone.weights[0].shape[1]])
 
 
 @pytest.mark.parametrize("search", [greedy, beam])

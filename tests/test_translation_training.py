@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from attn_course.errors import UserError
-from attn_course.training.trainer import Stopped, Training
+from attn_course.training.trainer import Stopped
 from attn_course.translation import encoding
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.corpora import embedded
@@ -59,7 +59,7 @@ def test_a_compiled_run_takes_the_same_steps_and_its_checkpoint_serves_one_that_
     plain = train(tmp_path / "plain", config)
     with torch.compiler.set_stance("force_eager"):
         compiled = train(tmp_path / "compiled", config, compiled=True)
-    assert isinstance(compiled.training.called, torch._dynamo.OptimizedModule)
+    assert isinstance(compiled.called, torch._dynamo.OptimizedModule)
     assert compiled.losses == plain.losses
     assert train(tmp_path / "compiled", config).losses == plain.losses
 
@@ -90,7 +90,7 @@ def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path
     assert all(torch.equal(best[name], weights[1][name]) for name in best)
 
 
-def test_other_settings_do_not_take_up_a_run(tmp_path):
+def test_a_run_of_other_settings_is_not_resumed(tmp_path):
     train(tmp_path)
     with pytest.raises(UserError, match="other settings"):
         train(tmp_path, replace(CONFIG, width=32))
@@ -166,17 +166,17 @@ def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
 
 def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeypatch):
     straight = train(tmp_path / "straight")
-    take = Training.take
+    take = Trainer.take
 
-    def pressed(training, step):
-        if training.num_steps == 4:
+    def pressed(trainer, step):
+        if trainer.num_steps == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        take(training, step)
+        take(trainer, step)
 
-    monkeypatch.setattr(Training, "take", pressed)
+    monkeypatch.setattr(Trainer, "take", pressed)
     with pytest.raises(Stopped, match=r"stopped after \d+ of 2,000 subwords; all of it is kept"):
         train(tmp_path / "stopped")
-    monkeypatch.setattr(Training, "take", take)
+    monkeypatch.setattr(Trainer, "take", take)
     saved = torch.load(tmp_path / "stopped" / "last.pt", weights_only=True)
     assert saved["losses"] == straight.losses[:5]
     assert train(tmp_path / "stopped").losses == straight.losses

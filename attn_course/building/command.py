@@ -1,62 +1,90 @@
-"""`attn build` and `attn site` on the command line."""
+"""`attn build` and `attn site`: their options."""
 
-import argparse
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 
-from attn_course.building import build as building
-from attn_course.building.site import make_site
-from attn_course.errors import UserError
+import click
+
+from attn_course.building import scaffold
+from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
 
 
-def build(argv: Sequence[str]) -> int:
-    """Make the notebooks, or with --check say what is not as it should be."""
-    parser = argparse.ArgumentParser(prog="attn build", description=build.__doc__)
-    parser.add_argument("numbers", nargs="*", metavar="NN", help="notebooks to build; all if none")
-    parser.add_argument("--check", action="store_true", help="execute nothing, fail on any drift")
-    parser.add_argument("--force", action="store_true", help="execute again what did not change")
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("numbers", nargs=-1, metavar="[NN]...")
+@click.option("--check", is_flag=True, help="Execute nothing; exit 1 if a file is not as built.")
+@click.option("--force", is_flag=True, help="Execute again what did not change.")
+def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
+    """Make the notebooks from solutions/NN_name.py.
 
-    options = parser.parse_args(argv)
-    try:
-        root = building.root_of_project()
-        if options.check:
-            return _check(root, options.numbers)
-        for name, is_written in building.build(root, options.numbers, options.force):
-            what = "written" if is_written else "unchanged"
-            print(f"{name:28} {what}", flush=True)
-    except UserError as error:
-        print(f"attn build: {error}", file=sys.stderr)
-        return 1
-    return 0
+    NN are the notebooks to build, such as 01; without one all are built.
+    """
+    from attn_course.building import build as building
 
-
-def _check(root: Path, numbers: Sequence[str]) -> int:
-    """Print every problem, or that there is none; 0 where there is none."""
+    root = building.root_of_project()
+    if not check:
+        for name, is_written in building.build(root, numbers, force):
+            log.info(f"{name:28} {'written' if is_written else 'unchanged'}")
+        return DONE
     found = building.problems(root, numbers)
     for problem in found:
-        print(f"attn build --check: {problem}", file=sys.stderr)
-
+        click.echo(f"attn build --check: {problem}", err=True)
     if found:
-        return 1
+        return ATTENTION
     count = len(building.sources(root, numbers))
-    print(f"attn build --check: {count} notebooks are as built.")
-    return 0
+    log.info(f"attn build --check: {count} notebooks are as built.")
+    return DONE
 
 
-def site(argv: Sequence[str]) -> int:
-    """Make the pages of the site from the stored solutions."""
-    parser = argparse.ArgumentParser(prog="attn site", description=site.__doc__)
-    parser.add_argument("--book", required=True, help="the command jupyter-book, version 1")
-    parser.add_argument("--out", default="build/site", help="folder of the site, build/site")
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.option("--book", required=True, metavar="FILE", help="The command jupyter-book, version 1.")
+@click.option("--out", default="build/site", show_default=True, help="Folder of the site.")
+@click.option(
+    "--pyodide",
+    metavar="FOLDER",
+    help="An unpacked release of Pyodide to serve; without one, pages load it from its public address.",
+)
+def site(book: str, out: str, pyodide: str | None) -> None:
+    """Make the site from the stored solutions: its pages, and the notebooks that run in a browser."""
+    from attn_course.building.browser import make_browser_edition
+    from attn_course.building.build import root_of_project
+    from attn_course.building.site import make_site
 
-    options = parser.parse_args(argv)
-    out = Path(options.out).absolute()
-    book = Path(options.book).absolute()
-    try:
-        make_site(building.root_of_project(), out, book)
-    except UserError as error:
-        print(f"attn site: {error}", file=sys.stderr)
-        return 1
-    print(f"attn site: {len(list(out.glob('*.html')))} pages in {options.out}.")
-    return 0
+    root = root_of_project()
+    folder = Path(out).absolute()
+    program = Path(book).absolute()
+    make_site(root, folder, program)
+    lite = program.with_name("jupyter-lite")
+    make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
+    log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")
+
+
+@click.group(context_settings=SETTINGS)
+def new() -> None:
+    """Write the files of a new question or notebook, to be filled in."""
+
+
+@new.command("question", cls=Command, context_settings=SETTINGS)
+@click.argument("question", metavar="ID")
+@click.option(
+    "--kind", type=click.Choice(scaffold.KINDS), default="code", help="What is asked for."
+)
+def new_question(question: str, kind: str) -> None:
+    """Add the next question to a notebook, such as 1.8."""
+    _report(scaffold.new_question, question, kind)
+
+
+@new.command("notebook", cls=Command, context_settings=SETTINGS)
+@click.argument("name", metavar="NN_name")
+def new_notebook(name: str) -> None:
+    """Write a notebook with one question, such as 15_name, and register it."""
+    _report(scaffold.new_notebook, name)
+
+
+def _report(make: Callable[..., list[Path]], *words: str) -> None:
+    """Say which files were changed, and where the next steps are."""
+    from attn_course.building.build import root_of_project
+
+    root = root_of_project()
+    for path in make(root, *words):
+        log.info(f"changed {path.relative_to(root)}")
+    log.info("docs/contributing-a-question.md says what to fill in; then run attn build.")

@@ -120,8 +120,8 @@ def _with_judge(text, words):
     end = text.index("\n)\n", start) + 1
     for name, place in (
         ("Generator", "numpy.random"),
-        ("Caller", "attn_course.answers.answer"),
-        ("NotYet", "attn_course.answers.verdict"),
+        ("Caller", "attn_course.answers"),
+        ("NotYet", "attn_course.answers"),
     ):
         if not re.search(rf"^from .*\b{name}\b|^    {name},$", text[:start], re.M):
             raise UserError(f"import {name} from {place} in {words['module']}, and run it again.")

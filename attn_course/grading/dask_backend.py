@@ -8,6 +8,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
+from attn_course.command_line import missing_package
 from attn_course.errors import UserError
 from attn_course.grading.digests import judge_digest
 from attn_course.grading.grade_one import Settings, file_bytes, job_of, record_of, unread
@@ -25,7 +26,6 @@ PATIENCE = "30s"  # for the scheduler to answer
 LOOK = 2.0  # seconds without a result after which somebody looks whether there are workers
 ALONE = 60.0  # seconds without a worker after which nobody waits for one any longer
 GOES_ON = "What was graded is kept; the same command goes on from there."
-MISSING = "--dask needs Dask; install it with: pip install 'attention-course[dask]'."
 
 
 def grade_on_dask(
@@ -99,7 +99,7 @@ def _client(address, jobs):
     try:
         from distributed import Client
     except ImportError:
-        raise UserError(MISSING) from None
+        raise UserError(missing_package("Dask", "dask")) from None
     if not address:
         return Client(
             n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 from attn_course import register
+from attn_course.command_line import log
 from attn_course.errors import UserError
 from attn_course.grading.page import render
 
@@ -179,3 +180,4 @@ def _zip(target: Path, files: dict[str, bytes], folder: str) -> None:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = mode << 16
             archive.writestr(entry, data)
+            log.debug(name)

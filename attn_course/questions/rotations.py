@@ -8,16 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
-from attn_course.answers.values import (
-    matrix,
-    two,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
 from attn_course.drivers import call_with_rotation, make_rotation
 from attn_course.judge_derivation import Claim, chain_of, judge_derivation
 from attn_course.proofs.chain_rules import PLAIN, TURNS, Task, gone, occurrences
@@ -239,6 +230,7 @@ SETTINGS = (
     ("neighbours", 16, BASE),
     ("halves", 16, BASE),
     ("clockwise", 8, 100.0),
+    ("slowest first", 16, BASE),
 )
 
 
@@ -259,18 +251,19 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
             raise NotYet(f"{why} ({setting}).")
 
     return (
-        f"at least 99% on the token r back at every position, in {len(cases)} cases, three layouts."
+        f"at least 99% on the token r back at every position, in {len(cases)} cases, four layouts."
     )
 
 
 def _pairings(d):
-    """{layout: pairs (d/2, 2)}: neighbours, the same turning the other way, first half with second."""
+    """{layout: pairs (d/2, 2)}, the pair that turns fastest first."""
     features = np.arange(d)
     neighbours = features.reshape(-1, 2)
     halves = features.reshape(2, -1)
     return {
         "neighbours": neighbours,
         "clockwise": neighbours[:, ::-1],
+        "slowest first": neighbours[::-1],
         "halves": halves.T,
     }
 
@@ -309,6 +302,11 @@ def _why_not_back(q, k, rotate, r):
         return "the query or the key is zero, and every token is seen equally: uniform weights"
     if r > 0 and scores.argmax() == last + r:
         return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
+    if looks == r and _leaves_out_fast_pairs(q, k, rotate):
+        return (
+            "right token, too little weight: only coordinates that turn slowly are used, and which ones turn "
+            "fast depends on the layout, which is unknown"
+        )
     if looks == r:
         weight = softmax(seen).max()
         return f"right token, weight {weight:.3f}: a longer query makes it sharper"
@@ -317,3 +315,10 @@ def _why_not_back(q, k, rotate, r):
     if looks == 2 * r:
         return f"it looks {looks} back, twice too far: turn the query or the key, not both"
     return f"it looks {looks} back, where {r} back is asked for"
+
+
+def _leaves_out_fast_pairs(q, k, rotate):
+    """Whether turning by one position hardly changes the score of the two vectors."""
+    before = rotate(q, 0) @ rotate(k, 0)
+    after = rotate(q, 1) @ rotate(k, 0)
+    return abs(after - before) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k)

@@ -6,29 +6,20 @@ Shapes, the layer and its costs are judged here, the steps in between in `attent
 import math
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import (
-    array,
-    number,
-)
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
-from attn_course.questions.attention_mistakes import (
-    cut,
+from attn_course.questions.attention_layers import (
+    draw_parameters,
     finish,
     judge_layer,
     linear,
 )
+from attn_course.questions.attention_mistakes import SCORES, after, scaled_products, split_heads
 from attn_course.questions.attention_steps import (
     attend_is_masked_softmax,
     heads_split_and_merge,
@@ -129,6 +120,7 @@ def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
         shapes=_layer_shapes,
         compute=_multi_head,
         known=_layer_known,
+        aim=_aimed,
     )
 
 
@@ -142,7 +134,25 @@ def _layer_shapes(D, H):
     return shapes
 
 
-def _multi_head(leaves, num_heads, *, scale=None, order=PROJECTIONS, split=cut, **steps):
+def _aimed(rng, sizes, columns):
+    """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
+    D, H = sizes
+    d = D // H
+    parameters = draw_parameters(rng, _layer_shapes(D, H))
+    parameters["query.weight"][:] = 0
+    query = parameters["query.bias"].reshape(H, d)
+    unit = query / (query**2).sum(-1, keepdims=True)
+    parameters["key.weight"][:, 0] = d**0.5 * unit.reshape(D)  # the first feature makes the score
+    parameters["value.weight"][:, 0] = 0
+
+    x = rng.normal(size=(1, len(columns), D))
+    x[..., 0] = columns
+    return parameters, x
+
+
+def _multi_head(
+    leaves, num_heads, *, score=scaled_products, order=PROJECTIONS, split=split_heads, **steps
+):
     """Causal multi-head attention, or with one step of it replaced by a mistake."""
     x = leaves["x"]
     heads = []
@@ -151,24 +161,23 @@ def _multi_head(leaves, num_heads, *, scale=None, order=PROJECTIONS, split=cut, 
         heads.append(split(projected, num_heads))
 
     q, k, v = heads
-    if scale is None:
-        d = q.shape[-1]
-        scale = d**-0.5
-    scores = q @ k.mT * scale
-    return finish(leaves, scores, v, **steps)
+    return after(score(q, k), lambda scores: finish(leaves, scores, v, **steps))
 
 
 def _layer_known(leaves, num_heads):
     """{sentence: output (B, T, D)}: mistakes of a layer that compares keys and queries."""
     run = partial(_multi_head, leaves, num_heads)
-    D = leaves["x"].shape[-1]
     turned = {name: leaf.mT if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
     across = leaves | {"x": leaves["x"].transpose(0, 1)}
 
-    known = {
-        "the scores are not scaled": run(scale=1.0),
-        "the scores are divided by d, not by sqrt(d)": run(scale=num_heads / D),
-        "the scores are divided by sqrt(D); each head has its own width d": run(scale=D**-0.5),
+    def by_whole_width(q: Any, k: Any) -> Any:
+        return q @ k.mT / leaves["x"].shape[-1] ** 0.5
+
+    known = {sentence: run(score=score) for sentence, score in SCORES.items()}
+    known |= {
+        "the scores are divided by sqrt(D); each head has its own width d": run(
+            score=by_whole_width
+        ),
         "the projections multiply by W, where nn.Linear multiplies by its transpose": (
             _multi_head(turned, num_heads)
         ),

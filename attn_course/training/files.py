@@ -1,6 +1,5 @@
 """Files that are either the old ones or the new ones, never half of one."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,14 +8,6 @@ from typing import Any
 import torch
 
 from attn_course.errors import UserError
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Written aside and moved in, so that a reader never meets half a file."""
-    aside = path.with_suffix(".tmp")
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    aside.write_text(text + "\n", encoding="utf-8")
-    os.replace(aside, path)
 
 
 def write_tensors(path: Path, state: Mapping[str, Any]) -> None:

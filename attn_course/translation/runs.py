@@ -65,14 +65,13 @@ class Run(NamedTuple):
         length that a log-probability is divided by.
         """
         source, lengths = self._padded(sentences)
-        longest = _longest(source)
         if beam_size == 1:
-            return greedy(self.model, source, lengths, max_length=longest)
+            return greedy(self.model, source, lengths, max_length=longest_of(lengths))
         return beam(
             self.model,
             source,
             lengths,
-            max_length=longest,
+            max_length=longest_of(lengths),
             size=beam_size,
             length_penalty=length_penalty,
         )
@@ -85,7 +84,7 @@ class Run(NamedTuple):
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
-        found = n_best(self.model, source, lengths, max_length=_longest(source), size=beam_size)
+        found = n_best(self.model, source, lengths, max_length=longest_of(lengths), size=beam_size)
         return found[0]
 
     def _padded(self, sentences):
@@ -188,6 +187,6 @@ class Run(NamedTuple):
         return np.eye(numbers[-1] + 1)[numbers]
 
 
-def _longest(source):
-    """How many subwords a translation of source (B, S) may have."""
-    return 2 * source.shape[1] + 10
+def longest_of(lengths: Tensor) -> Tensor:
+    """How many subwords a translation may have, by the length of its own source: (B,) -> (B,)."""
+    return 2 * lengths + 10

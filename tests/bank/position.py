@@ -44,6 +44,11 @@ def all_orders(T):
     return [list(order) for order in permutations(range(T))]
 
 
+def tries_own_input(layer, x):
+    own = np.random.default_rng(5).normal(size=x.shape)
+    return commutes(neighbour_swaps)(layer, own)
+
+
 def by_matrices(layer, x):
     matrices = [np.eye(len(x))[order] for order in random_orders(len(x))]
     return bool(max(np.abs(layer(P @ x) - P @ layer(x)).max() for P in matrices) < 1e-9)
@@ -64,6 +69,18 @@ def compare(test):
         return bool(all(test(layer, x, p) for p in random_orders(len(x))))
 
     return is_equivariant
+
+
+def reads_closure(layer, x):
+    """Looks for what the layer is made of, and never calls it."""
+    told = [cell.cell_contents for cell in layer.__closure__ or ()]
+    names = set().union(*(thing for thing in told if isinstance(thing, dict)))
+    return not names & {"mask", "positions", "mixture", "order"}
+
+
+def own_inputs(layer, x):
+    own = np.random.default_rng().normal(size=x.shape)
+    return all(np.allclose(layer(own[p]), layer(own)[p]) for p in random_orders(len(x)))
 
 
 def permutes_features(layer, x):
@@ -361,6 +378,7 @@ RIGHT = {
         "all permutations": commutes(all_orders),
         "matrices": by_matrices,
         "a tolerance of 1e-4": commutes(random_orders, 1e-4),
+        "an input of its own": tries_own_input,
     },
     "11.2": {
         "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
@@ -405,7 +423,6 @@ RIGHT = {
         "turned key": turned_key,
         "a random key": random_key,
         "four coordinates": two_coordinates,
-        "one coordinate": one_coordinate,
         "both turned": shared_turn,
     },
 }
@@ -443,7 +460,10 @@ WRONG = {
             "equal sums",
         ),
         "features": (permutes_features, "permute the tokens, axis 0"),
-        "always": (lambda layer, x: True, "yes every time"),
+        "the closure read, the layer never called": (reads_closure, "you say yes every time"),
+        "inputs of its own at every run": (own_inputs, "that are not x in another order"),
+        "another shape": (lambda layer, x: layer(x.T) is None, "was given an array of shape (5, "),
+        "always": (lambda layer, x: True, "yes every time: for"),
         "never": (lambda layer, x: False, "no every time"),
     },
     "11.2": {
@@ -584,9 +604,14 @@ WRONG = {
             "position 1 turns no more than",
         ),
         "heads for time": (heads_for_time, "along the last axis but one"),
-        "columns": (lambda x, p, b: x[..., 0], "has shape"),
+        "columns": (lambda x, p, b: x[..., 0], "the shape of"),
     },
     "11.6": {
+        "one coordinate": (one_coordinate, "only coordinates that turn slowly are used"),
+        "one coordinate, turned twice": (
+            lambda r, rotate, d: (100 * np.eye(d)[0], 100 * rotate(np.eye(d)[0], r)),
+            "which ones turn fast",
+        ),
         "too short": (back(3), "a longer query makes it sharper"),
         "not turned": (
             lambda r, rotate, d: (40 * np.ones(d), np.ones(d)),
@@ -597,6 +622,6 @@ WRONG = {
         "twice r": (back(40, turns=-2), "twice too far"),
         "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
         "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
-        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the query has shape"),
+        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the shape of the query"),
     },
 }
