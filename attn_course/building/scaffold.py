@@ -118,16 +118,19 @@ def _with_judge(text, words):
     """A module of questions with one more judge, and its entry at the end of QUESTIONS."""
     start = text.index("\nQUESTIONS = (") + 1
     end = text.index("\n)\n", start) + 1
-    for name, place in (
-        ("Generator", "numpy.random"),
-        ("Caller", "attn_course.answers"),
-        ("NotYet", "attn_course.answers"),
-    ):
-        if not re.search(rf"^from .*\b{name}\b|^    {name},$", text[:start], re.M):
-            raise UserError(f"import {name} from {place} in {words['module']}, and run it again.")
     judge = _filled("judge", words)
     entry = _filled("entry", words)
-    return text[:start] + judge + text[start:end] + entry + text[end:]
+    text = text[:start] + judge + text[start:end] + entry + text[end:]
+    needed = {
+        "Generator": "numpy.random",
+        "Caller": "attn_course.answers",
+        "NotYet": "attn_course.answers",
+    }
+    for name, place in needed.items():
+        if not re.search(rf"^(from .*\b|    ){name}\b", text[:start], re.M):
+            first = text.index("\nfrom attn_course") + 1
+            text = f"{text[:first]}from {place} import {name}\n{text[first:]}"
+    return text
 
 
 def _with_notebook(text, stem):
