@@ -15,7 +15,7 @@ from attn_course.grading.collected import COLLECTED, Collected, Student, dump, r
 from attn_course.grading.lms_downloads import READERS, Copy, entries_of, unpacked
 from attn_course.grading.report import save
 from attn_course.grading.roster import Person, Roster
-from attn_course.grading.submissions import notebook_of
+from attn_course.grading.submissions import UNSEEN, canonical, notebook_of
 
 UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 EARLIER = "earlier"  # the folder of copies that a newer one has replaced
@@ -194,9 +194,9 @@ def folder_names(students: set[Student], roster: Roster) -> dict[Student, str]:
         person = _person(student, roster)
         name = person.student if person else student.email or student.name or student.lms_id
         names[student] = _safe(name)
-        taken[_canonical(names[student])] += 1
+        taken[canonical(names[student])] += 1
     for student, name in names.items():
-        is_shared = taken[_canonical(name)] > 1
+        is_shared = taken[canonical(name)] > 1
         found[student] = f"{name}-{_safe(student.lms_id)}" if is_shared else name
     return found
 
@@ -216,8 +216,8 @@ def _has_number(person, student):
 
 
 def _has_email(person, student):
-    known = {_canonical(person.email), _canonical(person.student)}
-    return bool(student.email) and _canonical(student.email) in known
+    known = {canonical(person.email), canonical(person.student)}
+    return bool(student.email) and canonical(student.email) in known
 
 
 def _has_name(person, student):
@@ -229,14 +229,11 @@ def _has_name(person, student):
 
 
 def _squeezed(name):
-    return re.sub(r"[\W_]", "", _canonical(name))
-
-
-def _canonical(name):
-    return unicodedata.normalize("NFC", name).strip().casefold()
+    return re.sub(r"[\W_]", "", canonical(name))
 
 
 def _safe(name):
     """A name that is a file's on every system, and leads nowhere else."""
-    plain = unicodedata.normalize("NFC", UNSAFE.sub("_", name)).strip(". ")
+    seen = UNSEEN.sub("", UNSAFE.sub("_", name))
+    plain = unicodedata.normalize("NFC", seen).strip(". ")
     return plain.encode()[:120].decode("utf-8", "ignore") or "_"

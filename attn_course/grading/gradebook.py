@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from attn_course import register
@@ -13,7 +14,7 @@ from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
-from attn_course.grading.submissions import File
+from attn_course.grading.submissions import MOST_PROBLEMS, File
 from attn_course.grading.written_marks import (
     Mark,
     Marks,
@@ -21,6 +22,7 @@ from attn_course.grading.written_marks import (
 
 NOTHING = "nothing was handed in."
 LATE_BY_LMS = "the LMS says that it is late, and not by how much; a person decides."
+IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
 
 
@@ -84,6 +86,7 @@ class Sheet:
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
     tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
+    ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
@@ -118,7 +121,7 @@ class Sheet:
     def awaits_a_person(self, notebook: str) -> bool:
         """Whether a person has yet to look at something of a notebook, an unreadable file included."""
         entries = self.of_notebook(notebook)
-        return any(entry.is_waiting or entry.status == State.FAILED for entry in entries)
+        return any(entry.is_waiting for entry in entries)
 
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
@@ -167,6 +170,7 @@ class Gradebook:
         references: Mapping[str, Reference] | None = None,
         roster: Roster | None = None,
         collected: Mapping[tuple[str, str], Collected] | None = None,
+        now: datetime | None = None,
     ):
         """collected: what an LMS tells about files, by student and name of the file."""
         self.students = students
@@ -176,6 +180,7 @@ class Gradebook:
         self.references = references or {}
         self.roster = roster or Roster()
         self.collected = collected or {}
+        self.now = now or datetime.now().astimezone()
         self.questions: list[register.Question] = []
         for name in notebooks:
             self.questions += register.questions_of(name)
@@ -205,10 +210,14 @@ class Gradebook:
                 sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
+                sheet.ungraded[record.notebook] = record.problem
         if not records:
             sheet.problems.append(NOTHING)
         if self.roster.people and student not in self.roster.people:
             sheet.problems.append(UNNAMED)
+        more = len(sheet.problems) - MOST_PROBLEMS
+        if more > 0:
+            sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
         self._add_lateness(sheet)
         return sheet
 
@@ -261,7 +270,12 @@ class Gradebook:
                 if told.is_late:
                     sheet.remarks.append(f"{file.name}: {LATE_BY_LMS}")
                 continue
-            days = person.days_late(told.handed_in if told else file.changed)
+            moment = told.handed_in if told else file.changed
+            is_judged_by_date = person.due and not person.handed_in
+            if is_judged_by_date and not person.is_possible(moment, self.now):
+                sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(moment)}")
+                continue
+            days = person.days_late(moment)
             if points is not None and days:
                 sheet.days_late[name] = days
                 sheet.deductions[name] = person.deduction(points, days)
@@ -293,4 +307,4 @@ def _judged(question, part, record):
                 message=found.message,
                 answer=found.answer,
             )
-    return replace(entry, status=State.FAILED, message=record.problem)
+    return replace(entry, status=State.WAITING, message=record.problem)
