@@ -439,7 +439,7 @@ is_right = bool(check("6.6", CausalSelfAttention))
 models = {num_heads: train(num_heads) for num_heads in (1, 2)}
 everything = models[2].ids(two_nouns.sentences())  # (192, 7)
 for num_heads, trained in models.items():
-    print(f"{num_heads} head(s): {trained.share_right(everything):.1%} right")
+    print(f"number of heads {num_heads}: {trained.share_right(everything):.1%} right")
 
 # %% [markdown]
 # ## One head cannot
@@ -474,7 +474,7 @@ maps = layer.weights(model.embed(asked)).detach()  # (4, H, T, S)
 
 def draw(sentence, head_0, head_1):
     *places, last = plots.panels(3, height=3.4, width=11)
-    is_on = (head_0, head_1)
+    is_on = (bool(head_0), bool(head_1))
     axis = {"xlabel": "looked at", "ylabel": "who looks", "colour_bar": False, "numbers": False}
     for head, ax in enumerate(places):
         seen = masks.causal_mask(6) & is_on[head]
@@ -486,7 +486,7 @@ def draw(sentence, head_0, head_1):
     some = heads.switch_off(layer, [head for head in (0, 1) if not is_on[head]])
     chances = model(asked, some)[:, model.vocabulary.index("different")].detach().numpy()
     names = [f"{one}\n{other}" for one, other in pairs]
-    label = {"xlabel": "the two nouns", "ylabel": "probability of *different*"}
+    label = {"xlabel": "the two nouns", "ylabel": "probability of different"}
     plots.bars(chances, names, colours=[sentence == k for k in range(4)], **label, ax=last)
 
 
@@ -524,8 +524,8 @@ print(two_nouns.table(found))
 # %% [markdown] written="6.8"
 # (a) In one head all words share one denominator $Z$, so the decision is the sign of a sum in which each noun has its own
 # term; (2) shows that no such sum separates the four cases. (b) In the row *look* head 0 goes to a plural noun wherever there is one
-# and elsewhere otherwise (its weight on both nouns is 0 in *dog, cat*); head 1 goes to a singular noun in the same way. Each
-# reports whether it found one, with a denominator of its own; the last projection gets both reports side by side. Two finds
+# and to neither noun in *dog, cat*; head 1 goes to a singular noun wherever there is one and to the first noun in *dogs, cats*. Each
+# head reports what it found, with a denominator of its own; the last projection gets both reports side by side. Two finds
 # mean *different*, one means *alike*, and with either head off 25% of the sentences go wrong. (c) The layer has 4,224 parameters with one head
 # and with two: heads regroup features and add none.
 

@@ -437,13 +437,15 @@ models = {way: delayed_copy.train(way) for way in delayed_copy.WAYS}
 places = np.arange(3, 128)
 series = {way: delayed_copy.accuracy(model)[3:] for way, model in models.items()}
 series["-best without order"] = delayed_copy.bound_by_position()[3:]
-left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
-plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-left.limits(y=(0, 1.05)).ticks(y=(0, 0.25, 0.5, 0.75, 1))
+ax = plots.panels(1, width=10, height=3.2)[0]
+plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=ax)
+ax.limits(x=(0, 160), y=(0, 1.05)).ticks(y=(0, 0.25, 0.5, 0.75, 1))
 kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+ax = plots.panels(1, width=10, height=2.8)[0]
+plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=ax)
+ax.limits(x=(0, 150))
 
 # %%
 found = delayed_copy.recorded()  # the same, recorded for seeds 0 / 1 / 2
@@ -522,7 +524,7 @@ curves = {
     name: [delayed_copy.score_at_distance(model, 16, 63, back) for back in range(40)]
     for name, model in longer.items()
 }
-plots.curves(range(40), curves, marks={"three back": 3}, **label)
+plots.curves(range(40), curves, marks={"three back": 3}, **label).limits(x=(0, 50))
 found = delayed_copy.recorded("longer")
 print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
 print(delayed_copy.table_of_longer(found))
