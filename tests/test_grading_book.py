@@ -67,6 +67,7 @@ def handed(student, notebook, path=Path("nowhere")):
 def made(files, notebooks=(PROPER,), results=None, **known):
     students = sorted({file.student for file in files})
     students = known.pop("students", students)
+    known.setdefault("now", datetime(2030, 1, 1).astimezone())
     return Gradebook(students, list(notebooks), files, results or Full(), **known)
 
 
@@ -96,13 +97,34 @@ def test_a_notebook_that_was_not_handed_in_is_blank_and_not_zero():
     assert row["total"] == row["1.1"] == "" and row["problems"] == "nothing was handed in."
 
 
-def test_a_file_that_could_not_be_graded_is_zero_and_not_blank():
+def test_a_file_that_could_not_be_graded_awaits_a_person_in_every_part():
     class Unread:
         def get(self, key):
             return Record(*key, "", problem="it is empty.")
 
-    row = row_of(made([handed("Ann", PROPER)], results=Unread()), "Ann")
-    assert row["total"] == row["1.1"] == "0"
+    book = made([handed("Ann", PROPER)], results=Unread())
+    entries = book.sheet("Ann").entries
+    assert {(entry.status, entry.message) for entry in entries} == {(State.WAITING, "it is empty.")}
+    row = row_of(book, "Ann")
+    assert row["total"] == row["1.1"] == "0" and row["awaiting"] == str(len(entries))
+    assert [row.kinds for row in _class_rows(book)] == ["problem waiting"]
+
+
+def _class_rows(book):
+    page = pages.ClassPage(book)
+    for student in book.students:
+        page.add(book.sheet(student), "")
+    return page.rows
+
+
+def test_many_problems_of_a_student_are_counted():
+    class Unread:
+        def get(self, key):
+            return Record(*key, "", problem="it is empty.")
+
+    files = [replace(handed("Ann", ""), name=f"{k}.ipynb") for k in range(9)]
+    problems = made(files, results=Unread()).sheet("Ann").problems
+    assert len(problems) == 6 and problems[-1] == "and 4 more problems."
 
 
 def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonus):
@@ -149,7 +171,7 @@ def test_a_changed_answer_awaits_a_person_again_and_shows_the_old_mark():
     book = made([handed("Ann", PROPER)], marks=stamped(), results=Full("Something else."))
     assert (row_of(book, "Ann")["1.7"], row_of(book, "Ann")["awaiting"]) == ("0", "1")
     question = register.find("1.7")
-    page = pages.WrittenPage(question, Reference(), {"Ann": "Ann"})
+    page = pages.AnswersPage(question, Reference(), {"Ann": "Ann"})
     page.add(book.sheet("Ann"))
     text = " ".join(page.html(anonymous=False).split())
     assert "has changed since 0.5 points were given by Eve: neat" in text and page.num_waiting == 1
@@ -216,7 +238,7 @@ def test_marks_for_another_answer_contradict_nobody():
 def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path):
     book = made([handed("Ann", PROPER)])
     codes = written_marks.codes(7, ["Ann", "Bob"])
-    page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
+    page = pages.AnswersPage(register.find("1.7"), Reference(), codes)
     page.add(book.sheet("Ann"))
     text = page.html(anonymous=True)
     assert "Ann" not in text and codes["Ann"] in text
@@ -244,7 +266,7 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
     students = ["Ann", "Bob", "Cid", "Dan", "Eve"]
     book = made([handed(student, PROPER) for student in students], results=Each())
     reference = Reference("reference words: long enough to be *no accident* at all")
-    page = pages.WrittenPage(register.find("1.7"), reference, {name: name for name in students})
+    page = pages.AnswersPage(register.find("1.7"), reference, {name: name for name in students})
     for student in students:
         page.add(book.sheet(student))
     text = page.html(anonymous=False)
@@ -306,6 +328,24 @@ def test_lateness_costs_what_the_roster_says(tmp_path, student, moment, days, de
     assert (row["days late"], float(row["deducted"])) == (days, deducted)
     assert float(row["total"]) == judged(PROPER) - deducted and float(row[PROPER]) == judged(PROPER)
     assert ("the roster does not name" in row["problems"]) == (student == "stranger")
+
+
+@pytest.mark.parametrize("moment", ["1999-01-01", "2026-10-31T23:00", "2030-01-02", "2099-01-01"])
+def test_a_date_that_cannot_be_is_a_remark_and_costs_nothing(tmp_path, moment):
+    known = rules(tmp_path, "student,due,released,penalty", "*,2026-11-20,2026-11-01,10%", "Ann,,,")
+    sheet = made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann")
+    assert sheet.total() == judged(PROPER) and sheet.days_late == {} == sheet.deductions
+    (remark,) = sheet.remarks
+    assert remark.startswith(f"{PROPER}.ipynb: its date, {moment[:10]}, cannot be")
+    known = rules(tmp_path, "student,due,released,handed_in", f"Ann,2026-11-20,2026-11-01,{moment}")
+    assert made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann").remarks == []
+
+
+def test_the_first_and_the_last_possible_date_are_dates(tmp_path):
+    known = rules(tmp_path, "student,due,released", "*,2026-11-20,2026-11-01")
+    for moment, days in {"2026-11-01": 0, "2026-11-22": 2, "2030-01-01": 1138}.items():
+        sheet = made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann")
+        assert sheet.remarks == [] and sheet.most_days_late == days
 
 
 def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
@@ -471,7 +511,7 @@ def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook(tmp_path
     book = made([handed("Ann", PROPER)], results=Unread())
     page = pages.student_page(book, book.sheet("Ann"))
     assert page.count("its JSON breaks off.") == 2  # on top, and where the answers would be
-    assert "3 answers were not graded" in page and 'class="card' not in page
+    assert "This file was not graded" in page and 'class="card' not in page
 
 
 def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path):

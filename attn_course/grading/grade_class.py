@@ -24,7 +24,7 @@ from attn_course.grading.results import Results
 from attn_course.grading.roster import Roster
 from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier, missing_mechanisms
 from attn_course.grading.submissions import find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def grade_class(options: Options) -> int:
     students, files = find(options.submissions, notebooks)
     if not options.notebooks:
         files = [file for file in files if _counts(file.notebook)]
-    roster = load_roster(options.roster) if options.roster else Roster()
+    roster = load_roster(options.roster, students) if options.roster else Roster()
     _refuse(options, roster)
     options.out.mkdir(parents=True, exist_ok=True)
     results = Results(options.out / "results.jsonl", options.seed)
@@ -106,7 +106,7 @@ def grade_class(options: Options) -> int:
     )
     log.info(
         f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
-        f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
+        f"{waiting} answers await a person. Open {options.out / 'index.html'}."
     )
     return ATTENTION if bad else DONE
 
@@ -160,7 +160,7 @@ def _settings(options, files, seed):
         seed=seed,
         limits=limits,
         notebooks=tuple(sorted(notebooks)),
-        tier=Nothing.name if options.no_sandbox else best_tier(),
+        tier=NoSandbox.name if options.no_sandbox else best_tier(),
         everything=options.all_cells,
     )
 

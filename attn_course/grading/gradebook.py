@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from attn_course import register
@@ -11,13 +12,14 @@ from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
-from attn_course.grading.submissions import File
+from attn_course.grading.submissions import MOST_PROBLEMS, File
 from attn_course.grading.written_marks import (
     Mark,
     Marks,
 )
 
 NOTHING = "nothing was handed in."
+IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
 
 
@@ -80,6 +82,7 @@ class Sheet:
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
     tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
+    ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
@@ -157,6 +160,7 @@ class Gradebook:
         marks: Marks | None = None,
         references: Mapping[str, Reference] | None = None,
         roster: Roster | None = None,
+        now: datetime | None = None,
     ):
         self.students = students
         self.notebooks = notebooks
@@ -164,6 +168,7 @@ class Gradebook:
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
+        self.now = now or datetime.now().astimezone()
         self.questions: list[register.Question] = []
         for name in notebooks:
             self.questions += register.questions_of(name)
@@ -193,10 +198,14 @@ class Gradebook:
                 sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
+                sheet.ungraded[record.notebook] = record.problem
         if not records:
             sheet.problems.append(NOTHING)
         if self.roster.people and student not in self.roster.people:
             sheet.problems.append(UNNAMED)
+        more = len(sheet.problems) - MOST_PROBLEMS
+        if more > 0:
+            sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
         self._add_lateness(sheet)
         return sheet
 
@@ -234,6 +243,13 @@ class Gradebook:
         for file in self.files[sheet.student]:
             name = file.notebook
             points = sheet.before_deduction(name)
+            if (
+                person.due
+                and not person.handed_in
+                and not person.is_possible(file.changed, self.now)
+            ):
+                sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(file.changed)}")
+                continue
             days = person.days_late(file.changed)
             if points is not None and days:
                 sheet.days_late[name] = days
@@ -266,4 +282,4 @@ def _judged(question, part, record):
                 message=found.message,
                 answer=found.answer,
             )
-    return replace(entry, status=State.FAILED, message=record.problem)
+    return replace(entry, status=State.WAITING, message=record.problem)

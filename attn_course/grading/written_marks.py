@@ -10,6 +10,7 @@ from pathlib import Path
 from attn_course import register
 from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import csv_text, guarded, read_rows, unguarded
+from attn_course.grading.submissions import canonical, spellings
 
 COLUMNS = ("student", "question", "part", "points", "comment", "grader", "digest")
 NEEDED = ("student", "question", "points")
@@ -58,22 +59,18 @@ def load(
     strict: whether a row for a student who is not there is a bad one; some may have left.
     """
     found: Marks = {}
+    spelled = spellings(students)
     for where, row in read_rows(path, NEEDED):
         if not row["points"]:
             continue
-        student = _student(row["student"], students, hidden or {})
+        student = unguarded(row["student"])
+        student = (hidden or {}).get(student) or spelled.get(canonical(student), student)
         if strict and student not in students:
             raise UserError(f"{where}: there is no student {student!r}.")
         key, mark = _read(student, row, where)
         if found.setdefault(key, mark) != mark:
             raise UserError(f"{where}: {student!r} was given other points for {key[1]} above.")
     return found
-
-
-def _student(name, students, hidden):
-    if name in students:
-        return name
-    return hidden.get(name) or unguarded(name)
 
 
 def _read(student, row, where):
