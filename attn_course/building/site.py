@@ -22,7 +22,7 @@ from attn_course.building.pages import FIGURE, page_of
 from attn_course.errors import UserError
 from attn_course.figures.display import asset
 
-FIRST = register.NOTEBOOKS[0]  # its first figure opens the site
+FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
 PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
@@ -53,16 +53,20 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     for source in build.sources(root):
         name = source.stem
         solution = _solution(source, root)
-        found = page_figures(solution, name, root / "solutions", figures)
-        page = page_of(solution, found, folder)
+        drawn = page_figures(solution, name, root / "solutions", figures)
+        page = page_of(solution, drawn, folder)
         first = page.cells[0]
-        link = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
-        first.source = cards.add_below_head(first.source, link)
+        links = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
+        if not register.needs_torch(name):
+            address = f"browser/index.html?notebook={name}"
+            links += f' · <a href="{address}">Run it in your browser</a>'
+        first.source = cards.add_below_head(first.source, links)
         pages[name] = page
         (folder / f"{name}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")
         shutil.copy(root / "notebooks" / f"{name}.ipynb", downloads)
 
-    docs = {path.name: path.read_text("utf-8") for path in sorted((root / "docs").glob("*.md"))}
+    found = sorted((root / "docs").glob("*.md"), key=lambda path: path.name.lower())
+    docs = {path.name: path.read_text("utf-8") for path in found}
     (folder / "images").mkdir()
     for path in (root / "docs" / "images").glob("*"):
         shutil.copy(path, folder / "images")
@@ -71,6 +75,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     texts |= {
         "index.md": landing_page(build.table_rows(root), pages, repository),
         "reference.md": _template("reference.md"),
+        "docstrings.py": _template("docstrings.py"),
         "_toc.yml": contents(titles, {name: _title(text) for name, text in docs.items()}),
         "_config.yml": configuration(repository),
         "_static/course.css": _template("course.css"),
@@ -132,14 +137,14 @@ def _footer(repository: str) -> str:
 
 def landing_page(rows: list[cards.Row], pages: dict[str, Any], repository: str) -> str:
     """The first page: the query plane, where to start, the notebooks, an invitation."""
-    first = figures_of(pages[FIRST])[0]
+    plane = next(html for html in figures_of(pages[FIRST]) if "attn-plane" in html)
     contact = "CONTRIBUTING.md of the course says how to mend it or to add one."
     if repository:
         issues = f"[open an issue]({repository}/issues)"
         contact = f"Please {issues}, or see in the [repository]({repository}) how to add one."
     return Template(_template("index.md")).substitute(
-        meta=_meta(first, repository),
-        plane=first,
+        meta=_meta(plane, repository),
+        plane=plane,
         launch=badges.links(repository, FIRST),
         notebooks="\n\n".join(_cards(rows, pages)),
         contact=contact,
@@ -157,14 +162,14 @@ def figures_of(page: Any) -> list[str]:
     return found
 
 
-def _meta(first: str, repository: str) -> str:
+def _meta(plane: str, repository: str) -> str:
     """What other sites show of a link to this one; its picture needs a full address."""
     facts = {
         "og:title": "The attention course",
         "og:type": "website",
         "og:description": "Hands-on notebooks on attention: figures to drag, answers checked at once.",
     }
-    picture = PICTURE.search(first)
+    picture = PICTURE.search(plane)
     if repository.startswith(badges.GITHUB) and picture:
         owner, name = repository.removeprefix(badges.GITHUB).split("/")
         facts["og:image"] = f"https://{owner}.github.io/{name}/{picture['source']}"
