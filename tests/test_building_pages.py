@@ -215,7 +215,8 @@ def docstring_lines(text):
 
 
 def test_the_reference_lists_arguments_and_keeps_examples():
-    text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\nneeded: no name\n\n>>> f(1)\n2"
+    text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\n"
+    text += "needed: no name\n\n>>> f(1)\n2"
     assert docstring_lines(text) == [
         *("Attention.", "", "", "- `q`: (T, d) queries,", "  floats kept. k, v: keys."),
         *("", "- `mask`: boolean", "", "needed: no name", "", ">>> f(1)", "2"),
