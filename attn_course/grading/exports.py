@@ -131,14 +131,9 @@ def _possible(book):
 
 
 def _who(book: Gradebook, sheet: Sheet) -> Person:
-    """A student's row of the roster, fit for a spreadsheet and never without a name."""
+    """A student's row of the roster, never without a name; ids stay as the LMS knows them."""
     person = book.roster.person(sheet.student)
-    return replace(
-        person,
-        name=guarded(book.name_of(sheet.student)),
-        email=guarded(person.email),
-        id=guarded(person.id),
-    )
+    return replace(person, name=guarded(book.name_of(sheet.student)))
 
 
 def gradescope_json(sheet: Sheet) -> dict:

@@ -78,10 +78,17 @@ def near_code(
     found = []
     for cell in cells:
         is_renamed = _claims(cell, question, part) and given.isdisjoint(part.answers)
-        is_out_of_reach = not _may_run(cell) and not names_of(cell.source).given.isdisjoint(wanted)
+        is_out_of_reach = not _may_run(cell) and not _given(cell).isdisjoint(wanted)
         if _is_changed(cell, handed_out) and (is_renamed or is_out_of_reach):
             found.append(cell)
     return found
+
+
+def _given(cell):
+    """The names that a cell gives a meaning; of text, however long, the beginning is read, not parsed."""
+    if cell.kind == "code":
+        return names_of(cell.source).given
+    return begun(cell.source[:LONGEST_ANSWER])
 
 
 def near_words(cells: Cells, question: Question, handed_out: Collection[str] = ()) -> list[Cell]:
@@ -97,36 +104,36 @@ def near_words(cells: Cells, question: Question, handed_out: Collection[str] = (
     elsewhere = []
     for cell in cells:
         is_new = _is_changed(cell, handed_out)
-        titles = QUESTION.findall(cell.source) if cell.kind != "code" else []
-        if titles:
-            section = titles[-1]
-        elif not is_new and cell.kind != "code" and HEADING.match(cell.source):
-            section = ""
-        is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
-        is_other = _is_written_cell(cell)
-        if not is_new or is_other:
+        if cell.kind != "code":
+            titles = QUESTION.findall(cell.source)
+            if titles:
+                section = titles[-1]
+            elif not is_new and HEADING.match(cell.source):
+                section = ""
+        is_here = section == question.id
+        if not is_new or "written" in cell.marks or cell.id.endswith("-written"):
             continue
-        if cell.kind == "code":
-            comments = _comments(cell.source, lines)
-            is_words = _is_words(cell.source) and not is_answer
-            is_named = any(question.id in comment for comment in comments)
-            is_meant = is_words or is_named or (comments and section == question.id)
-        else:
-            is_meant = True
-        if is_meant and section == question.id:
+        if cell.kind == "code" and not _has_words(cell, question, is_here, lines):
+            continue
+        if is_here:
             inside.append(cell)
-        elif is_meant and section not in written:
+        elif section not in written:
             elsewhere.append(cell)
     return inside or elsewhere
 
 
+def _has_words(cell, question, is_here, known):
+    """Whether a code cell may answer a question in words: by comments that are not among known lines."""
+    is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
+    if not is_answer and _is_words(cell.source):
+        return True
+    lines = [line.strip() for line in cell.source.splitlines()]
+    comments = [line for line in lines if line.startswith("#") and line not in known]
+    return any(is_here or question.id in comment for comment in comments)
+
+
 def _is_written(question):
     return any(part.kind == "written" for part in question.parts)
-
-
-def _is_written_cell(cell):
-    """Whether a cell says that it is the written answer to some question."""
-    return "written" in cell.marks or cell.id.endswith("-written")
 
 
 def _is_changed(cell, handed_out):
@@ -141,23 +148,17 @@ def _is_changed(cell, handed_out):
     return not re.match(r"(markdown|code)-[0-9a-f]{8}", cell.id) and cell.id not in names
 
 
-def _comments(source, known):
-    """The comments of a cell that are not among the known lines."""
-    lines = [line.strip() for line in source.splitlines()]
-    return [line for line in lines if line.startswith("#") and line not in known]
-
-
 def _is_words(source):
-    """Whether a code cell holds nothing but comments, texts, or what is not Python and defines nothing."""
+    """Whether a code cell holds nothing but comments and texts, or is not Python and defines nothing."""
     found = parsed(source)
     if found is None:
         return not names_of(source).given
-    return all(isinstance(nodes[0], ast.Expr) and _is_text(nodes[0]) for nodes in found.statements)
-
-
-def _is_text(statement):
-    value = statement.value
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+    for nodes in found.statements:
+        match nodes[0]:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+        return False
+    return True
 
 
 def text_of(cells: Cells, question: Question) -> str:
@@ -278,6 +279,11 @@ def _uses_later(names):
     return found
 
 
+def begun(text: str) -> set[str]:
+    """Return the names that lines of a text begin to define, Python or not."""
+    return {*DEFINITION.findall(text), *ASSIGNMENT.findall(text)}
+
+
 @functools.lru_cache(maxsize=4096)
 def names_of(source: str) -> "Names":
     """Return the Names of a cell, read once."""
@@ -298,7 +304,7 @@ class Names:
         self.used_later: set[str] = set()
         self.imported: set[str] = set()
         self.called: set[str] = set()
-        self.begun = {*DEFINITION.findall(source), *ASSIGNMENT.findall(source)}
+        self.begun = begun(source)
         found = parsed(source)
         if found:
             with contextlib.suppress(SyntaxError, RecursionError):
