@@ -20,6 +20,7 @@ COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it
     "gradescope": ("attn_course.grading.command:gradescope", "grade"),
     "translate": ("attn_course.translation.command:translate", "torch"),
     "build": ("attn_course.building.command:build", "dev"),
+    "new": ("attn_course.building.command:new", "dev"),
     "site": ("attn_course.building.command:site", "dev"),
     "help": ("attn_course.cli:help_", ""),
 }

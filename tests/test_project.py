@@ -346,7 +346,9 @@ def test_the_register_knows_which_notebooks_import_torch():
     for name in WRITTEN:
         text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
         imports = re.search(r"^(?:import torch|from torch)\b", text, re.M)
-        assert register.needs_torch(name) == bool(imports), f"{name}: see register.WITHOUT_TORCH"
+        assert register.needs_torch(name) == bool(imports), (
+            f"{name}: see USES_TORCH in its questions"
+        )
 
 
 def test_hints_are_at_hand_in_every_notebook():
