@@ -37,6 +37,7 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
+    "answers/wording.py",
     "judge_derivation.py",
 )
 
