@@ -182,3 +182,124 @@ def test_an_autograder_without_a_sandbox_gives_no_points_and_says_what_to_do(tmp
         assert "Nothing was graded" in done.stderr and "`attn grade`" in done.stderr
     else:
         assert done.returncode == 0 and json.loads(results.read_text("utf-8"))["score"] == FULL
+
+
+def text_cell(source):
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def kills_itself(found):
+    source = "import os, signal\ndef copy_query(keys, j):\n    os.kill(os.getpid(), signal.SIGKILL)"
+    cell(found, "q1-4-code")["source"] = source
+
+
+def closes_its_socket(found):
+    source = "import os, time\ndef copy_query(keys, j):\n    os.close(3)\n    time.sleep(99)"
+    cell(found, "q1-4-code")["source"] = source
+
+
+def python_in_a_text(found):
+    deleted = cell(found, "q1-4-code")
+    found["cells"].remove(deleted)
+    found["cells"].append(text_cell("copy_query = 1\n" + "x = (1, [2], {3: 4})\n" * 1_000_000))
+
+
+def definitions_without_number(found):
+    found["cells"].remove(cell(found, "q1-4-code"))
+    found["cells"] += [text_cell(f"copy_query = {k}\n" + "x" * 5_000) for k in range(1_900)]
+
+
+def long_lines(found):
+    long = ["#" * 10**6, "# " * 10**5, "a" * 10**6, "a:" + "b" * 10**6, "## " + " " * 10**6]
+    found["cells"] += [text_cell(line) for line in long]
+    comment = "# " + "1." * 50_000
+    found["cells"].append({"cell_type": "code", "metadata": {}, "source": comment})
+
+
+def cells_twice(found):
+    """Two lists of cells under one key, as JSON allows: readers may differ in which they take."""
+    text = json.dumps(found)
+    empty = json.dumps(notebook(NAME)["cells"])
+    return text.replace('"cells": [', f'"cells": {empty}, "cells": [', 1)
+
+
+def hidden_object(found):
+    liar = """
+class Liar:
+    __module__ = property(lambda self: 1 / 0)
+    __class__ = property(lambda self: 1 / 0)
+    __call__ = lambda self, keys, j: keys[j]
+copy_query = Liar()
+"""
+    cell(found, "q1-4-code")["source"] = liar
+
+
+def a_check_in_disguise(found):
+    """The answer's cell claims another id and every mark there is."""
+    one = cell(found, "q1-4-code")
+    one["id"] = "q1-4-check"
+    one["metadata"] = dict.fromkeys(("answer", "check", "written", "rubric"), "1.4")
+
+
+# student: (what they did, points of the machine, answers that await a person)
+NEW = {
+    "kills itself": (kills_itself, {"namespaces": (FULL - 1, 1), "landlock": (0, 8)}),
+    "closes its socket": (closes_its_socket, (FULL - 1, 1)),
+    "python in a text": (python_in_a_text, (FULL - 1, 2)),
+    "definitions without number": (definitions_without_number, (FULL - 1, 2)),
+    "long lines": (long_lines, (FULL, 1)),
+    "cells twice": (cells_twice, (FULL, 1)),
+    "an object that hides": (hidden_object, (FULL - 1, 1)),
+    "a check in disguise": (a_check_in_disguise, (FULL - 1, 2)),
+}
+
+
+def test_attacks_of_another_kind_cost_their_own_points_and_nobody_elses(grade, tmp_path, request):
+    for who, (change, _) in NEW.items():
+        found = all_right()
+        text = change(found)
+        save(tmp_path / "class" / who / f"{NAME}.ipynb", found)
+        if text:
+            (tmp_path / "class" / who / f"{NAME}.ipynb").write_text(text, "utf-8")
+    for who in ("aaron", "zoe"):
+        save(tmp_path / "class" / who / f"{NAME}.ipynb", all_right())
+    grade()
+    tier = request.node.callspec.params["grade"]
+    known = rows(tmp_path)
+    expected = dict.fromkeys(("aaron", "zoe"), (FULL, 1))
+    for who, (_, outcome) in NEW.items():
+        expected[who] = outcome[tier] if isinstance(outcome, dict) else outcome
+    found = {who: (float(row["total"]), int(row["awaiting"])) for who, row in known.items()}
+    assert found == expected
+    assert (tmp_path / "out" / "results.jsonl").stat().st_size < 1 << 20
+    assert all(page.stat().st_size < 1 << 20 for page in (tmp_path / "out").rglob("*.html"))
+
+
+WRITES_RESULTS = """
+import json, os
+path = {path!r}
+def write():
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        json.dump({{"score": 100}}, file)
+try:
+    write()
+    if os.fork() == 0:
+        while True:
+            write()
+except Exception:
+    pass
+def copy_query(keys, j):
+    return keys[j]
+"""
+
+
+@pytest.mark.parametrize("machine", [MACHINES[tier] for tier in HERE])
+def test_a_submission_cannot_write_the_results_of_the_autograder(tmp_path, machine):
+    results = tmp_path / "results" / "results.json"
+    source = WRITES_RESULTS.format(path=str(results))
+    save(tmp_path / "submission" / f"{NAME}.ipynb", with_answer("q1-4-code", source))
+    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
+    command = [sys.executable, "-m", "attn_course.grading.autograder", str(tmp_path), NAME]
+    subprocess.run([*wrapped, *command], check=True)
+    assert json.loads(results.read_text("utf-8"))["score"] == FULL - 1
