@@ -14,6 +14,7 @@ from attn_course.errors import UserError
 COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it needs)
     "lab": ("attn_course.lab:lab", "lab"),
     "check": ("attn_course.grading.command:check", ""),
+    "collect": ("attn_course.grading.command:collect", "grade"),
     "grade": ("attn_course.grading.command:grade", "grade"),
     "diff": ("attn_course.grading.command:diff", "grade"),
     "release": ("attn_course.grading.command:release", "grade"),

@@ -242,7 +242,7 @@ def test_every_test_is_named_by_its_package():
 
 
 # What is written when the course is used, and stands in the text by its name.
-MADE = {"nbgrader_config.py"}
+MADE = {"nbgrader_config.py", "submission_metadata.yml"}
 # How a path of ours begins.
 OURS = {*PACKAGES, *ALLOWED_IMPORTS, ".ci", "docs", "notebooks", "solutions", "tests"}
 QUOTED = re.compile(r"`([^`\n]+)`")
