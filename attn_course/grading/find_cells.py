@@ -1,15 +1,12 @@
 """Which cells of a submission answer which part, and which cells they need. Runs nothing."""
 
 import ast
-import contextlib
-import functools
 import math
 import re
-import symtable
-import warnings
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 
+from attn_course.grading.cell_names import ANYTHING, begun, names_of
 from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.untrusted_text import (
@@ -21,15 +18,10 @@ from attn_course.register import Part, Question, questions_of
 
 Cells = Sequence[Cell]
 
-ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
-DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
-ASSIGNMENT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{0,99})?=(?!=)", re.M)
 DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
-CHANGES = ast.ImportFrom | ast.Subscript | ast.Attribute | ast.Expr
-COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
@@ -277,85 +269,3 @@ def _uses_later(names):
         given_below = cell.used - above
         found[number] = cell.used_later | given_below
     return found
-
-
-def begun(text: str) -> set[str]:
-    """Return the names that lines of a text begin to define, Python or not."""
-    return {*DEFINITION.findall(text), *ASSIGNMENT.findall(text)}
-
-
-@functools.lru_cache(maxsize=4096)
-def names_of(source: str) -> "Names":
-    """Return the Names of a cell, read once."""
-    return Names(source)
-
-
-class Names:
-    """The global names that a cell defines (or changes in place) and uses, at once or later.
-
-    `imported` are some of those defined; `called` are the things whose methods it calls as statements,
-    and so may change. All are empty if the cell is not Python: then it cannot run either. `begun` are
-    those that it begins to define at the start of a line, Python or not.
-    """
-
-    def __init__(self, source: str):
-        self.defined: set[str] = set()
-        self.used: set[str] = set()
-        self.used_later: set[str] = set()
-        self.imported: set[str] = set()
-        self.called: set[str] = set()
-        self.begun = begun(source)
-        found = parsed(source)
-        if found:
-            with contextlib.suppress(SyntaxError, RecursionError):
-                self._read_all(found)
-
-    @property
-    def given(self) -> set[str]:
-        """The names that the cell gives a meaning, or would if it ran."""
-        return self.defined | self.begun
-
-    def _read_all(self, cell):
-        with warnings.catch_warnings(action="ignore"):
-            table = symtable.symtable(cell.source, "cell", "exec")
-        self._read(table, self.used)
-        for nodes in cell.statements:
-            for node in nodes:
-                if isinstance(node, CHANGES):
-                    self._read_changes(node)
-
-    def _read(self, table, used):
-        """Note the names of a scope and of those inside it; used: where those go that it uses."""
-        is_top = table.get_type() == "module"
-        for symbol in table.get_symbols():
-            name = symbol.get_name()
-            is_given = symbol.is_assigned() or symbol.is_imported()
-            if is_given and (is_top or symbol.is_declared_global()):
-                self.defined.add(name)
-            if is_top and symbol.is_imported():
-                self.imported.add(name)
-            if symbol.is_referenced() and (is_top or symbol.is_global()):
-                used.add(name)
-        for inner in table.get_children():
-            is_function = inner.get_type() == "function"
-            runs_later = is_function and inner.get_name() not in COMPREHENSIONS
-            self._read(inner, self.used_later if runs_later else used)
-
-    def _read_changes(self, node):
-        """Note what a statement changes without giving it a name."""
-        match node:
-            case ast.ImportFrom(names=[ast.alias(name="*")]):
-                self.defined.add(ANYTHING)
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                self.defined |= _root(node)
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
-                self.called |= _root(method)
-
-
-def _root(node):
-    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    if isinstance(node, ast.Name):
-        return {node.id}
-    return set()
