@@ -178,7 +178,7 @@ ways = {
     "zeroed after the softmax": lambda z: (compare(z).softmax(-1) * past) @ z,
     "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
-shown = {"mask": ~past, "top": 0.6, "colour_bar": False}  # what may be seen is hatched
+shown = {"mask": past, "top": 0.6, "colour_bar": False}  # what must not be seen is hatched
 shown |= {"rows": "c₀ c₁ c₂ c₃ c₄".split(), "columns": "x₀ x₁ x₂ x₃ x₄".split()}
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
     plots.matrix(dependence.reach(layer, x[0]), **shown, title=name, ax=ax)
@@ -186,8 +186,8 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # %% [markdown]
 # ## A laboratory for masks
 #
-# Does a mask leak? The gradient tells: entry (t, s) above is the size of $\partial c_t / \partial x_s$. Hatched cells are
-# left out, since a token may see its past; every number beside them but 0 is a leak. On the left there is none. In the
+# Does a mask leak? The gradient tells: entry (t, s) above is the size of $\partial c_t / \partial x_s$. Hatched
+# cells must not be seen, so a number in one of them is a leak. On the left there is none. In the
 # middle, later tokens still count in the denominator: their *values* are hidden, their *scores* are not. On the right a
 # hidden score of 0 still weighs $e^0 = 1$. The middle has a cure where scores are moderate: divide each row by its new
 # sum. In float32 a hidden score far above the others leaves 0/0 there.
@@ -434,16 +434,23 @@ print("weight of 'like' on 'cat' in each head: ", weights[:, 7, 4].numpy().round
 # my prediction, head by head: ...
 plurals = "the dogs near the cats said they like them".split()
 told = model.ids([plurals])  # (1, 9)
+maps = layer.weights(model.embed(told))[0].detach().numpy()  # (H, T, T)
+shown = {"xlabel": "", "ylabel": "", "colour_bar": False, "numbers": False}
 
 
 def draw(head_0, head_1, head_2, head_3):
     is_on = (head_0, head_1, head_2, head_3)
+    *panes, before, after = plots.panels(6, height=2.8, columns=3)
+    for head, ax in enumerate(panes):
+        title = f"head {head}" if is_on[head] else f"head {head} is off"
+        mask = masks.causal_mask(9) & bool(is_on[head])  # a head that is off is hidden
+        plots.attention_map(
+            maps[head] * mask, plurals, plurals, mask=mask, title=title, **shown, ax=ax
+        )
     some = heads.switch_off(layer, [head for head in range(4) if not is_on[head]])
-    ways = {"all heads": layer, "your choice": some}
-    chances = {name: model.chances(told, way)[0].detach().numpy() for name, way in ways.items()}
-    axis = {"xlabel": "the word that comes", "ylabel": "its probability"}
-    ax = plots.panels(1, width=9)[0]
-    plots.bars(chances, plurals[1:], **axis, title="which word breaks?", ax=ax)
+    for title, way, ax in (("all heads", layer, before), ("your choice", some, after)):
+        chances = model.chances(told, way)[0].detach().numpy()
+        plots.bars(chances, plurals[1:], xlabel="", ylabel="probability", title=title, ax=ax)
 
 
 plots.explore(draw, head_0=True, head_1=True, head_2=True, head_3=True)
