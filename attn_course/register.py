@@ -32,10 +32,22 @@ PARTS = {
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
+# Notebooks that import torch; a test holds this to their set-up cells.
+USES_TORCH: frozenset[str] = frozenset(
+    {
+        "06_transformer_attention",
+        "07_synthesizer",
+        "08_pretrained_knowledge",
+        "09_translation",
+        "10_bleu_comparison",
+        "11_position",
+        "12_fast_attention",
+        "13_induction",
+        "14_decoding",
+    }
+)
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
-# Notebooks that run on NumPy, matplotlib and SymPy alone; a test holds this to what they import.
-WITHOUT_TORCH: frozenset[str] = frozenset(PARTS["Attention by hand"])
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,7 @@ class Question:
     def notebook(self) -> str:
         """The name of its notebook, as "01_copying"."""
         number = self.id.partition(".")[0]
-        return _notebook(number)
+        return notebook_numbered(number) or ""
 
     @property
     def kind(self) -> str:
@@ -86,8 +98,8 @@ class Question:
         return next(part for part in self.parts if part.kind == kind)
 
 
-def _notebook(number):
-    """The notebook with this number, or None."""
+def notebook_numbered(number: str) -> str | None:
+    """The notebook with this number, written as "1" or "01"."""
     start = f"{number.zfill(2)}_"
     return next((name for name in NOTEBOOKS if name.startswith(start)), None)
 
@@ -111,14 +123,14 @@ def is_bonus(notebook: str) -> bool:
 
 def needs_torch(notebook: str) -> bool:
     """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
-    return notebook not in WITHOUT_TORCH
+    return notebook in USES_TORCH
 
 
 def find(question_id: str) -> Question:
     """The question with this id; KeyError with a sentence where there is none."""
     question_id = str(question_id)
     number = question_id.partition(".")[0]
-    notebook = _notebook(number)
+    notebook = notebook_numbered(number)
     questions = questions_of(notebook) if notebook else ()
     for question in questions:
         if question.id == question_id:

@@ -172,13 +172,8 @@ def words(place, *texts, kind="markdown"):
         empty["source"] = "*Your answer to 1.7: replace this line.*"
         where = found["cells"].index(empty) + place
         for text in reversed(texts):
-            new = {
-                "cell_type": kind,
-                "metadata": {},
-                "source": text,
-                "id": f"0123abc{len(text) % 10}",
-            }
-            found["cells"].insert(where, new)
+            new = {"cell_type": kind if text else "code", "metadata": {}, "source": text}
+            found["cells"].insert(where, new | {"id": f"0123abc{len(text) % 10}"})
 
     return write
 
@@ -204,8 +199,9 @@ def renamed_answer(found):
 def value_named_as_its_function(found):
     """A helper that gives way to its own value, as many a notebook has it."""
     answer = cell(found, "q1-4-code")
-    big = "def big():\n    return 30.0\n\nbig = big()\n\n"
-    answer["source"] = big + "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+    answer["source"] = "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+    for source in ("big = big()", "def big():\n    return 30.0"):
+        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
 
 
 def out_of_a_judge(found):
@@ -457,7 +453,10 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     (tmp_path / "roster.csv").write_text("student,name,id\nann,Ann Lee,17\nbob,Bob,18\n")
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
     known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
-    assert attn(*arguments, *known).returncode == 0
+    done = attn(*arguments, *known)
+    assert done.returncode == 1 and "canvas.csv: 1 notebooks are left blank" in done.stderr
+    assert "Ann Lee,,17,,,\n" in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
+    assert attn(*arguments, *known, "--final").returncode == 0
     found = rows(tmp_path / "out")
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
@@ -495,7 +494,7 @@ BAD_POINTS = {
     "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
     "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
-    "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
+    "right,1.7," + "1" * 200_000: "is not a table of cells and lines (field larger than",
 }
 
 
