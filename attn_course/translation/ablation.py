@@ -44,8 +44,8 @@ def settings_of(model: TransformerTranslator) -> list[str]:
         settings.append(" ".join(place + change for place in PLACES))
     settings += ["encoder-positions", "decoder-positions", "encoder-positions decoder-positions"]
     settings.append("-causal")
-    settings += [f"pads={number} -padding" for number in NUM_PADS]
-    settings.append(f"pads={NUM_PADS[-1]}")
+    for number in NUM_PADS:
+        settings += [f"pads={number}", f"pads={number} -padding"]
     for place, layers in zip(PLACES, (model.encoder, model.decoder, model.decoder), strict=True):
         for number, layer in enumerate(layers, 1):
             heads = range(1, layer.attention.num_heads + 1)
@@ -109,17 +109,12 @@ class Setting:
 
 
 class AblatedTranslator(nn.Module):
-    """A trained Transformer whose attention follows a setting; searches call it as they call the model.
-
-    maps: {place: the weights (B, H, T, S) of each layer, in the order of the calls}, if keep_maps is set.
-    """
+    """A trained Transformer whose attention follows a setting; searches call it as they call the model."""
 
     def __init__(self, model: TransformerTranslator, setting: str = "") -> None:
         super().__init__()
         self.model = model
         self.setting = Setting.parse(setting)
-        self.maps: dict[str, list[Tensor]] = {place: [] for place in PLACES}
-        self.keep_maps = False
 
     def encode(self, source: Tensor, lengths: Tensor) -> CrossMemory:
         """source (B, S), lengths (B,) -> CrossMemory of S + num_pads keys."""
@@ -147,9 +142,9 @@ class AblatedTranslator(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
 
-        With the causal mask the state is the keys and values so far, (2L, B, H, t, d). Without it a new
-        token changes what all earlier ones see: the state is the tokens, (1, B, t), and all of them are
-        computed again.
+        The weights of added PAD are left out. With the causal mask the state is the keys and values so far,
+        (2L, B, H, t, d). Without it a new token changes what all earlier ones see: the state is the tokens,
+        (1, B, t), and all of them are computed again.
         """
         model = self.model
         past = None
@@ -183,7 +178,8 @@ class AblatedTranslator(nn.Module):
         x = model.output_norm(x[:, -1:])
         logits = nn.functional.linear(x, model.embed.weight, model.bias)
         new = torch.stack(parts) if self.setting.causal else inputs[None]
-        return logits, self._weights[:, :, -1:].mean(1), new
+        num_words = memory.mask.shape[1] - self.setting.num_pads
+        return logits, self._weights[:, :, -1:, :num_words].mean(1), new
 
     def _projected(self, layer, x):
         """Queries, keys and values (B, H, T, d) of a layer's self-attention."""
@@ -204,8 +200,6 @@ class AblatedTranslator(nn.Module):
         ]
         gates = torch.tensor(on, dtype=q.dtype, device=q.device)[:, None, None]
         self._weights = weights * gates
-        if self.keep_maps:
-            self.maps[place].append(self._weights)
         return context * gates
 
 
