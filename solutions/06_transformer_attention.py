@@ -179,7 +179,7 @@ ways = {
     "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
 shown = {"mask": ~past, "top": 0.6, "colour_bar": False}  # what may be seen is hatched
-shown |= {"rows": [f"$c_{t}$" for t in range(5)], "columns": [f"$x_{s}$" for s in range(5)]}
+shown |= {"rows": "c₀ c₁ c₂ c₃ c₄".split(), "columns": "x₀ x₁ x₂ x₃ x₄".split()}
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
     plots.matrix(dependence.reach(layer, x[0]), **shown, title=name, ax=ax)
 
@@ -358,10 +358,7 @@ for name, power in (("unscaled", 0), ("scaled", 0.5)):
     sizes[f"{name}, median"] = [norm.median() for norm in norms]
     sizes[f"{name}, 5% quantile"] = [norm.quantile(0.05) for norm in norms]
 label = {"xlabel": "d", "ylabel": "norm of the Jacobian", "title": "128 keys"}
-ax = plots.curves(widths, sizes, **label, log="x", dots=True)
-ax.set_ylim(0, 0.5)
-ax.set_xticks(widths, widths)
-ax.set_xticks([], minor=True)
+plots.curves(widths, sizes, **label, log="x", dots=True).limits(y=(0, 0.5)).ticks(x=widths)
 print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()})
 
 

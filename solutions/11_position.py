@@ -222,7 +222,9 @@ def draw(pair, position):
     plots.arrows({f"at {position}": clock[position]}, limit=1.5, **label, ax=left)
     series = {f"d = {d}": sinusoid_distance.distance(range(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
-    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).set_ylim(-0.3, 11)
+    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).limits(
+        y=(-0.3, 11)
+    )
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
@@ -426,10 +428,10 @@ series["-best without order"] = delayed_copy.bound_by_position()[3:]
 left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
 plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
+left.limits(y=(0, 1.8)).ticks(y=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
 kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-right.set_ylim(-20, 30)  # room for the legend
+right.limits(y=(-20, 30))  # room for the legend
 plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 
 # %%

@@ -18,7 +18,7 @@ from attn_course.building import (
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 
-FIGURE = '<div class="attn-figure attn-moving" data-frames="..."></div>'
+FIGURE = '<div class="attn-figure attn-frames" data-frames="..."></div>'
 CELLS = {
     "given": "import numpy as np\nstart = np.arange(3)",
     "answer": "def double(x):\n    # BEGIN SOLUTION\n    return np.add(x, x)\n    # END SOLUTION",
@@ -178,7 +178,7 @@ def test_figures_with_sliders_are_packed_once_and_kept(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=cells)
     found = interactive.moving_figures(notebook, "trial", tmp_path)
     (figure,) = found[cells[2].id]
-    assert pages.FIGURE.fullmatch(figure) and "attn-moving" in figure
+    assert pages.FIGURE.fullmatch(figure) and "attn-frames" in figure
 
     (kept,) = tmp_path.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")

@@ -190,7 +190,7 @@ def bleu(hypotheses, references):
     path = tmp_path / "10_bleu_comparison.ipynb"
     save(path, found)
     settings = Settings(None, Limits(), (path.stem,), tiers.best_tier())
-    with settings.bench() as bench:
-        record = grade_one(File("ann", path.stem, path, path.name), bench, settings)
+    with settings.supervisor() as supervisor:
+        record = grade_one(File("ann", path.stem, path, path.name), supervisor, settings)
     assert record.parts[0].status == State.CORRECT
     assert "10.1: the answer hands over sacrebleu.BLEU." in record.remarks

@@ -103,6 +103,15 @@ def round_up(value: float, digits: int = 2) -> str:
     return f"{rounded:g}"
 
 
+def told_apart(one: float, other: float, digits: int = 3) -> tuple[str, str]:
+    """Two different numbers in as many digits as it takes to see that they differ."""
+    shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
+    while shown[0] == shown[1] and digits < 17:
+        digits += 1
+        shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
+    return shown
+
+
 def _array(value):
     """Floats, out of a number, an array or a tensor."""
     if hasattr(value, "detach"):  # a torch tensor

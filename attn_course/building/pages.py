@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.building.cells import student_notebook
-from attn_course.figures.display import filled
+from attn_course.figures.display import fill_template
 
 PICTURES = "_static/figures"  # of the site
 DEPENDS = "*What this prints depends on your answers.*"
@@ -194,7 +194,7 @@ def _picture(output: Any, folder: Path) -> str:
     path.write_bytes(png)
 
     width, height = struct.unpack(">II", png[16:24])  # a PNG says its size here
-    return filled(
+    return fill_template(
         "linked_picture.html",
         alt=escape(alt_of(output)),
         source=f"{PICTURES}/{name}",

@@ -3,13 +3,12 @@
 import ast
 import contextlib
 import functools
-import itertools
 import math
 import re
 import symtable
 import warnings
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
@@ -18,16 +17,16 @@ from attn_course.grading.untrusted_text import (
     as_answer,
 )
 from attn_course.markers import EMPTY
-from attn_course.register import Part, Question
+from attn_course.register import Part, Question, questions_of
 
 Cells = Sequence[Cell]
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
-HEADING = re.compile(r"\s*#+ ")
-ANY_HEADING = re.compile(r"^#+ +(.*)$", re.M)
+HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
-QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
-BEGINNING = re.compile(r"^(?:def|class) +(\w+)", re.M)
+QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
+DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
+ASSIGNMENT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{0,99})?=(?!=)", re.M)
 DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
 CHANGES = ast.ImportFrom | ast.Subscript | ast.Attribute | ast.Expr
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
@@ -35,11 +34,11 @@ COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run wher
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     """Return the cells that say they answer this part, and those that define what it asks for."""
-    if part.kind == "written":
-        return _written(cells, question, part)
+    empty = EMPTY.format(question.id)
     found = []
     for cell in cells:
-        if _claims(cell, question, part) or _defines(cell, part.answers):
+        is_it = empty in cell.source if part.kind == "written" else _defines(cell, part.answers)
+        if is_it or _claims(cell, question, part):
             found.append(cell)
     return found
 
@@ -56,64 +55,109 @@ def _claims(cell, question, part):
 
 
 def _defines(cell, answers):
-    """Whether a cell defines one of these names, or begins to."""
-    if cell.kind != "code" or is_check(cell):
-        return False
-    names = names_of(cell.source)
-    given = names.defined | names.begun
-    return not given.isdisjoint(answers)
+    """Whether a cell that may run defines one of these names, or begins to."""
+    return _may_run(cell) and not names_of(cell.source).given.isdisjoint(answers)
 
 
-def _written(cells, question, part):
-    """Return the cells of a written answer: the one meant for it, else text put below that one."""
-    empty = EMPTY.format(question.id)
+def near_code(
+    cells: Cells, question: Question, part: Part, handed_out: Collection[str] = ()
+) -> list[Cell]:
+    """Return the cells that never run and may hold what this part asks for, or what its answer needs.
+
+    These are check cells and text that define such a name, and the answer's own cell where it gives
+    another name than the one asked for. handed_out: the texts of the cells as students get them.
+    """
+    run = cells_to_run(cells, [question])
+    given: set[str] = set()
+    used: set[str] = set()
+    for source in run.values():
+        names = names_of(source)
+        given |= names.given
+        used |= names.used | names.used_later
+    wanted = used - given | set(part.answers)
     found = []
     for cell in cells:
-        if empty in cell.source or _claims(cell, question, part):
+        is_renamed = _claims(cell, question, part) and given.isdisjoint(part.answers)
+        is_out_of_reach = not _may_run(cell) and not names_of(cell.source).given.isdisjoint(wanted)
+        if _is_changed(cell, handed_out) and (is_renamed or is_out_of_reach):
             found.append(cell)
-    if not found:
-        paragraph = _section(cells, question, HEADING)
-        return paragraph or _section(cells, question, QUESTION)
-    if not text_of(found, question):
-        last = cells.index(found[-1])
-        below = cells[last + 1 :]
-        found += itertools.takewhile(_is_students, below)
     return found
 
 
-def _section(cells, question, end):
-    """Return the text below the heading of a question, up to the next heading of the kind `end`."""
-    name = re.escape(question.id)
-    heading = re.compile(rf"^#+ +{name}\b", re.M)
-    texts = []
-    is_below = False
+def near_words(cells: Cells, question: Question, handed_out: Collection[str] = ()) -> list[Cell]:
+    """Return the text that may be the answer to a written question whose own cell is empty.
+
+    It is text of the student's in the section of the question, else anywhere but in the section of
+    another written question: cells of their own, our cells with more in them, comments in code.
+    """
+    written = [other.id for other in questions_of(question.notebook) if _is_written(other)]
+    lines = {line.strip() for text in handed_out for line in text.splitlines()}
+    section = ""
+    inside = []
+    elsewhere = []
     for cell in cells:
-        if not is_below:
-            is_below = bool(heading.search(cell.source))
+        is_new = _is_changed(cell, handed_out)
+        titles = QUESTION.findall(cell.source) if cell.kind != "code" else []
+        if titles:
+            section = titles[-1]
+        elif not is_new and cell.kind != "code" and HEADING.match(cell.source):
+            section = ""
+        is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
+        is_other = _is_written_cell(cell)
+        if not is_new or is_other:
             continue
-        if end.match(cell.source):
-            break
-        if cell.kind != "code" and not HEADING.match(cell.source):
-            texts.append(cell)
-    return texts
+        if cell.kind == "code":
+            comments = _comments(cell.source, lines)
+            is_words = _is_words(cell.source) and not is_answer
+            is_named = any(question.id in comment for comment in comments)
+            is_meant = is_words or is_named or (comments and section == question.id)
+        else:
+            is_meant = True
+        if is_meant and section == question.id:
+            inside.append(cell)
+        elif is_meant and section not in written:
+            elsewhere.append(cell)
+    return inside or elsewhere
 
 
-def _is_students(cell):
-    """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
-    if cell.kind == "code":
-        return False
-    is_ours = re.match(r"markdown-[0-9a-f]{8}", cell.id) or _is_named_by_a_heading(cell)
-    return not is_ours and not HEADING.match(cell.source)
+def _is_written(question):
+    return any(part.kind == "written" for part in question.parts)
 
 
-def _is_named_by_a_heading(cell):
-    """Whether the id is made from a heading inside the cell, as `attn build` makes it."""
-    headings = ANY_HEADING.findall(cell.source)
-    names = []
-    for heading in headings:
-        words = NO_LETTER.sub("-", heading.lower())
-        names.append(words.strip("-")[:40])
-    return cell.id in names
+def _is_written_cell(cell):
+    """Whether a cell says that it is the written answer to some question."""
+    return "written" in cell.marks or cell.id.endswith("-written")
+
+
+def _is_changed(cell, handed_out):
+    """Whether there is something of the student's in a cell; an unchanged one has a text of ours.
+
+    Where the notebook as handed out is not at hand, ids that the course makes tell.
+    """
+    text = cell.source.strip()
+    if not text or handed_out:
+        return bool(text) and text not in handed_out
+    names = [NO_LETTER.sub("-", title.lower()).strip("-")[:40] for title in HEADING.findall(text)]
+    return not re.match(r"(markdown|code)-[0-9a-f]{8}", cell.id) and cell.id not in names
+
+
+def _comments(source, known):
+    """The comments of a cell that are not among the known lines."""
+    lines = [line.strip() for line in source.splitlines()]
+    return [line for line in lines if line.startswith("#") and line not in known]
+
+
+def _is_words(source):
+    """Whether a code cell holds nothing but comments, texts, or what is not Python and defines nothing."""
+    found = parsed(source)
+    if found is None:
+        return not names_of(source).given
+    return all(isinstance(nodes[0], ast.Expr) and _is_text(nodes[0]) for nodes in found.statements)
+
+
+def _is_text(statement):
+    value = statement.value
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def text_of(cells: Cells, question: Question) -> str:
@@ -254,11 +298,16 @@ class Names:
         self.used_later: set[str] = set()
         self.imported: set[str] = set()
         self.called: set[str] = set()
-        self.begun = set(BEGINNING.findall(source))
+        self.begun = {*DEFINITION.findall(source), *ASSIGNMENT.findall(source)}
         found = parsed(source)
         if found:
             with contextlib.suppress(SyntaxError, RecursionError):
                 self._read_all(found)
+
+    @property
+    def given(self) -> set[str]:
+        """The names that the cell gives a meaning, or would if it ran."""
+        return self.defined | self.begun
 
     def _read_all(self, cell):
         with warnings.catch_warnings(action="ignore"):
