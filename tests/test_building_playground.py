@@ -4,13 +4,16 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from browser import Browser, needs_browser
 
 from attn_course import register
+from attn_course.building import site
 from attn_course.building.playground import PAGE, write_playground
+from attn_course.cli import main
 from attn_course.translation.ablation import PLACES, AblatedTranslator
 from attn_course.translation.batches import pad_source
 from attn_course.translation.bundled import FOLDER, open_run
@@ -301,3 +304,26 @@ def test_the_page_loads_nothing_from_elsewhere(folder):
     for path in Path(folder).iterdir():
         if path.name != "model.js":
             assert "http" not in path.read_text("utf-8"), path.name
+
+
+def test_the_landing_page_and_four_notebooks_link_to_the_playground():
+    link = f'<a href="{site.PLAYGROUND}">'
+    assert link in site._template("index.md")
+    linked = []
+    for name in register.NOTEBOOKS:
+        page = SimpleNamespace(
+            cells=[SimpleNamespace(source="# Title\n\n> Line\n\n*60 min, needs 05*")]
+        )
+        site._add_links(page, name)
+        if link in page.cells[0].source:
+            linked.append(name[:2])
+    assert linked == ["00", "06", "09", "10"]
+
+
+def test_the_command_writes_the_page_and_says_where(tmp_path, capsys):
+    assert main(["playground", "--no-open", "--out", str(tmp_path / "page")]) == 0
+    assert str(tmp_path / "page" / "index.html") in capsys.readouterr().out
+    assert (tmp_path / "page" / "model.js").stat().st_size > 1_000_000
+    (tmp_path / "file").write_text("")
+    assert main(["playground", "--no-open", "--out", str(tmp_path / "file")]) == 2
+    assert "cannot be written" in capsys.readouterr().err

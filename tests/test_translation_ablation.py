@@ -144,6 +144,7 @@ def test_the_recorded_table_holds_every_setting_with_its_interval_command_and_da
     for row in found["settings"].values():
         low, high = row["interval"]
         assert low <= row["bleu"] <= high
-    table = ablation.bleu_table(found, {"intact": "", "no causal mask": "-causal"})
+    table = ablation.recorded_table({"intact": "", "no causal mask": "-causal"})
     intact, causal = table.splitlines()[1:]
     assert f"{found['settings']['']['bleu']:.1f}" in intact and causal.startswith("no causal mask")
+    assert causal.endswith(f" {found['settings']['-causal']['changed']}")

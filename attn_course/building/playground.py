@@ -13,9 +13,6 @@ from typing import Any
 import numpy as np
 
 from attn_course import records, register
-from attn_course.translation import known_words
-from attn_course.translation.bundled import FOLDER
-from attn_course.translation.vocabulary import Vocabulary
 
 PAGE = resources.files("attn_course.building") / "site" / "playground"
 FILES = ("index.html", "playground.css", "tokenizer.js", "engine.js", "fast.js", "play.js")
@@ -39,6 +36,10 @@ def write_playground(folder: Path) -> None:
 def exported_model() -> dict[str, Any]:
     """The bundled model as plain data: sizes, subwords, weights in half precision, and its known words."""
     import torch
+
+    from attn_course.translation import known_words
+    from attn_course.translation.bundled import FOLDER
+    from attn_course.translation.vocabulary import Vocabulary
 
     config = json.loads((FOLDER / "config.json").read_text("utf-8"))
     weights = torch.load(FOLDER / "best.pt", map_location="cpu", weights_only=True)

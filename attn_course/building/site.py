@@ -26,6 +26,7 @@ from attn_course.building.outputs import (
     stored_outputs,
 )
 from attn_course.building.pages import FIGURE, page_of
+from attn_course.building.playground import write_playground
 from attn_course.building.reference import reference_page
 from attn_course.errors import UserError
 from attn_course.figures.display import asset
@@ -33,6 +34,8 @@ from attn_course.figures.display import asset
 FIRST = "00_start_here"  # its first figure opens the site
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
+PLAYGROUND = "playground/index.html"
+WITH_PLAYGROUND = ("00", "06", "09", "10")  # the notebooks whose pages link to the playground
 PARTS = {  # of the course: number of its first notebook -> name
     0: "What attention can do",
     6: "Attention in a transformer",
@@ -51,6 +54,7 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
+    write_playground((out / PLAYGROUND).parent)
     (out / ".nojekyll").touch()  # or GitHub leaves out folders that begin with _
 
 
@@ -66,7 +70,7 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
         solution = _solution(source, root)
         moving = moving_figures(solution, source.stem, frames)
         page = page_of(solution, moving, folder)
-        _offer_download(page, source.stem)
+        _add_links(page, source.stem)
         pages[source.stem] = page
         (folder / f"{source.stem}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")
         shutil.copy(root / "notebooks" / f"{source.stem}.ipynb", downloads)
@@ -110,11 +114,15 @@ def _script() -> str:
     return f"(() => {{\n{text}\n}})();\n"
 
 
-def _offer_download(page: Any, name: str) -> None:
-    """Put a link to the student's notebook below the head line of its page."""
+def _add_links(page: Any, name: str) -> None:
+    """Put a link to the student's notebook, and to the playground, below the head line of its page."""
     first = page.cells[0]
-    link = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
-    first.source = cards.add_below_head(first.source, link)
+    links = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
+    if name[:2] in WITH_PLAYGROUND:  # no page of Jupyter Book's: it would miss a Markdown link
+        links += (
+            f' · <a href="{PLAYGROUND}">Change a trained model\'s attention in the playground</a>'
+        )
+    first.source = cards.add_below_head(first.source, links)
 
 
 def _landing_page(root: Path, first: Any) -> str:

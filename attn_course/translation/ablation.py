@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attn_course import records
 from attn_course.errors import UserError
 from attn_course.records import write_json
 from attn_course.translation import scoring
@@ -37,17 +38,20 @@ SEED = 0  # of the bootstrap
 
 
 def settings_of(model: TransformerTranslator) -> list[str]:
-    """The settings whose BLEU is recorded: one change at a time, and each change in all places at once."""
+    """The settings whose BLEU is recorded: one change at a time, in one place or in all of them.
+
+    Of single heads those of the decoder are recorded, where one head matters, and of cross-attention.
+    """
     settings = [""]
     for change in CHANGES:
         settings += [place + change for place in PLACES]
         settings.append(" ".join(place + change for place in PLACES))
     settings += ["encoder-positions", "decoder-positions", "encoder-positions decoder-positions"]
     settings.append("-causal")
-    for number in NUM_PADS:
-        settings += [f"pads={number}", f"pads={number} -padding"]
-    for place, layers in zip(PLACES, (model.encoder, model.decoder, model.decoder), strict=True):
-        for number, layer in enumerate(layers, 1):
+    settings += [f"pads={number} -padding" for number in NUM_PADS]
+    settings.append(f"pads={NUM_PADS[-1]}")
+    for place in ("decoder", "cross"):
+        for number, layer in enumerate(model.decoder, 1):
             heads = range(1, layer.attention.num_heads + 1)
             settings += [f"{place}-{number}.{head}" for head in heads]
     return settings
@@ -263,12 +267,13 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
     return table
 
 
-def bleu_table(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def recorded_table(names: Mapping[str, str]) -> str:
     """A line for each of some recorded settings, {what it is called: setting}."""
-    lines = [f"{'':34} BLEU (95% interval)     lost (95% interval)    changed"]
+    settings = records.read("ablation")["settings"]
+    lines = [f"{'test BLEU, beam of 5':36} 95% interval     lost    95% interval     changed"]
     for name, setting in names.items():
-        row = record["settings"][setting]
-        bleu = "{:5.1f} ({:.1f} to {:.1f})".format(row["bleu"], *row["interval"])
-        lost = "{:5.1f} ({:.1f} to {:.1f})".format(row["lost"], *row["lost interval"])
-        lines.append(f"{name:34} {bleu:23} {lost:23} {row['changed']:>5}")
+        row = settings[setting]
+        bleu = "{:5.1f}  {:5.1f} to {:4.1f}".format(row["bleu"], *row["interval"])
+        lost = "{:5.1f}   {:5.1f} to {:4.1f}".format(row["lost"], *row["lost interval"])
+        lines.append(f"{name:30} {bleu}   {lost} {row['changed']:10}")
     return "\n".join(lines)

@@ -72,9 +72,9 @@ const playground = (() => {
       "Who chases whom? Without positions “Ein Hund jagt eine Katze.” gets the same translation.", "11.1"],
     ["Visible padding", "Eine Katze jagt einen Hund.", "pads=5 -padding",
       "Five empty places behind the sentence now receive weight, and words appear that the German does not have.", "6.3"],
-    ["No 1/√d", "Ein Mann mit Helm fährt auf einem Fahrrad an einem Haus vorbei.", everywhere("-scale"),
-      "Most sentences survive: the scale matters while a model learns, where large scores stop the gradients.", "6.7"],
-    ["No causal mask", "Eine Gruppe von Menschen steht vor einem großen Gebäude und wartet.", "-causal",
+    ["No 1/√d", "Menschen gehen im Regen mit Schirmen über die Straße.", everywhere("-scale"),
+      "The sentence stays readable, and the model loses only a few points of BLEU: the scale matters while a model learns, where large scores stop the gradients.", "6.7"],
+    ["No causal mask", "Ein Musiker spielt Trompete, während die Leute tanzen.", "-causal",
       "BLEU hardly falls: the newest word may look at everything written so far either way. The mask matters in training, where the next words are already there.", "6.4"],
   ];
   const state = { text: EXAMPLES[0], change: parseSetting(""), place: "cross", head: null, word: 0 };
@@ -188,7 +188,7 @@ const playground = (() => {
     const change = settingText(state.change);
     const [row, whole] = [settings[change], settings[""]];
     const range = ([low, high]) => `95% interval ${low.toFixed(1)} to ${high.toFixed(1)}`;
-    let text = "No BLEU was recorded for this combination of changes; each change alone has one.";
+    let text = "No BLEU was recorded for this combination of changes.";
     if (row) text = `BLEU of the intact model: ${row.bleu.toFixed(1)} (${range(row.interval)}) on ${test}.`;
     if (row && change) {
       text = `BLEU with this change: ${row.bleu.toFixed(1)} (${range(row.interval)}); intact: ${whole.bleu.toFixed(1)}. ` +
