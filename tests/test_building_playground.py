@@ -4,14 +4,12 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from browser import Browser, needs_browser
 
 from attn_course import register
-from attn_course.building import site
 from attn_course.building.playground import PAGE, write_playground
 from attn_course.cli import main
 from attn_course.translation.ablation import PLACES, AblatedTranslator
@@ -304,20 +302,6 @@ def test_the_page_loads_nothing_from_elsewhere(folder):
     for path in Path(folder).iterdir():
         if path.name != "model.js":
             assert "http" not in path.read_text("utf-8"), path.name
-
-
-def test_the_landing_page_and_four_notebooks_link_to_the_playground():
-    link = f'<a href="{site.PLAYGROUND}">'
-    assert link in site._template("index.md")
-    linked = []
-    for name in register.NOTEBOOKS:
-        page = SimpleNamespace(
-            cells=[SimpleNamespace(source="# Title\n\n> Line\n\n*60 min, needs 05*")]
-        )
-        site._add_links(page, name)
-        if link in page.cells[0].source:
-            linked.append(name[:2])
-    assert linked == ["00", "06", "09", "10"]
 
 
 def test_the_command_writes_the_page_and_says_where(tmp_path, capsys):
