@@ -63,7 +63,7 @@ SLIDE = """[...document.querySelectorAll(".attn-frames input")].flatMap((input) 
   return spent;
 })"""
 TIP = "document.querySelector('.tip').getAttribute('aria-valuetext')"
-FRAME = "document.querySelector('.attn-frames .attn-frame').outerHTML"
+FRAME = "document.querySelector('.attn-frames:has(input) .attn-frame').outerHTML"
 
 
 class Page(HTMLParser):

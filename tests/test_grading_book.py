@@ -18,6 +18,7 @@ from attn_course.grading import (
     roster,
     written_marks,
 )
+from attn_course.grading.collected import Collected, Student
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
@@ -212,6 +213,35 @@ def test_points_may_be_fractions(tmp_path):
             saved(tmp_path / "w.csv", f"Ann,1.7,{bad},,")
 
 
+OVERRIDE = "Ann,1.1,code,0.5,agreed by mail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OVERRIDE,
+        f"\ufeff{OVERRIDE}\n",
+        f"student,question,part,points,remark\n{OVERRIDE}",
+        f"Student,Question,Part,Points,Comment\n{OVERRIDE}",
+        OVERRIDE.replace(",", ";").replace("0.5", "0,5"),
+        "student;question;part;points;remark\n" + OVERRIDE.replace(",", ";"),
+        OVERRIDE.replace(",", "\t"),
+    ],
+)
+def test_an_override_is_read_with_and_without_a_header_and_with_any_separator(tmp_path, text):
+    (tmp_path / "w.csv").write_text(text, "utf-8")
+    marks = written_marks.load(tmp_path / "w.csv", {"Ann"})
+    assert marks == {("Ann", "1.1", "code"): Mark(0.5, "agreed by mail")}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_roster_may_be_separated_as_spreadsheets_do(tmp_path, separator):
+    text = 'student,name,due\nAnn,"Lee, Ann",2026-11-20\n'.replace(",", separator)
+    (tmp_path / "roster.csv").write_text(text, "utf-8")
+    person = roster.load(tmp_path / "roster.csv").people["Ann"]
+    assert person.name == f"Lee{separator} Ann" and person.due.year == 2026
+
+
 def test_graders_who_contradict_each_other_are_listed_and_refused(tmp_path):
     eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,", "Bob,1.7,1,Eve,")
     dan = saved(tmp_path / "dan.csv", "Ann,1.7,1/2,Dan,", "Bob,1.7,1,Dan,")
@@ -354,10 +384,36 @@ def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
     assert row_of(book, "Ann")["deducted"] == "1"
 
 
+def told(moment="", *, late=False):
+    """What an LMS tells about the file that Ann handed in."""
+    known = datetime.fromisoformat(moment).astimezone() if moment else None
+    row = Collected("Ann", f"{PROPER}.ipynb", known, late, True, Student("1"), "1", "", "")
+    return {("Ann", f"{PROPER}.ipynb"): row}
+
+
+def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path):
+    known = rules(tmp_path, "student,due,penalty", "Ann,2026-11-20,1")
+    file = late(tmp_path, "Ann", "2026-11-25T06:00")
+    for collected, deducted in (
+        ({}, "5"),
+        (told("2026-11-20T18:00"), "0"),
+        (told("2026-11-21T18:00"), "1"),
+        (told(), "0"),
+        (told(late=True), "0"),
+    ):
+        book = made([file], roster=known, collected=collected)
+        assert row_of(book, "Ann")["deducted"] == deducted
+    (remark,) = book.sheet("Ann").remarks
+    assert remark.endswith("the LMS says that it is late, and not by how much; a person decides.")
+    decided = rules(tmp_path, "student,due,penalty,handed_in", "Ann,2026-11-20,1,2026-11-22")
+    book = made([file], roster=decided, collected=told(late=True))
+    assert row_of(book, "Ann")["deducted"] == "2" and book.sheet("Ann").remarks == []
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("name", "Ann"), "roster.csv needs the columns student."),
+        (("name", "Ann"), "roster.csv needs the columns student; its first line has name."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
         (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
@@ -371,9 +427,9 @@ def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sente
     assert sentence in str(caught.value)
 
 
-def exported(name, book):
+def exported(name, book, *, final=True):
     sheets = [book.sheet(student) for student in book.students]
-    text = csv_text(exports.EXPORTS[name](book, sheets))
+    text = csv_text(exports.EXPORTS[name](book, sheets, final))
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -416,6 +472,36 @@ def test_gradescope_gets_points_and_their_maximum(classbook):
     rows = exported("gradescope", classbook)
     assert rows[0][:5] == ["First Name", "Last Name", "SID", "Email", "Sections"]
     assert rows[1] == ["Ann", "Lee", "17", "ann@x.org", "", "4.5", "6"]
+
+
+@pytest.mark.parametrize("name", exports.EXPORTS)
+def test_an_export_leaves_blank_what_awaits_a_person_unless_it_is_final(name, classbook, tmp_path):
+    def so_far(final):
+        table = exported(name, classbook, final=final)
+        column = table[0].index(PROPER)
+        return next(row[column] for row in table[1:] if "17" in row)
+
+    assert (so_far(False), so_far(True)) == ("", "4.5")
+    assert report.export(classbook, tmp_path, [name], final=False) == 1
+    classbook.marks[("Ann", "1.7", "written")] = Mark(0.5)
+    assert (so_far(False), so_far(True)) == ("4.95", "4.95")
+    assert report.export(classbook, tmp_path, [name], final=False) == 0
+
+
+def test_an_export_leaves_a_file_that_could_not_be_read_blank(classbook):
+    class Unread:
+        def get(self, key):
+            return Record(*key, "", problem="it is empty.")
+
+    classbook.results = Unread()
+    assert exported("canvas", classbook, final=False)[2][-1] == ""
+
+
+def test_an_export_has_the_ids_that_the_lms_knows(classbook):
+    person = replace(classbook.roster.people["Ann"], id="-17", email="+ann@x.org")
+    classbook.roster.people["Ann"] = person
+    for name in exports.EXPORTS:
+        assert {"-17", "+ann@x.org"} <= {cell for row in exported(name, classbook) for cell in row}
 
 
 def test_no_export_lets_a_name_become_a_formula(classbook):

@@ -457,7 +457,10 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     (tmp_path / "roster.csv").write_text("student,name,id\nann,Ann Lee,17\nbob,Bob,18\n")
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
     known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
-    assert attn(*arguments, *known).returncode == 0
+    done = attn(*arguments, *known)
+    assert done.returncode == 1 and "canvas.csv: 1 notebooks are left blank" in done.stderr
+    assert "Ann Lee,,17,,,\n" in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
+    assert attn(*arguments, *known, "--final").returncode == 0
     found = rows(tmp_path / "out")
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
@@ -495,7 +498,7 @@ BAD_POINTS = {
     "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
     "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
-    "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
+    "right,1.7," + "1" * 200_000: "is not a table of cells and lines (field larger than",
 }
 
 

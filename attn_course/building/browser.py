@@ -40,9 +40,8 @@ PRELOADED = (
     "jedi",
     "ipython",
     "ipywidgets",
-    "matplotlib",
 )
-LAZY = ()
+LAZY = ("matplotlib",)
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 INSTALLATION = """\
 # Does nothing where the course is installed.

@@ -1,9 +1,11 @@
 """`attn build` and `attn site`: their options."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from attn_course.building import scaffold
 from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
 
 
@@ -54,3 +56,35 @@ def site(book: str, out: str, pyodide: str | None) -> None:
     lite = program.with_name("jupyter-lite")
     make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
     log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")
+
+
+@click.group(context_settings=SETTINGS)
+def new() -> None:
+    """Write the files of a new question or notebook, to be filled in."""
+
+
+@new.command("question", cls=Command, context_settings=SETTINGS)
+@click.argument("question", metavar="ID")
+@click.option(
+    "--kind", type=click.Choice(scaffold.KINDS), default="code", help="What is asked for."
+)
+def new_question(question: str, kind: str) -> None:
+    """Add the next question to a notebook, such as 1.8."""
+    _report(scaffold.new_question, question, kind)
+
+
+@new.command("notebook", cls=Command, context_settings=SETTINGS)
+@click.argument("name", metavar="NN_name")
+def new_notebook(name: str) -> None:
+    """Write a notebook with one question, such as 15_name, and register it."""
+    _report(scaffold.new_notebook, name)
+
+
+def _report(make: Callable[..., list[Path]], *words: str) -> None:
+    """Say which files were changed, and where the next steps are."""
+    from attn_course.building.build import root_of_project
+
+    root = root_of_project()
+    for path in make(root, *words):
+        log.info(f"changed {path.relative_to(root)}")
+    log.info("docs/contributing-a-question.md says what to fill in; then run attn build.")

@@ -25,7 +25,7 @@ PAGE = "page"
 
 @dataclass
 class Picture:
-    """A figure as PNG in base64, and the text that stands for it."""
+    """A figure as PNG in base64, "" where none is made, and the text that stands for it."""
 
     png: str
     alt: str
@@ -48,9 +48,14 @@ def fill_template(name: str, **parts: str) -> str:
 
 def picture_of(figure: Figure, alt: str = "") -> Picture:
     """The figure as a PNG with its alt text, by default what `describe` says."""
+    alt = alt or describe(figure)
+    if (
+        sys.platform == "emscripten"
+    ):  # a browser draws the SVG; matplotlib would be 10 MB more to load
+        return Picture("", alt)
     from attn_course.figures.png import render_png  # matplotlib, which is loaded only here
 
-    return Picture(render_png(figure), alt or describe(figure))
+    return Picture(render_png(figure), alt)
 
 
 def picture_html(picture: Picture) -> str:
@@ -82,6 +87,8 @@ def frames_html(
 
 def bundle(picture: Picture) -> tuple[dict, dict]:
     """(data, metadata) of a picture. JupyterLab and its export read an alt text only from HTML."""
+    if not picture.png:
+        return {"text/html": "", "text/plain": picture.alt}, {}
     data = {"image/png": picture.png, "text/plain": picture.alt}
     if audience() != STILL:
         data["text/html"] = picture_html(picture)

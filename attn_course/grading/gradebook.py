@@ -7,7 +7,9 @@ from datetime import datetime
 from typing import Protocol
 
 from attn_course import register
+from attn_course.grading.collected import Collected
 from attn_course.grading.digests import digest, judge_digest
+from attn_course.grading.pasted_images import digests_of, images_of
 from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
@@ -19,6 +21,7 @@ from attn_course.grading.written_marks import (
 )
 
 NOTHING = "nothing was handed in."
+LATE_BY_LMS = "the LMS says that it is late, and not by how much; a person decides."
 IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
 
@@ -43,6 +46,7 @@ class Entry:
     digest: str = ""  # of the answer and of its judge or rubric
     mark: Mark | None = None
     previous: Mark | None = None  # given to another answer or by another rubric
+    images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
 
     @property
     def kind(self) -> str:
@@ -114,6 +118,11 @@ class Sheet:
             return None
         return points - self.deductions.get(notebook, 0)
 
+    def awaits_a_person(self, notebook: str) -> bool:
+        """Whether a person has yet to look at something of a notebook, an unreadable file included."""
+        entries = self.of_notebook(notebook)
+        return any(entry.is_waiting for entry in entries)
+
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
         names = {entry.question.notebook for entry in self.entries}
@@ -160,14 +169,17 @@ class Gradebook:
         marks: Marks | None = None,
         references: Mapping[str, Reference] | None = None,
         roster: Roster | None = None,
+        collected: Mapping[tuple[str, str], Collected] | None = None,
         now: datetime | None = None,
     ):
+        """collected: what an LMS tells about files, by student and name of the file."""
         self.students = students
         self.notebooks = notebooks
         self.results = results
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
+        self.collected = collected or {}
         self.now = now or datetime.now().astimezone()
         self.questions: list[register.Question] = []
         for name in notebooks:
@@ -214,6 +226,8 @@ class Gradebook:
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
+        if part.kind == "written" and "attachment:" in entry.answer:
+            entry = replace(entry, images=self._images(student, entry))
         entry = replace(entry, digest=self._digest(entry))
         key = student, question.id, part.kind
         mark = self.marks.get(key)
@@ -228,12 +242,20 @@ class Gradebook:
             mark=mark,
         )
 
+    def _images(self, student, entry):
+        """The pictures that were pasted into an answer."""
+        found: dict[str, str] = {}
+        for file in self.files[student]:
+            if file.notebook == entry.question.notebook:
+                found |= images_of(file.path, entry.answer)
+        return found
+
     def _digest(self, entry):
         """Name an answer together with what it is judged by."""
         question = entry.question
         if entry.kind == "written":
             reference = self.references.get(question.id, Reference())
-            return digest(entry.answer, reference.rubric)
+            return digest(entry.answer, reference.rubric, *digests_of(entry.images))
         judge = judge_digest(question.notebook)
         return digest(entry.answer, judge)
 
@@ -243,14 +265,17 @@ class Gradebook:
         for file in self.files[sheet.student]:
             name = file.notebook
             points = sheet.before_deduction(name)
-            if (
-                person.due
-                and not person.handed_in
-                and not person.is_possible(file.changed, self.now)
-            ):
-                sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(file.changed)}")
+            told = self.collected.get((file.student, file.name))
+            if told and told.handed_in is None and not person.handed_in:
+                if told.is_late:
+                    sheet.remarks.append(f"{file.name}: {LATE_BY_LMS}")
                 continue
-            days = person.days_late(file.changed)
+            moment = told.handed_in if told else file.changed
+            is_judged_by_date = person.due and not person.handed_in
+            if is_judged_by_date and not person.is_possible(moment, self.now):
+                sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(moment)}")
+                continue
+            days = person.days_late(moment)
             if points is not None and days:
                 sheet.days_late[name] = days
                 sheet.deductions[name] = person.deduction(points, days)

@@ -27,7 +27,6 @@ def write(
     *,
     counts: Mapping[str, int],
     codes: Mapping[str, str] | None = None,
-    formats: Iterable[str] = (),
 ) -> int:
     """Write gradebook.csv, every student's JSON and feedback, and the grader's pages into `out`.
 
@@ -68,11 +67,19 @@ def write(
     front = overview.html({**counts, "answers awaiting a person": waiting}, shown, alike)
     save(out / "index.html", front)
     save(out / "gradebook.csv", csv_text(rows))
-    for name in formats:
-        sheets = (book.sheet(student) for student in book.students)
-        table = exports.EXPORTS[name](book, sheets)
-        save(out / f"{name}.csv", csv_text(table))
     return waiting
+
+
+def export(book: Gradebook, out: Path, formats: Iterable[str], *, final: bool) -> int:
+    """Write <format>.csv for each LMS; return how many notebooks have no final points yet.
+
+    final: whether these get the points that they have so far, or stay blank.
+    """
+    sheets = [book.sheet(student) for student in book.students]
+    for name in formats:
+        table = exports.EXPORTS[name](book, sheets, final)
+        save(out / f"{name}.csv", csv_text(table))
+    return sum(exports.num_unfinished(book, sheet) for sheet in sheets)
 
 
 def _write_student(book: Gradebook, sheet: Sheet, folder: Path, name: str) -> None:

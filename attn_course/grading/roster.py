@@ -24,6 +24,7 @@ class Person:
     name: str = ""
     email: str = ""
     id: str = ""
+    lms_id: str = ""  # the LMS's own number, which Canvas puts into the names of files
     due: datetime | None = None
     released: datetime | None = None  # when the work was handed out
     handed_in: datetime | None = None  # None: when the file was last changed
@@ -105,6 +106,7 @@ def _person(student, row, where):
         name=unguarded(row.get("name", "")),
         email=unguarded(row.get("email", "")),
         id=unguarded(row.get("id", "")),
+        lms_id=unguarded(row.get("lms_id", "")),
         due=_moment(row.get("due", ""), where, "due"),
         released=_moment(row.get("released", ""), where, "released", time.min),
         handed_in=_moment(row.get("handed_in", ""), where, "handed_in"),

@@ -54,13 +54,15 @@ def load(
 ) -> Marks:
     """Return the marks in a file; raise UserError at the first bad line.
 
-    A row may also lift what the machine gave: its part is then "code" or "derive".
+    A row may also lift what the machine gave: its part is then "code" or "derive". A file without a
+    first line of names has the columns student, question, part, points, comment. The column of
+    comments may be called remark.
     hidden: {name on anonymous pages: student}.
     strict: whether a row for a student who is not there is a bad one; some may have left.
     """
     found: Marks = {}
     spelled = spellings(students)
-    for where, row in read_rows(path, NEEDED):
+    for where, row in read_rows(path, NEEDED, COLUMNS):
         if not row["points"]:
             continue
         student = unguarded(row["student"])
@@ -87,7 +89,7 @@ def _read(student, row, where):
         raise UserError(f"{where}: {row['points']!r} is not a number of points from 0 to {most:g}.")
     mark = Mark(
         points=points,
-        comment=unguarded(row.get("comment", "")),
+        comment=unguarded(row.get("comment") or row.get("remark", "")),
         grader=unguarded(row.get("grader", "")),
         digest=row.get("digest", ""),
     )
@@ -99,7 +101,7 @@ def _number(text):
     if len(text) > LONGEST_NUMBER or "e" in text.lower():
         return None
     try:
-        return float(Fraction(text))
+        return float(Fraction(text.replace(",", ".")))
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
 

@@ -1,14 +1,15 @@
-"""Judges of 11.5 and 11.6, queries and keys that are turned by their positions.
+"""Judges of 11.5, 11.6 and 11.7, queries and keys that are turned by their positions.
 
 They measure what a rotation does to vectors, in any pairing of the coordinates and either sense.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
+from attn_course.answers.mistakes import Trials
 from attn_course.drivers import call_with_rotation, make_rotation
 from attn_course.judge_derivation import Claim, chain_of, judge_derivation
 from attn_course.proofs.chain_rules import PLAIN, TURNS, Task, gone, occurrences
@@ -322,3 +323,73 @@ def _leaves_out_fast_pairs(q, k, rotate):
     before = rotate(q, 0) @ rotate(k, 0)
     after = rotate(q, 1) @ rotate(k, 0)
     return abs(after - before) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k)
+
+
+# 11.7
+
+
+def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Caller) -> str:
+    """11.7: all pairs slower by the factor; or one ladder whose first pair is kept, its last one slower."""
+    answers = {"interpolated": interpolated, "ntk_aware": ntk_aware}
+    trials = {name: Trials(partial(_wrong_ladders, name)) for name in answers}
+    for d, base, factor in _ladder_settings(rng):
+        for name, answer in answers.items():
+            call = f"{name}({d}, {base:g}, {factor:g})"
+            found = vector(answer(d, base, factor), d // 2, call)
+            right = _extended(d, base, factor)[name]
+            ends = f"{_listed(found[[0, -1]])}, expected {_listed(right[[0, -1]])}"
+            fact = f"the first and last frequency of {call} are {ends}"
+            trials[name].judge(found, right, fact, d, base, factor)
+
+    return (
+        "interpolation slows every pair down alike; the NTK-aware base keeps the fastest pair and slows the "
+        f"slowest by the whole factor, in {len(trials['ntk_aware'])} settings."
+    )
+
+
+def _ladder_settings(rng):
+    """(d, base, factor): a usual one, then others in any order; a factor of 1 changes nothing."""
+    factor = float(rng.uniform(1.2, 9))
+    others = [
+        (4, 100.0, 3.0),
+        (16, BASE, 1.0),
+        (64, 500_000.0, 8.0),
+        (8, 50.0, factor),
+    ]
+    return [(32, BASE, 4.0), *shuffled(rng, others)]
+
+
+def _extended(d, base, factor):
+    """{name: frequencies (d / 2,)}."""
+    ratio = factor ** (d / (d - 2))
+    return {
+        "interpolated": frequencies(d, base) / factor,
+        "ntk_aware": frequencies(d, base * ratio),
+    }
+
+
+def _wrong_ladders(name, d, base, factor):
+    """{sentence: frequencies (d / 2,)} for one of the two functions."""
+    others = _extended(d, base, factor)
+    del others[name]
+    (other,) = others.values()
+    plain = frequencies(d, base)
+    wrong = {
+        "these are the frequencies as they were": plain,
+        "this is what the other function should return": other,
+    }
+    if name == "interpolated":
+        return wrong | {"every pair turns faster, not slower": plain * factor}
+
+    return wrong | {
+        "the base is multiplied by the factor itself, so that the slowest pair slows down by less": (
+            frequencies(d, base * factor)
+        ),
+        "the exponent of the factor is upside down": frequencies(d, base * factor ** ((d - 2) / d)),
+        "the base became smaller, so that slow pairs turn faster": (
+            frequencies(d, base / factor ** (d / (d - 2)))
+        ),
+        "the exponent of the factor is d / 2, far too large": frequencies(
+            d, base * factor ** (d / 2)
+        ),
+    }

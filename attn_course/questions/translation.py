@@ -637,6 +637,7 @@ def _why_not_token(tokens, right, b, t):
     )
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="9.1",

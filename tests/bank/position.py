@@ -1,5 +1,6 @@
-"""Right and wrong answers to 11.1-11.6, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 11.1-11.7, each wrong one with a fragment of the message it must get."""
 
+import math
 from itertools import permutations
 
 import numpy as np
@@ -370,6 +371,26 @@ def shared_turn(r, rotate, d):
     return 40 * rotate(k, 5 - r), rotate(k, 5)
 
 
+# 11.7
+
+
+def exponents(d):
+    return np.arange(0, d, 2) / d
+
+
+def slowed(d, base, factor):
+    return base ** -exponents(d) / factor
+
+
+def new_base(d, base, factor):
+    return base * factor ** (d / (d - 2))
+
+
+def ladders(interpolated=slowed, base=new_base):
+    """The two functions; `base` may be wrong."""
+    return interpolated, lambda d, b, s: base(d, b, s) ** -exponents(d)
+
+
 RIGHT = {
     "11.1": {
         "random permutations": commutes(random_orders),
@@ -424,6 +445,18 @@ RIGHT = {
         "a random key": random_key,
         "four coordinates": two_coordinates,
         "both turned": shared_turn,
+    },
+    "11.7": {
+        "powers": ladders(),
+        "through rates at position 1": (slowed, lambda d, b, s: new_base(d, b, s) ** -exponents(d)),
+        "a geometric ladder": (
+            slowed,
+            lambda d, b, s: np.geomspace(1, b ** -((d - 2) / d) / s, d // 2),
+        ),
+        "logarithms, as lists": (
+            lambda d, b, s: [math.exp(-e * math.log(b)) / s for e in exponents(d)],
+            lambda d, b, s: [math.exp(-e * math.log(new_base(d, b, s))) for e in exponents(d)],
+        ),
     },
 }
 WRONG = {
@@ -623,5 +656,38 @@ WRONG = {
         "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
         "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
         "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the shape of the query"),
+    },
+    "11.7": {
+        "faster": (
+            ladders(lambda d, b, s: b ** -exponents(d) * s),
+            "every pair turns faster, not slower",
+        ),
+        "interpolation of nothing": (
+            ladders(lambda d, b, s: b ** -exponents(d)),
+            "interpolated(32, 10000, 4)",
+        ),
+        "the two changed places": (ladders()[::-1], "what the other function should return"),
+        "base times factor": (
+            ladders(base=lambda d, b, s: b * s),
+            "multiplied by the factor itself",
+        ),
+        "exponent upside down": (
+            ladders(base=lambda d, b, s: b * s ** ((d - 2) / d)),
+            "upside down",
+        ),
+        "a smaller base": (
+            ladders(base=lambda d, b, s: b / s ** (d / (d - 2))),
+            "the base became smaller",
+        ),
+        "to the power of d / 2": (
+            ladders(base=lambda d, b, s: b * s ** (d / 2)),
+            "far too large",
+        ),
+        "the base as it was": (ladders(base=lambda d, b, s: b), "ntk_aware(32, 10000, 4)"),
+        "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
+        "a frequency for each feature": (
+            ladders(lambda d, b, s: np.repeat(slowed(d, b, s), 2)),
+            "the shape of",
+        ),
     },
 }

@@ -157,7 +157,7 @@ addEventListener("keydown", press);
 // The download: a row for each card that has points. Rows that were not touched keep their grader.
 function csv() {
   const quote = (text) => '"' + String(text).replaceAll('"', '""') + '"';
-  const safe = (text) => (/^'*[=+\-@\t\r]/.test(text) ? "'" + text : text);
+  const safe = (text) => (/^'*[=+\-@\t\r\n＝＋－＠]/.test(text) ? "'" + text : text);
   const row = (card) => {
     const [points, remark] = typed(card);
     const who = isChanged(card) ? grader.value : card.dataset.grader;
