@@ -204,7 +204,8 @@ plots.curves(gaps, series, **label)
 # All curves have the same shape and are only shifted to the right: ten times as many rivals always need the same additional
 # lead. A gap of 5 is enough against one rival, but not against a thousand. If some rivals score lower than the gap
 # allows, the weight lies between the curve for one rival and the curve for all of them.
-#
+
+# %% [markdown]
 # ### 1.3
 #
 # **Given** the scores of all keys and an index $j$. **Decide** whether attention returns almost exactly $v_j$, that is,

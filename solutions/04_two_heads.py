@@ -219,7 +219,8 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # %% [markdown]
 # Longer queries make the single head *more* sensitive to noise: the bars at both ends grow, and hardly any draws are left in
 # the middle. A weight $w$ with score $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
-#
+
+# %% [markdown]
 # ### 4.4
 #
 # **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
