@@ -87,7 +87,10 @@ def _scored_keys(rng):
 
 def _overflowed(answer):
     """Whether nan came back among numbers."""
-    found = np.asarray(answer)
+    try:
+        found = np.asarray(answer)
+    except (TypeError, ValueError, OverflowError):  # `vector` says what is wrong with it
+        return False
     return found.dtype.kind == "f" and bool(np.isnan(found).any())
 
 
