@@ -34,7 +34,8 @@ MAX_UNPACKED = 200 << 20  # bytes that one such archive may unpack to
 CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
 END_OF_ARCHIVE = b"PK\x05\x06"
 CANVAS = re.compile(
-    r"(?P<name>\w*?)_?(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)", re.S
+    r"(?:(?P<name>\w+?)_)??(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)",
+    re.S,
 )
 MOODLE = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
@@ -82,7 +83,7 @@ def canvas(entries: Sequence[Entry], worksheet: Path | None) -> Found:
             found.problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
             continue
         copy = Copy(
-            student=Student(match["id"], match["name"]),
+            student=Student(match["id"], match["name"] or ""),
             file=PurePosixPath(match["file"]),
             entry=entry,
             version=match["version"].zfill(20),
