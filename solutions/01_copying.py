@@ -231,15 +231,14 @@ check("1.3", copies)
 
 # %%
 settings = {
-    "0.02 : 0.0001 (2)": [0.02] + [0.0001] * 2,
-    "1000 : 990 (2)": [1000.0] + [990.0] * 2,
-    "9 : 0 (1)": [9.0, 0.0],
-    "9 : 0 (1,000)": [9.0] + [0.0] * 1000,
-    "9 : 0 (50,000)": [9.0] + [0.0] * 50_000,
+    "0.02 against\n2 rivals\nat 0.0001": [0.02] + [0.0001] * 2,
+    "1000 against\n2 rivals\nat 990": [1000.0] + [990.0] * 2,
+    "9 against\n1 rival\nat 0": [9.0, 0.0],
+    "9 against\n1,000 rivals\nat 0": [9.0] + [0.0] * 1000,
+    "9 against\n50,000 rivals\nat 0": [9.0] + [0.0] * 50_000,
 }
 found = [softmax(np.array(scores))[0] for scores in settings.values()]
-axes = {"xlabel": "first score : score of its rivals (their number)", "ylabel": "weight of the first"}
-plots.bars(found, list(settings), **axes)
+plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weight of its value")
 
 # %% [markdown]
 # The softmax sees *differences* of scores: a score that is 200 times as large as the others copies nothing, and a lead of 10
@@ -282,7 +281,7 @@ def draw(angle, length):
     named = {"query / 2": 4 * pair[0], "projection": shadow, "key 0": pair[0], "key 1": turned}
     colours = {"key 0": 0, "key 1": 1, "projection": 3}
     plots.arrows(named, limit=4.6, colours=colours, dashed=[(turned, shadow)], ax=left)
-    left.limits(x=(-1.6, 4.6))  # key 1 never turns to the left
+    left.limits(x=(-3.2, 4.6))  # key 1 never turns to the left
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 
 

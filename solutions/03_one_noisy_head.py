@@ -47,7 +47,7 @@ rng = np.random.default_rng(3)
 lengths = 1 + np.sqrt(0.5) * rng.normal(size=20_000)
 axis = {"xlabel": "along the mean of a", "ylabel": "along the mean of b"}
 kinds = {"blurred keys": np.ones(500), "k_a of random length": lengths[:500]}
-for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
+for ax, (title, stretch) in zip(plots.panels(2, height=2.4), kinds.items(), strict=True):
     blur = 0.05 * rng.normal(size=(2, 500, 2))
     cloud_a, cloud_b = blur[0] + np.c_[stretch, 0 * stretch], blur[1] + [0, 1]
     plots.scatter(cloud_a, **axis, title=title, colour=0, label="k_a", ax=ax)
