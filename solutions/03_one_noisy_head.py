@@ -227,7 +227,7 @@ if check("3.3", weight_cdf):
         drawn = drawn_weight(rng.normal(1, np.sqrt(0.5), 20_000), height, count)
         law = np.ravel([weight_cdf(w, height, count) for w in points])
         distance = np.abs(law - (drawn[:, None] <= points).mean(0)).max()
-        print(f"t = {height:g}, n = {count}: your function and 20,000 draws differ by {distance:.4f}")
+        print(f"t = {height:g}, n = {count}: yours and 20,000 draws differ by {distance:.4f}")
     print("in 99.9% of runs the difference is below 0.0138 (Dvoretzky, Kiefer and Wolfowitz)")
     halves = [round(float(np.ravel(weight_cdf(0.5, t, 2))[0]), 6) for t in (0.5, 5.0, 50.0)]
     print(f"weight_cdf(0.5, t, 2) at t = 0.5, 5, 50: {halves}")
