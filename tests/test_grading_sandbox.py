@@ -87,6 +87,9 @@ REACHES_OUT = {
     "import fcntl, struct\nfcntl.ioctl(3, 0x8901, struct.pack('i', 1))": "Inappropriate ioctl",
     "import fcntl, struct\nfcntl.ioctl(3, 0x5452, struct.pack('i', 1))": "Inappropriate ioctl",
     "import fcntl, struct\nfcntl.ioctl(3, 0x8902, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\n"
+    "c.ioctl(3, ctypes.c_ulong(0x8901 | 1 << 32), ctypes.byref(ctypes.c_int(1)))\n"
+    "raise OSError(os.strerror(ctypes.get_errno()))": "Inappropriate ioctl",
 }
 
 

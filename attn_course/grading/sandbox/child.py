@@ -37,6 +37,7 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
+    "answers/wording.py",
     "judge_derivation.py",
 )
 
@@ -288,7 +289,7 @@ def keep_answers(namespace: Namespace, answers: Iterable[str]) -> None:
     """Remember answers, whose names a later cell may give to mere values."""
     for name in answers:
         thing = namespace.get(name)
-        if callable(thing) or isinstance(thing, Derivation):
+        if callable(thing) or issubclass(type(thing), Derivation):  # `__class__` may do anything
             kept[name] = thing
 
 
@@ -300,7 +301,8 @@ def as_defined(namespace: Namespace) -> Iterator[None]:
     """
     later = {}
     for name, thing in kept.items():
-        if name in namespace and getattr(thing, "__module__", "") == "__main__":
+        is_plain = issubclass(type(thing), (types.FunctionType, type))
+        if name in namespace and is_plain and thing.__module__ == "__main__":
             later[name] = namespace[name]
             namespace[name] = thing
     try:

@@ -19,6 +19,7 @@ from attn_course import derive, register
 from attn_course.answers import Answer, NotAttempted
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, judge
 from attn_course.grading import find_cells
+from attn_course.grading.cell_names import names_of
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -26,10 +27,7 @@ from attn_course.grading.read_submission import (
     read_submission,
 )
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import (
-    borrowed,
-    statements_of,
-)
+from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.sandbox.session import Session
@@ -77,8 +75,7 @@ def handed_out(notebook: str) -> frozenset[str]:
         for cell in read_submission(HANDED_OUT / f"{notebook}.ipynb").cells:
             texts.add(cell.source.strip())
             if cell.kind == "code":
-                find_cells.names_of(cell.source)
-                statements_of(cell.source)
+                names_of(cell.source)
     return frozenset(texts)
 
 
@@ -293,10 +290,10 @@ def _reused(cells, asked, verdicts):
             names += part.answers
     if not right:
         return
-    lent = borrowed(cells, names)
+    reused = reused_objects(cells, names)
     for question, part in right:
         paths: list[str] = []
         for name in part.answers:
-            paths += lent.get(name, ())
+            paths += reused.get(name, ())
         if paths:
             yield f"{question.id}: the answer hands over {' and '.join(paths)}."
