@@ -101,6 +101,26 @@ def record(name, status):
     return Record("you", name, f"{name}.ipynb", "", parts=tuple(parts))
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (State.CORRECT, 0),
+        (State.NOT_YET, 1),
+        (State.NOT_ATTEMPTED, 1),
+        (State.WAITING, 1),
+    ],
+)
+def test_a_strict_check_fails_unless_every_judged_part_is_correct(
+    tmp_path, monkeypatch, status, expected
+):
+    name = "01_copying"
+    shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path)
+    monkeypatch.setattr(self_check, "judged", lambda files: iter([record(name, status)]))
+    for place in (tmp_path, tmp_path / f"{name}.ipynb"):
+        assert cli.main(["check", str(place)]) == 0
+        assert cli.main(["check", str(place), "--strict"]) == expected
+
+
 def test_when_all_is_answered_the_next_step_is_to_hand_in():
     done = [record(name, State.CORRECT) for name in register.NOTEBOOKS]
     assert "hand in the .ipynb files" in self_check.next_step(done, Path())
