@@ -439,8 +439,9 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
         covers=("002 b.i",),
         hints=(
-            "The two vectors are arbitrary, so one of them may be zero. What must M do to A, what to B?",
-            "How long is the shadow of v_a + v_b on one column of A? What does v_b add to it?",
+            "The two vectors are arbitrary, so one of them may be zero. What must M A be, and what "
+            "must M B be?",
+            "How long is the projection of v_a + v_b onto one column of A? What does v_b contribute to it?",
             "First find the coordinates of v_a along the columns of A; then build v_a from them.",
             "For the proof: every v_a is A x for some x. Write v_b likewise, multiply out, and look where "
             "the two assumptions come in.",
@@ -454,7 +455,7 @@ QUESTIONS = (
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
-            "Two things must hold at once: a tie between two keys, and a margin over the rest.",
+            "Two things must be true at once: two keys have the same score, and all others score much lower.",
             "With orthonormal keys you can read off the score of k_i for any sum of multiples of keys.",
         ),
     ),
@@ -478,8 +479,9 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
-            "Your chain in 2.3 ends in a formula; which of its equal forms has an exponential that shrinks?",
-            "A double holds e^700 but not e^710. Above that, does it matter which number it is?",
+            "Your derivation in 2.3 ends in a formula. In which equal form does the exponential "
+            "become small for large t?",
+            "A float can hold e^700 but not e^710. Does the exact exponent still matter above 700?",
         ),
     ),
     Question(
@@ -489,7 +491,7 @@ QUESTIONS = (
         parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
         covers=("003 1.2",),
         hints=(
-            "Write the weight left elsewhere as a fraction with one exponential in it.",
+            "In 1.6 one key had the exponential e^t. How many have it here, and how many keys are left?",
             "Set it equal to epsilon and solve for that exponential before you take the logarithm.",
             "If the scores are divided by sqrt(d), what must the undivided score be?",
         ),
