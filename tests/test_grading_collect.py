@@ -258,6 +258,17 @@ def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(downloa
     assert counts == ["ada/01_copying.ipynb"] and len(rows(out)) == 2
 
 
+def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_first(download):
+    def handed_in(moment):
+        yml = METADATA.replace("2026-11-20 23:58:01.123456 -08:00", moment)
+        _, _, out = download({**GRADESCOPE, "a/submission_metadata.yml": yml}, "gradescope")
+        return rows(out)["ada@x.edu/01_copying.ipynb"]["handed_in"]
+
+    first = handed_in("2026-11-18 10:00:00 Z")
+    later = handed_in("2026-11-19 10:00:00 Z")
+    assert first < later == handed_in("2026-11-18 10:00:00 Z")
+
+
 def test_a_file_that_was_not_collected_is_never_overwritten(download, tmp_path):
     target = tmp_path / "submissions" / "ada" / "01_copying.ipynb"
     target.parent.mkdir(parents=True)
@@ -341,6 +352,14 @@ HOSTILE = {
             **CANVAS,
         },
         "this archive holds no notebook",
+    ),
+    "a name that clears the screen": (
+        {"\x1b[2J\n_1_2_3.ipynb": "x", **CANVAS},
+        "passed over: \ufffd[2J",
+    ),
+    "thousands of stray files": (
+        {**{f"stray {k}.txt": "" for k in range(3000)}, **CANVAS},
+        "passed over: 2,980 more.",
     ),
     "an odd name": ({"lovelaceada_1234_901_CON:\x07 <script>.ipynb": "x"}, ""),
     "a formula": ({"=cmd_1234_901_01_copying.ipynb": "x", **CANVAS}, "is not named as Canvas"),

@@ -199,7 +199,7 @@ class Gradebook:
 
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""
-        records = self._records(student)
+        records = [self.results.get(file.key) for file in self.files[student]]
         by_notebook = {record.notebook: record for record in records}
         sheet = Sheet(student, [])
         for question in self.questions:
@@ -224,9 +224,6 @@ class Gradebook:
             sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
         self._add_lateness(sheet)
         return sheet
-
-    def _records(self, student):
-        return [self.results.get(file.key) for file in self.files[student]]
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)

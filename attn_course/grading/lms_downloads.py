@@ -25,6 +25,7 @@ from attn_course.command_line import log
 from attn_course.errors import UserError
 from attn_course.grading.collected import Student
 from attn_course.grading.spreadsheet import read_rows
+from attn_course.grading.submissions import UNSEEN
 
 KEPT = (".ipynb", ".py")  # what can be graded; other files stay in the archive
 MAX_FILE = 100 << 20  # bytes of one file, unpacked
@@ -214,7 +215,7 @@ def _entries_of_folder(folder):
         inner = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
             date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
-            yield Entry(inner.as_posix(), path.read_bytes, date)
+            yield Entry(_shown(inner.as_posix()), path.read_bytes, date)
 
 
 def _entries_of_archive(archive):
@@ -233,11 +234,14 @@ def _is_clutter(path):
 def _decoded(info):
     """A name as it was meant: some archives hold UTF-8 and do not say so."""
     if not info.flag_bits & 0x800:
-        try:
-            return info.filename.encode("cp437").decode("utf-8")
-        except UnicodeError:
-            pass
-    return info.filename
+        with contextlib.suppress(UnicodeError):
+            return _shown(info.filename.encode("cp437").decode("utf-8"))
+    return _shown(info.filename)
+
+
+def _shown(name):
+    """A name that steers no terminal and breaks no line."""
+    return UNSEEN.sub("\ufffd", name)
 
 
 def _read(archive, info):
