@@ -105,7 +105,9 @@ ROWS = 3  # sequences of each size
 def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
     """13.1: weight on the place before, its letter in `before`, all else in the stream untouched."""
     seen = []
-    for num_letters, length, T in shuffled(rng, SIZES):
+    length = int(rng.integers(6, 16))
+    drawn = (int(rng.integers(3, 9)), length, int(rng.integers(4, length + 1)))
+    for num_letters, length, T in shuffled(rng, [*SIZES, drawn]):
         sizes = Sizes(num_letters, length)
         matrices = _matrices(previous_token_head, "previous_token_head", sizes)
         for _ in range(ROWS):
@@ -200,7 +202,8 @@ def _judge_others(one, meant):
 
 # 13.2
 
-ALPHABET = Sizes(6, 14)
+MOST_LETTERS = 9
+LONGEST = 14
 FIXED = (
     (0, 1, 2, 0, 3, 0),  # the first letter returns
     (1, 2, 1, 3, 1, 2, 1),  # one letter with followers 2, 3, 2
@@ -214,17 +217,18 @@ RANDOM_ROWS = 6
 
 def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
     """13.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
-    matrices = _matrices(induction_head, "induction_head", ALPHABET)
+    sizes = Sizes(int(rng.integers(6, MOST_LETTERS + 1)), int(rng.integers(LONGEST, 2 * LONGEST)))
+    matrices = _matrices(induction_head, "induction_head", sizes)
     rows = [np.array(row) for row in FIXED]
     for _ in range(RANDOM_ROWS):
-        T = int(rng.integers(6, ALPHABET.length + 1))
+        T = int(rng.integers(6, LONGEST + 1))
         rows.append(rng.integers(4, size=T))
 
     seen = []
     for letters in shuffled(rng, rows):
         before = np.r_[letters[0], letters[:-1]]  # token 0 saw itself alone
-        x = ALPHABET.stream(letters, before=before)
-        seen.append(_run(x, letters, ALPHABET, matrices))
+        x = sizes.stream(letters, before=before)
+        seen.append(_run(x, letters, sizes, matrices))
 
     num_found = _judge_matches(seen)
     _judge_followers(seen)
@@ -303,7 +307,7 @@ def _judge_followers(seen):
     """NotYet unless the letters at the matches arrive in `after` as shares."""
     for one in seen:
         letters = one.letters
-        one_hot = np.eye(ALPHABET.num_letters)
+        one_hot = np.eye(one.sizes.num_letters)
         asked = [t for t in range(len(letters)) if matches(letters, t)]
         wanted = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
         found = one.part("after")[asked]
