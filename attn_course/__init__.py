@@ -5,15 +5,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attn_course.answers.verdict import Verdict
-    from attn_course.checking import check, hint
+    from attn_course.checking import Verdict, check, hint
     from attn_course.derivation import derive
 
     plots: ModuleType
 
 __all__ = ["Verdict", "check", "derive", "hint", "plots"]
 HOMES = {
-    "Verdict": "attn_course.answers.verdict",
+    "Verdict": "attn_course.checking",
     "check": "attn_course.checking",
     "derive": "attn_course.derivation",
     "hint": "attn_course.checking",

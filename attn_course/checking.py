@@ -1,9 +1,17 @@
-"""`check` and `hint`: put a question's judge and a student's answer together."""
+"""`check` and `hint`: judge a student's answer in limited time, and say what was found."""
 
+import contextlib
+import contextvars
+import ctypes
+import io
 import os
+import re
+import threading
+import time
+import warnings
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -11,23 +19,58 @@ from typing import Any
 import numpy as np
 
 from attn_course import register
-from attn_course.answers.answer import (
-    Answer,
-    Caller,
-    listening,
-    within,
-)
-from attn_course.answers.verdict import (
-    CORRECT,
-    NOT_ATTEMPTED,
-    NOT_YET,
-    NotAttempted,
-    NotYet,
-    Verdict,
-    inline_html,
-)
-from attn_course.derivation import Derivation
+from attn_course.answers import Answer, Caller, NotAttempted, NotYet
 from attn_course.register import Part, Question
+
+CORRECT = "correct"
+NOT_YET = "not yet"
+NOT_ATTEMPTED = "not attempted"
+PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
+_MARK = {CORRECT: "✔", NOT_YET: "✘", NOT_ATTEMPTED: "○"}
+_COLOUR = {CORRECT: "#0072b2", NOT_YET: "#d55e00", NOT_ATTEMPTED: "#7f7f7f"}  # colour-blind safe
+_CODE = re.compile(r"`([^`]+)`")
+_STRESSED = re.compile(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of one check: true exactly when the answer is correct."""
+
+    question: str
+    status: str  # "correct", "not yet" or "not attempted"
+    message: str
+    points: float = 0
+    out_of: float = 0
+
+    def __bool__(self) -> bool:
+        return self.status == CORRECT
+
+    def _headline(self):
+        headline = f"{_MARK[self.status]} {self.question} {self.status}"
+        if self.out_of:
+            headline += f" · {self.points:g} of {self.out_of:g} points"
+        return headline
+
+    def __repr__(self) -> str:
+        return f"{self._headline()}\n  {self.message}"
+
+    def _repr_html_(self):
+        return (
+            f'<div style="border-left:4px solid {_COLOUR[self.status]};padding:2px 0 2px 10px">'
+            f"<b>{escape(self._headline())}</b><br>{inline_html(self.message)}</div>"
+        )
+
+
+def inline_html(text: str) -> str:
+    """One line of ours as HTML: `code` and *stress* as in Markdown, everything else escaped."""
+    pieces = _CODE.split(escape(text))
+    for k, piece in enumerate(pieces):
+        if k % 2:
+            pieces[k] = f"<code>{piece}</code>"
+        else:
+            pieces[k] = _STRESSED.sub(r"<em>\1</em>", piece)
+
+    return "".join(pieces)
 
 
 def check(question: str, *answers: Any) -> Verdict:
@@ -56,11 +99,10 @@ def _check(question_id, answers):
 
 
 def _part(question, answers):
-    """The part these answers belong to: a chain of steps is a derivation, all else is code."""
+    """The part these answers belong to: a chain made by `derive` says that it is one."""
     judged = [part for part in question.parts if part.judge]
     if len(judged) > 1:
-        derived = answers and isinstance(answers[0], Derivation)
-        kind = "derive" if derived else "code"
+        kind = getattr(answers[0], "part", "code") if answers else "code"
         judged = [part for part in judged if part.kind == kind]
     if not judged:
         raise NotYet("this question is answered in words and read by a person.")
@@ -114,6 +156,78 @@ def _unsteady(callers):
         steady = False
 
     return "" if steady else " It also gave two different answers to the same input."
+
+
+class OutOfTime(BaseException):
+    """Thrown into a student's code that has run out of time."""
+
+
+class StoppableThread(threading.Thread):
+    """A thread that ends without a word when `OutOfTime` comes once more, on its way out."""
+
+    def run(self) -> None:
+        """Do the work."""
+        with contextlib.suppress(OutOfTime):
+            super().run()
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[list[warnings.WarningMessage]]:
+    """Keep what an answer prints off the page, and collect its warnings in the list given."""
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("always")
+        yield caught
+
+
+def within(seconds: float, work: Callable[[], str]) -> str:
+    """`work()` in a thread of its own, or NotYet when it has not finished in time.
+
+    On a busy machine it waits until the work has had that many seconds of a processor, within PATIENCE.
+    Where no thread can start it runs here, for as long as it takes.
+    """
+    outcome: dict[str, Any] = {}
+    used = time.process_time()
+
+    def run() -> None:
+        try:
+            outcome["result"] = work()
+        except BaseException as error:
+            outcome["error"] = error
+
+    inside = contextvars.copy_context()
+    thread = StoppableThread(target=inside.run, args=(run,), daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        return work()  # Python in a browser has no threads, and no way to stop what runs too long
+
+    thread.join(seconds)
+    patience_ends = time.monotonic() + (PATIENCE - 1) * seconds
+    while thread.is_alive() and time.monotonic() < patience_ends:
+        if time.process_time() - used >= seconds:
+            break
+        thread.join(seconds / 20)
+
+    if thread.is_alive():
+        _stop(thread)
+        raise NotYet(f"it did not finish within {seconds:g} seconds.")
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
+
+
+def _stop(thread):
+    """Throw `OutOfTime` into the thread a few times; one that swallows them is left behind."""
+    throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    for _ in range(5):
+        throw(ctypes.c_ulong(thread.ident), ctypes.py_object(OutOfTime))
+        thread.join(0.1)
+        if not thread.is_alive():
+            return
 
 
 _shown: Counter[str] = Counter()

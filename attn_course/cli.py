@@ -1,70 +1,128 @@
-"""The `attn` command: names the tools and hands over to the room that has them."""
+"""The command `attn`: finds the command that is asked for and loads no more than that."""
 
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from difflib import get_close_matches
+from importlib import import_module, metadata
 
-COMMANDS = {  # name: (where it is, what it does)
-    "lab": ("attn_course.lab:main", "open JupyterLab on the first notebook"),
-    "check": ("attn_course.grading.self_check:check", "judge a notebook, or all of this folder"),
-    "build": ("attn_course.building.command:build", "make the notebooks from solutions/NN_name.py"),
-    "grade": ("attn_course.grading.command:grade", "grade a folder of submissions"),
-    "diff": ("attn_course.grading.command:diff", "show answers beside the solution's"),
-    "gradescope": ("attn_course.grading.command:gradescope", "pack an autograder for Gradescope"),
-    "release": ("attn_course.grading.command:release", "pack the student edition"),
-    "site": ("attn_course.building.command:site", "make the pages of the site"),
-    "translate": ("attn_course.translation.command:main", "train, score or use a translator"),
+import click
+
+from attn_course.command_line import SETTINGS, loudness, run
+from attn_course.errors import UserError
+
+COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it needs)
+    "lab": ("attn_course.lab:lab", "lab"),
+    "check": ("attn_course.grading.command:check", ""),
+    "grade": ("attn_course.grading.command:grade", "grade"),
+    "diff": ("attn_course.grading.command:diff", "grade"),
+    "release": ("attn_course.grading.command:release", "grade"),
+    "gradescope": ("attn_course.grading.command:gradescope", "grade"),
+    "translate": ("attn_course.translation.command:translate", "torch"),
+    "build": ("attn_course.building.command:build", "dev"),
+    "site": ("attn_course.building.command:site", "dev"),
+    "help": ("attn_course.cli:help_", ""),
 }
-FORKING = ("check", "grade")  # commands that start processes as Windows cannot
-STOPPED = 130  # exit status after Ctrl-C, as a shell has it
-NOBODY_READS = 141  # and after a reader such as head has gone away
+EXTRAS = {name: extra for name, (_, extra) in COMMANDS.items()}
+COMPLETION = "_ATTN_COMPLETE"  # the variable by which a shell asks for completions
+EPILOG = """\b
+Exit status: 0 done; 1 done, and something needs attention (the output says what);
+2 an option, a file or this machine cannot be used; 130 stopped by Ctrl-C;
+141 the reader of a pipe has gone.
+
+\b
+Completion in the shell, for bash (zsh and fish: zsh_source, fish_source):
+eval "$(_ATTN_COMPLETE=bash_source attn)"
+"""
+
+
+class LazyGroup(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        where, _ = COMMANDS[cmd_name]
+        module, _, function = where.partition(":")
+        return getattr(import_module(module), function)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a mistyped name is answered with the likely one."""
+        find(ctx, args[0])
+        return super().resolve_command(ctx, args)
+
+
+def find(context: click.Context, name: str) -> click.Command:
+    """Return the command of a name; raise UserError with the nearest name if there is none."""
+    command = attn.get_command(context, name)
+    if command is None:
+        near = get_close_matches(name, COMMANDS, 1)
+        advice = f"did you mean {near[0]}?" if near else "see attn --help."
+        raise UserError(f"there is no command {name!r}; {advice}")
+    return command
+
+
+def _version(context, param, is_given):
+    if is_given and not context.resilient_parsing:
+        print(f"attn {metadata.version('attention-course')}")
+        context.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings=SETTINGS,
+    invoke_without_command=True,
+    params=loudness(),
+    epilog=EPILOG,
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Print the version.",
+)
+@click.pass_context
+def attn(context: click.Context) -> None:
+    """The attention course: notebooks, checked answers, grading.
+
+    `attn COMMAND --help` describes a command.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+        context.exit(2)
+
+
+@click.command("help", context_settings=SETTINGS)
+@click.argument("command", required=False)
+@click.pass_context
+def help_(context: click.Context, command: str | None) -> None:
+    """Describe a command, or list all of them."""
+    above = context.parent
+    assert above is not None
+    if command is None:
+        print(above.get_help())
+        return
+    found = find(above, command)
+    print(found.get_help(click.Context(found, above, info_name=command, **found.context_settings)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `attn COMMAND ...` and return its exit status."""
-    given = sys.argv[1:] if argv is None else list(argv)
-    try:
-        status = _run(given)
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # or Python complains once more as it ends
-        return NOBODY_READS
-    except KeyboardInterrupt:
-        print("\nstopped.", file=sys.stderr)
-        return STOPPED
+    if COMPLETION in os.environ:
+        from click.shell_completion import shell_complete
 
-
-def _run(argv: list[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help"):
-        _help()
-        return 0 if argv else 2
-    name, *rest = argv
-    if name not in COMMANDS:
-        print(f"attn: there is no command {name!r}; see attn --help.", file=sys.stderr)
-        return 2
-    where, _ = COMMANDS[name]
-    module, _, function = where.partition(":")
-    if name in FORKING and not hasattr(os, "fork"):
-        print(
-            f"attn {name}: this needs Linux or macOS; in a notebook, run all cells instead.",
-            file=sys.stderr,
-        )
-        return 2
-    try:
-        room = import_module(module)
-    except ModuleNotFoundError as error:
-        print(f"attn {name}: {error.name} is not installed here.", file=sys.stderr)
-        return 2
-    return getattr(room, function)(rest)
-
-
-def _help() -> None:
-    print("usage: attn COMMAND ...\n")
-    for name, (_, text) in COMMANDS.items():
-        print(f"  {name:10} {text}")
+        return shell_complete(attn, {}, "attn", COMPLETION, os.environ[COMPLETION])
+    words = sys.argv[1:] if argv is None else argv
+    return run(attn, "attn", words, EXTRAS)
 
 
 if __name__ == "__main__":

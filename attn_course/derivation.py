@@ -9,12 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import NotAttempted, NotYet
 from attn_course.numpy_symbols import let_numpy_take_symbols
 from attn_course.proofs import trees
 from attn_course.proofs.relations import (
@@ -51,6 +48,7 @@ class Step:
 class Derivation:
     """A compared chain: `fault` is a sentence on the line `at` that does not follow, or None."""
 
+    part: ClassVar[str] = "derive"  # the part of a question that chains answer
     steps: list[Step]
     where: dict = field(default_factory=dict)
     fault: str | None = None
@@ -289,10 +287,7 @@ def _limit_by_sympy(expression, name, target):
     """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
-    from attn_course.answers.answer import (
-        OutOfTime,
-        within,
-    )
+    from attn_course.checking import OutOfTime, within
 
     symbol = next((s for s in expression.free_symbols if str(s) == name), None)
     if symbol is None:

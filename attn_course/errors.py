@@ -1,17 +1,5 @@
-"""What is said when something given cannot be used."""
+"""The error that ends in one sentence for the user, never in a traceback."""
 
 
-class Refusal(ValueError):
+class UserError(ValueError):
     """Something that was given cannot be used; the message is one sentence for the reader."""
-
-
-class BadText(Refusal):
-    """A file or a sentence that is missing, damaged, empty or too long."""
-
-
-class BadRun(Refusal):
-    """A folder or a checkpoint that holds no usable run."""
-
-
-class BadOption(Refusal):
-    """A setting that does not exist, does not fit the others, or asks for what the machine lacks."""

@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from attn_course.answers.answer import Caller
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import Caller, NotAttempted, NotYet
 from attn_course.derivation import as_data, domain_of
 from attn_course.proofs import (
     intervals,

@@ -1,36 +1,34 @@
 """`attn lab`: JupyterLab on one notebook, also as root and without a screen."""
 
-import argparse
 import importlib.util
 import os
 import sys
 from pathlib import Path
 
+import click
+
+from attn_course.command_line import SETTINGS, Command, missing_package
+from attn_course.errors import UserError
+
 FIRST = "notebooks/00_start_here.ipynb"
 
 
-def main(argv: list[str]) -> int:
-    """Open JupyterLab; the address it prints leads to the notebook, too."""
-    parser = argparse.ArgumentParser(prog="attn lab", description=main.__doc__)
-    parser.add_argument("notebook", nargs="?", default=FIRST, help=f"default: {FIRST}")
-    parser.add_argument("--no-browser", action="store_true", help="only print the address")
-    options = parser.parse_args(argv)
-    problem = _problem(options.notebook)
-    if problem:
-        print(f"attn lab: {problem}", file=sys.stderr)
-        return 2
-    os.execv(sys.executable, command(options.notebook, no_browser=options.no_browser))
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("notebook", default=FIRST, type=click.Path())
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+def lab(notebook: str, no_browser: bool) -> None:
+    """Open JupyterLab on the first notebook.
 
-
-def _problem(notebook: str) -> str:
+    NOTEBOOK is another one to open. The address that is printed leads to the notebook, too.
+    """
     if importlib.util.find_spec("jupyterlab") is None:
-        return "JupyterLab is not installed here; pip install jupyterlab brings it."
+        raise UserError(missing_package("JupyterLab", "lab"))
     if not Path(notebook).is_file():
-        return f"there is no {notebook} in this folder."
-    return ""
+        raise UserError(f"there is no {notebook} in this folder.")
+    os.execv(sys.executable, jupyter_command(notebook, no_browser=no_browser))
 
 
-def command(notebook: str, *, no_browser: bool = False) -> list[str]:
+def jupyter_command(notebook: str, *, no_browser: bool = False) -> list[str]:
     """The command that starts JupyterLab from this folder."""
     found = [
         sys.executable,

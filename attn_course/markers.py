@@ -2,15 +2,13 @@
 
 import re
 
+from attn_course.errors import UserError
+
 BEGIN = "# BEGIN SOLUTION"
 END = "# END SOLUTION"
 EMPTY = "*Your answer to {}: replace this line.*"
 KEPT_AS_GIVEN = re.compile(r"self\.(\w+) = \1")  # tells nothing that the signature has not told
 SHORTEST = 15  # letters that a line of a solution has before it gives something away
-
-
-class BuildError(Exception):
-    """One sentence on why a notebook cannot be built."""
 
 
 def cut_solutions(source: str) -> str:
@@ -21,17 +19,17 @@ def cut_solutions(source: str) -> str:
         mark = line.strip()
         if mark == BEGIN:
             if indent is not None:
-                raise BuildError("a solution region begins inside another.")
+                raise UserError("a solution region begins inside another.")
             indent = line[: len(line) - len(line.lstrip())]
         elif mark == END:
             if indent is None:
-                raise BuildError(f'"{END}" closes no region.')
+                raise UserError(f'"{END}" closes no region.')
             kept.append(indent + _stub("\n".join(kept), indent))
             indent = None
         elif indent is None:
             kept.append(line)
     if indent is not None:
-        raise BuildError(f'"{BEGIN}" is never closed.')
+        raise UserError(f'"{BEGIN}" is never closed.')
     return "\n".join(kept)
 
 

@@ -5,25 +5,35 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 
-# The notebooks in order. The questions of NN_name live in questions/name.py; it is worth their sum.
-NOTEBOOKS = (
-    "00_start_here",
-    "01_copying",
-    "02_average_of_two",
-    "03_one_noisy_head",
-    "04_two_heads",
-    "05_keys_queries_values",
-    "06_transformer_attention",
-    "07_synthesizer",
-    "08_pretrained_knowledge",
-    "09_translation",
-    "10_bleu_comparison",
-    "11_position",
-    "12_fast_attention",
-)
-# Notebooks beyond the course: their points stand in a column of their own, never among the 100.
-BONUS: frozenset[str] = frozenset({"11_position", "12_fast_attention"})
-TORCH_FROM = 6  # the number of the first notebook that uses torch
+# The notebooks in order, in the parts that README lists. The questions of NN_name live in questions/name.py.
+PARTS = {
+    "Attention by hand": (
+        "00_start_here",
+        "01_copying",
+        "02_average_of_two",
+        "03_one_noisy_head",
+        "04_two_heads",
+        "05_keys_queries_values",
+    ),
+    "Attention in a Transformer": (
+        "06_transformer_attention",
+        "07_synthesizer",
+        "08_pretrained_knowledge",
+    ),
+    "Translation": (
+        "09_translation",
+        "10_bleu_comparison",
+    ),
+    "Beyond the handouts": (
+        "11_position",
+        "12_fast_attention",
+    ),
+}
+NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
+# Their points stand in a column of their own, never among the 100.
+BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
+# Notebooks that run on NumPy, matplotlib and SymPy alone; a test holds this to what they import.
+WITHOUT_TORCH: frozenset[str] = frozenset(PARTS["Attention by hand"])
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ def is_bonus(notebook: str) -> bool:
 
 def needs_torch(notebook: str) -> bool:
     """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
-    return int(notebook[:2]) >= TORCH_FROM
+    return notebook not in WITHOUT_TORCH
 
 
 def find(question_id: str) -> Question:

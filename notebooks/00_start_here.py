@@ -12,6 +12,16 @@
 # - **write** a derivation that the computer checks line by line,
 # - **hand in** your work, and know what a person will read.
 
+# %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
 # %% [markdown]
 # ## The imports
 #

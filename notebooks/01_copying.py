@@ -13,6 +13,16 @@
 # - **design** a query that copies a chosen value, and say how large it must be.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import numpy as np
 import sympy as sp
 

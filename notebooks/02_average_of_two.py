@@ -13,6 +13,16 @@
 # - **predict** how high a tie must be when there are more keys, or when scores are divided by $\sqrt d$.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import math
 
 import numpy as np

@@ -14,6 +14,16 @@
 # - **predict** what the output does from one draw to the next, and measure it for a query of your own.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import math
 
 import numpy as np

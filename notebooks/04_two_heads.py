@@ -13,6 +13,16 @@
 # - **derive** how far the variance of the output falls against one head.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 from math import erf, sqrt
 
 import numpy as np

@@ -13,11 +13,24 @@
 # - **predict** at which loss training must stop, before it runs.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import torch
 from torch import nn
 
 from attn_course import check, hint, plots
-from attn_course.experiments import dependence, two_tasks
+from attn_course.experiments import (
+    dependence,
+    synthesizer_tasks,
+)
 from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
@@ -181,13 +194,13 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 
 # %%
 # my predictions, one head and four: ...
-or_task = two_tasks.or_of_two()
+or_task = synthesizer_tasks.or_of_two()
 print(or_task.inputs.argmax(-1).tolist(), "want", or_task.targets.tolist())
 steps = 150  # of L-BFGS
-found = two_tasks.contest(or_task, num_heads=(1, 2, 4), steps=steps)
-print(two_tasks.report(found))
+found = synthesizer_tasks.contest(or_task, num_heads=(1, 2, 4), steps=steps)
+print(synthesizer_tasks.report(found))
 axis = {"xlabel": "evaluations", "ylabel": "mean squared error", "log": "y", "nested": True}
-curves = two_tasks.curves(found, {"1/16": 1 / 16})
+curves = synthesizer_tasks.curves(found, {"1/16": 1 / 16})
 plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %% [markdown]
@@ -197,10 +210,10 @@ plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %%
 # my predictions, two heads and three: ...
-recall_task = two_tasks.recall_of_three()
-found = two_tasks.contest(recall_task, num_heads=(1, 2, 3), steps=steps)
-print(two_tasks.report(found))
-curves = two_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
+recall_task = synthesizer_tasks.recall_of_three()
+found = synthesizer_tasks.contest(recall_task, num_heads=(1, 2, 3), steps=steps)
+print(synthesizer_tasks.report(found))
+curves = synthesizer_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
 plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
@@ -240,11 +253,11 @@ contestants = {
     "synthesizer": layers.SynthesizerAttention(12, 1, 4),
 }
 orders = [0, 1, 2], [1, 0, 2], [2, 1, 0]
-asked = two_tasks.one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
+asked = synthesizer_tasks.one_hot([[2 * key + 1 for key in order] + [6] for order in orders])
 labels = [" ".join(f"k{key}" for key in order) for order in orders], ["first", "second", "third"]
 axis = {"xlabel": "position of the pair", "ylabel": "order of the keys", "colour_bar": False}
 for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), strict=True):
-    two_tasks.fit(layer, recall_task, steps=steps)
+    synthesizer_tasks.fit(layer, recall_task, steps=steps)
     weights = layer.weights(asked)[:, 0, -1, :3].detach()  # (orders, positions)
     plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
@@ -260,7 +273,7 @@ for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), s
 
 # %%
 torch.manual_seed(0)
-four_heads = two_tasks.fit(layers.SynthesizerAttention(12, 4, 3), or_task, steps=steps)
+four_heads = synthesizer_tasks.fit(layers.SynthesizerAttention(12, 4, 3), or_task, steps=steps)
 print(f"1. mean squared error at OR, 4 heads: {four_heads.losses[-1]:.4f}")
 same = torch.randn(1, 1, 8).expand(1, 6, 8)  # one token, six times
 row = synthesizer.weights(same)[0, 0].detach()

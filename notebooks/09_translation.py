@@ -13,6 +13,16 @@
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import time
 
 import numpy as np
@@ -20,7 +30,16 @@ import torch
 from torch import nn
 
 from attn_course import check, hint, plots
-from attn_course.translation import BOS, EOS, PAD, Trainer, recording, scoring, setting, tables
+from attn_course.translation import (
+    BOS,
+    EOS,
+    PAD,
+    Trainer,
+    recorder,
+    scoring,
+    setting,
+    tables,
+)
 from attn_utils import layers
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
@@ -211,12 +230,12 @@ print(f"smallest possible loss: {floor:.2f}")
 
 # %%
 # my prediction: ...
-recorded = recording.recorded("translation")
+recorded = recorder.recorded("translation")
 ladder = {name: recorded[name] for name in own}
 first = ladder["dot"][0]
 print(first["command"])
 print(f"{first['num_parameters']:,} parameters; {first['machine']}")
-print(recording.table(ladder))
+print(recorder.table(ladder))
 
 # %% [markdown]
 # ## What it looks at
@@ -283,9 +302,9 @@ if measured:
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
-from attn_course.translation import ready
+from attn_course.translation import bundled
 
-translator = ready.open_run()
+translator = bundled.open_run()
 captions = [
     "Zwei Kinder bauen am Strand eine Sandburg.",
     "Eine alte Frau, die ein blaues Kleid trägt, sitzt auf einer Bank.",

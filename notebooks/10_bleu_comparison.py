@@ -13,6 +13,16 @@
 # - **decide** by a paired test which differences between five kinds of attention are real.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 from collections import Counter
 
 import numpy as np
@@ -20,7 +30,14 @@ import torch
 from sacrebleu import BLEU
 
 from attn_course import check, hint, plots
-from attn_course.translation import Trainer, bleu_of_counts, recording, scoring, setting, tables
+from attn_course.translation import (
+    Trainer,
+    bleu_of_counts,
+    recorder,
+    scoring,
+    setting,
+    tables,
+)
 
 torch.set_num_threads(1)  # one thread adds in one order: the same numbers at every run
 
@@ -85,7 +102,7 @@ check("10.1", bleu)
 from attn_course.translation import corpora
 
 references = [english for _, english in corpora.embedded().test]
-embedded = recording.recorded("embedded")
+embedded = recorder.recorded("embedded")
 hypotheses = embedded["dot"][0]["hypotheses"]
 if check("10.1", bleu):
     tokens = [[tokenise(text).split() for text in side] for side in (hypotheses, references)]
@@ -198,7 +215,7 @@ for name, value in mean_losses.items():
 
 # %%
 print(embedded["dot"][0]["command"])
-print(recording.table(embedded))
+print(recorder.table(embedded))
 
 # %% [markdown]
 # And on real text, with 400,000 subwords of Multi30k; the score is on test 2016, which no decision looked at. *Predict:*
@@ -206,10 +223,10 @@ print(recording.table(embedded))
 
 # %%
 # my prediction: ...
-multi30k = recording.recorded("translation")
+multi30k = recorder.recorded("translation")
 print(multi30k["dot"][0]["command"])
 print(multi30k["dot"][0]["test"]["greedy"]["signature"].partition(";")[0])
-print(recording.table(multi30k))
+print(recorder.table(multi30k))
 
 # %% [markdown]
 # ## Recurrent network or Transformer?
@@ -222,7 +239,7 @@ print(recording.table(multi30k))
 # %%
 # my prediction: ...
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
-compared = {name: recording.records(pattern) for name, pattern in kinds.items()}
+compared = {name: recorder.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
 ax.set_ylim(0, 45)
 axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
@@ -297,7 +314,7 @@ for name, records in embedded.items():
 # %%
 # my prediction: ...
 for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
-    words, series = recording.by_length(ladders[title])
+    words, series = recorder.by_length(ladders[title])
     plots.curves(words, series, xlabel="German words", ylabel="BLEU", title=title, ax=ax)
     ax.set_ylim(0, min(100, 1.5 * max(map(max, series.values()))))  # room for the legend
     for name, values in series.items():

@@ -13,6 +13,16 @@
 # - **predict** which model fails at positions it never saw, and which at distances.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 from itertools import permutations
 
 import numpy as np
@@ -21,7 +31,10 @@ import torch
 
 import attn_utils
 from attn_course import check, derive, hint, plots
-from attn_course.experiments import clock_hands, say_back
+from attn_course.experiments import (
+    delayed_copy,
+    sinusoid_distance,
+)
 
 rng = np.random.default_rng(11)
 
@@ -197,21 +210,23 @@ check("11.3", sinusoid)
 
 # %%
 def draw(pair, position):
-    clock = clock_hands.hand(range(100), pair, d=8)  # sine and cosine, (100, 2)
+    clock = sinusoid_distance.hand(range(100), pair, d=8)  # sine and cosine, (100, 2)
     left, right = plots.panels(2, height=3.8)
     plots.scatter(clock, xlabel="", ylabel="", colour=5, size=14, ax=left)
     plots.scatter(clock[:1], xlabel="", ylabel="", colour=1, size=90, ax=left)  # at 0
     label = {"xlabel": "sine", "ylabel": "cosine", "title": f"pair {pair}; the dot is at 0"}
     plots.arrows({f"at {position}": clock[position]}, limit=1.5, **label, ax=left)
-    series = {f"d = {d}": clock_hands.distance(range(100), d) for d in (2, 8, 64)}
+    series = {f"d = {d}": sinusoid_distance.distance(range(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
     plots.curves(range(100), series, marks={"here": position}, **label, ax=right).set_ylim(-0.3, 11)
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
 for d in (2, 4, 8, 64):
-    print("d = {}: nearest to 0 is {}, {:.5f} away".format(d, *clock_hands.closest(d, 10_000)))
-print("ever closer returns of pair 0, in steps:", *clock_hands.closer_and_closer(10_000))
+    print(
+        "d = {}: nearest to 0 is {}, {:.5f} away".format(d, *sinusoid_distance.closest(d, 10_000))
+    )
+print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_closer(10_000))
 print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 
 # %% [markdown]
@@ -372,24 +387,24 @@ check("11.6", look_back)
 # %% tags=["nbval-ignore-output"]
 # my prediction, none / learned / sinusoid / RoPE: ...
 torch.set_num_threads(1)
-models = {way: say_back.train(way) for way in say_back.WAYS}
+models = {way: delayed_copy.train(way) for way in delayed_copy.WAYS}
 places = np.arange(3, 128)
-series = {way: say_back.accuracy(model)[3:] for way, model in models.items()}
-series["-best without order"] = say_back.bound_by_position()[3:]
+series = {way: delayed_copy.accuracy(model)[3:] for way, model in models.items()}
+series["-best without order"] = delayed_copy.bound_by_position()[3:]
 left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
 plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
 left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
-kernel = [say_back.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
+kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
 right.set_ylim(-20, 30)  # room for the legend
 plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
 
 # %%
-found = say_back.recorded()  # the same, recorded for seeds 0 / 1 / 2
+found = delayed_copy.recorded()  # the same, recorded for seeds 0 / 1 / 2
 print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
-print(say_back.table(found))
-print(say_back.remarks(found))
+print(delayed_copy.table(found))
+print(delayed_copy.remarks(found))
 
 # %% [markdown]
 # Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways, which you are

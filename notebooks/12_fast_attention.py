@@ -13,13 +13,23 @@
 # - **prove** what a state of fixed size cannot recall, and **predict** by how much it fails.
 
 # %%
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )
+
+# %%
 import numpy as np
 import sympy as sp
 import torch
 
 import attn_utils
 from attn_course import check, derive, drivers, hint, plots
-from attn_course.experiments import read_back
+from attn_course.experiments import associative_recall
 from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
@@ -321,7 +331,7 @@ check("12.6", linear_attention)
 # %%
 torch.manual_seed(1)
 q, k = torch.randn(2, 16, 4)  # 16 queries that come after 16 keys, d = 4
-weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": read_back.linear_weights(q, k)}
+weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": associative_recall.linear_weights(q, k)}
 axes = plots.panels(3, height=3.2)
 for (name, W), ax in zip(weights.items(), axes, strict=False):
     plots.attention_map(W, [""] * 16, [""] * 16, title=name, colour_bar=False, ax=ax)
@@ -363,17 +373,22 @@ check("12.7", invisible)
 
 # %%
 # my prediction: ...
-runs = [read_back.train(10, 4, read_back.linear_weights, seed) for seed in range(3)]
-print("positive features, 10 keys, d = 4:", *(f"{read_back.squared_error(W):.4f}" for W in runs))
+runs = [
+    associative_recall.train(10, 4, associative_recall.linear_weights, seed) for seed in range(3)
+]
+print(
+    "positive features, 10 keys, d = 4:",
+    *(f"{associative_recall.squared_error(W):.4f}" for W in runs),
+)
 print("different rows of these weights:", *(len(W.round(decimals=2).unique(dim=0)) for W in runs))
-smallest = read_back.softmax_on_a_circle(100).diag().min()
+smallest = associative_recall.softmax_on_a_circle(100).diag().min()
 print(f"softmax, 100 keys, d = 2: smallest weight of a query on its own key {smallest:.5f}")
 counts = [2, 4, 6, 8, 10, 12, 16, 20, 24]
 left, right = plots.panels(2, height=3.4)
 label = {"xlabel": "keys n", "ylabel": "squared error"}
 bounds = {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
 plots.curves(counts, bounds, **label, ax=left)
-for colour, (name, errors) in enumerate(read_back.errors_by_count(counts).items()):
+for colour, (name, errors) in enumerate(associative_recall.errors_by_count(counts).items()):
     plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
     print(f"{name}, errors for n = {counts[0]} to {counts[-1]}:", *np.round(errors, 3))
 left.set_ylim(-0.05, 1.9)  # room for the legend

@@ -361,7 +361,7 @@ for way in findings.WAYS:
 # With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
 # same experiment wants a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
 #
-# `python -m attn_course.knowledge full --folder runs --write full.json`
+# `python -m attn_course.runs knowledge_gpu --folder runs --out full.json`
 #
 # It was taken as far as the steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
 # its end, and not on a GPU. The model is the preset's own, and the command can be resumed.

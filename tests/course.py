@@ -29,8 +29,8 @@ SHORTER = {
     "09_translation": ('PRESET = "default"', 'PRESET = "tiny"'),
     "10_bleu_comparison": ('PRESET = "default"', 'PRESET = "tiny"'),
     "11_position": (
-        "say_back.train(way)",
-        "say_back.train(way, setting=say_back.Setting(steps=3))",
+        "delayed_copy.train(way)",
+        "delayed_copy.train(way, setting=delayed_copy.Setting(steps=3))",
     ),
 }
 _SLOW = ("plots.", "check(", "train", "contest(", ".fit(", "Trainer(", "display(", "print(")

@@ -3,7 +3,7 @@
     python tests/docker_steps.py   # minutes, needs the network; never part of make test
 
 COPY takes what git tracks. The last words, as the unprivileged user where this is run by root, grade a
-notebook, with a copy of this Python that this user may read. Knows only what the Dockerfile uses.
+notebook, with a copy of this Python that this user may read.
 """
 
 import os

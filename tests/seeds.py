@@ -12,11 +12,8 @@ from functools import cache
 import numpy as np
 from course import JUDGED, answers_in, bank
 
-from attn_course.answers.answer import (
-    Answer,
-    listening,
-)
-from attn_course.checking import judge
+from attn_course.answers import Answer
+from attn_course.checking import judge, listening
 from attn_course.derivation import Derivation
 
 EXPECTED = {"RIGHT": "correct", "WRONG": "not yet"}

@@ -13,7 +13,8 @@ from attn_course.building import (
     outputs,
 )
 from attn_course.building.cells import solution_notebook
-from attn_course.markers import BEGIN, BuildError, cut_solutions
+from attn_course.errors import UserError
+from attn_course.markers import BEGIN, cut_solutions
 
 README = """# Copy
 
@@ -97,7 +98,7 @@ def test_a_damaged_notebook_is_found(project):
 
 
 def test_an_unknown_number_is_one_sentence(project):
-    with pytest.raises(BuildError, match="no notebook 42"):
+    with pytest.raises(UserError, match="no notebook 42"):
         build.sources(project, ["42"])
 
 
@@ -118,7 +119,7 @@ def test_a_region_inside_a_call_becomes_a_comment():
     "source", ["# BEGIN SOLUTION\nx = 1", "# BEGIN SOLUTION\n# BEGIN SOLUTION\n# END SOLUTION"]
 )
 def test_unbalanced_regions_are_refused(source):
-    with pytest.raises(BuildError):
+    with pytest.raises(UserError):
         cut_solutions(source)
 
 
@@ -159,16 +160,17 @@ def test_a_question_without_a_heading_is_found(tmp_path):
 
 
 def test_a_notebook_without_its_head_line_is_refused(tmp_path):
-    with pytest.raises(BuildError, match="head line"):
+    with pytest.raises(UserError, match="head line"):
         content_problems(tmp_path, "# *10 min, needs nothing*", "# *needs nothing*")
 
 
-def test_the_table_of_notebooks_in_readme_is_written_and_held(project):
+def test_the_list_of_notebooks_in_readme_is_written_and_held(project):
     readme = project / "README.md"
-    assert "| `00_start_here` | " in readme.read_text("utf-8")
-    edit(readme, "| `00_start_here` | ", "| `00_start_here` | Not ")
+    line = "- [00 Start here](notebooks/00_start_here.ipynb): "
+    assert line in readme.read_text("utf-8")
+    edit(readme, line, f"{line}Not ")
     assert build.problems(project) == [
-        "README.md: its badges or its table of notebooks are not what attn build writes."
+        "README.md: what attn build writes there is not what stands there; run attn build."
     ]
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -16,13 +17,13 @@ from attn_course.building import (
     badges,
     build,
 )
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 ADDRESS = "https://github.com/someone/attention"
 
 
 def publish(folder, address):
-    setting = f'[tool.attn]\nrepository = "{address}"\n'
+    setting = f'[project.scripts]\n\n[tool.attn]\nrepository = "{address}"\n'
     (folder / "pyproject.toml").write_text(setting, "utf-8")
 
 
@@ -41,12 +42,13 @@ def published(project, monkeypatch):  # noqa: F811
 
 
 @pytest.mark.parametrize("address", ["", None])
-def test_unset_nothing_is_added_to_notebooks_or_readme(project, address):  # noqa: F811
+def test_unset_no_link_is_added_and_the_first_cell_only_says_what_is_missing(project, address):  # noqa: F811
     if address is not None:
         publish(project, address)
     list(build.build(project))
-    ids = [cell["id"] for cell in cells(project, "notebooks")]
-    assert badges.SETUP_ID not in ids
+    code = [cell for cell in cells(project, "notebooks") if cell["cell_type"] == "code"]
+    assert code[0]["id"] == badges.SETUP_ID
+    assert "pip" not in "".join(code[0]["source"])
     assert "Open in" not in (project / "README.md").read_text("utf-8")
     assert "Open in" not in "".join(cells(project, "notebooks")[0]["source"])
 
@@ -68,6 +70,33 @@ def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
     assert "[Kaggle](" in head and "[Binder](" in head
     assert f"(https://colab.research.google.com/github/{place})" in readme
     assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
+
+
+def test_set_the_project_has_its_addresses_and_unset_it_has_none(published):
+    declared = published / "pyproject.toml"
+    urls = tomllib.loads(declared.read_text("utf-8"))["project"]["urls"]
+    assert urls["Issues"] == f"{ADDRESS}/issues"
+    publish(published, "")
+    list(build.build(published))
+    assert "urls" not in tomllib.loads(declared.read_text("utf-8")).get("project", {})
+
+
+WITHOUT_THE_COURSE = """
+import importlib.util, sys
+importlib.util.find_spec = lambda name: None
+exec(sys.argv[1])
+"""
+
+
+def test_a_notebook_without_the_course_says_in_its_first_cell_how_to_get_it(project):  # noqa: F811
+    code = [cell for cell in cells(project, "notebooks") if cell["cell_type"] == "code"]
+    source = "".join(code[0]["source"])
+    command = [sys.executable, "-c", WITHOUT_THE_COURSE, source]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith(
+        "This notebook needs the attention course"
+    )
+    assert "Traceback" not in done.stderr and "make lab" in done.stderr
 
 
 def test_a_published_course_is_checked_for_drift_like_any_other(published):
@@ -93,7 +122,7 @@ def test_only_services_that_can_read_the_address_are_linked():
 
 def test_a_setting_that_is_no_address_is_one_sentence(tmp_path):
     publish(tmp_path, "someone/attention")
-    with pytest.raises(BuildError, match="is no address"):
+    with pytest.raises(UserError, match="is no address"):
         badges.repository_of(tmp_path)
 
 
@@ -107,13 +136,12 @@ def test_where_the_course_is_installed_the_cell_is_silent_and_starts_nothing(mon
     assert capsys.readouterr() == ("", "")
 
 
-def test_where_nothing_can_be_fetched_the_cell_says_one_sentence(monkeypatch, capsys):
+def test_where_nothing_can_be_fetched_the_cell_says_one_sentence(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(subprocess, "run", lambda *anything, **options: None)
     monkeypatch.setitem(sys.modules, "attn_course.missing_packages", None)
-    run_setup()
-    shown = capsys.readouterr().out
-    assert shown.count("\n") == 1 and "could not be fetched" in shown
+    with pytest.raises(SystemExit, match="could not be fetched"):
+        run_setup()
 
 
 def test_the_course_is_fetched_without_its_dependencies(monkeypatch):
@@ -176,9 +204,10 @@ def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
     assert "jupyterlab" not in more
 
 
-# What stands for Python: one of long ago, one that may not write here, one that cannot download.
+# Stand-ins for Python: too old, too new for wheels, without the right to write here, without a network.
 TOO_OLD = 'case "$*" in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac'
-NO_ROOM = 'case "$*" in "-m venv "*) echo "Errno 30: .venv" >&2; exit 1 ;; esac'
+TOO_NEW = TOO_OLD.replace("3.9.2", "3.15.0")
+READ_ONLY = 'case "$*" in "-m venv "*) echo "Errno 30: .venv" >&2; exit 1 ;; esac'
 NO_NETWORK = """case "$*" in
   "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
   *" pip install "*) echo "WARNING: Retrying after connection broken"; exit 1 ;;
@@ -188,18 +217,19 @@ esac"""
 @pytest.mark.parametrize(
     ("python", "sentence"),
     [
-        (None, "Python is not installed; the course needs Python 3.11 or newer."),
-        (TOO_OLD, "Python 3.9.2 is too old; the course needs Python 3.11 or newer."),
-        (NO_ROOM, "the folder .venv could not be created (is this folder read-only, or the disk full?)."),
+        (None, "Python is not installed; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
+        (TOO_OLD, "Python 3.9.2 does not fit; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
+        (TOO_NEW, "Python 3.15.0 does not fit; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
+        (READ_ONLY, "the folder .venv could not be created (is this folder read-only, or the disk full?)."),
         (NO_NETWORK, "packages could not be downloaded; check the network and run it again "
          "(details in .venv/install.log)."),
     ],
-    ids=["no Python", "an old Python", "a read-only folder", "no network"],
+    ids=["no Python", "an old Python", "a new Python", "a read-only folder", "no network"],
 )  # fmt: skip
 def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence):
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("rm", "cp", "mkdir", "grep", "tail"):
+    for name in ("rm", "cp", "mkdir", "grep", "tail", "uname"):
         (programs / name).symlink_to(shutil.which(name))
     if python:
         (programs / "python3").write_text(f"#!{shutil.which('sh')}\n{python}\n", "utf-8")

@@ -15,7 +15,8 @@ from attn_course.building import (
     reference,
     site,
 )
-from attn_course.markers import BuildError, solution_lines
+from attn_course.errors import UserError
+from attn_course.markers import solution_lines
 
 FIGURE = '<div class="attn-figure attn-moving" data-frames="..."></div>'
 CELLS = {
@@ -205,7 +206,7 @@ def test_the_contents_name_every_notebook_once():
 def test_a_section_that_readme_lacks_stops_the_site(tmp_path):
     (tmp_path / "README.md").write_text("# Course\n\n## One\n\ntext\n\n## Two\n", "utf-8")
     assert site.readme_sections(tmp_path, "One") == ["## One\n\ntext"]
-    with pytest.raises(BuildError, match="Three"):
+    with pytest.raises(UserError, match="Three"):
         site.readme_sections(tmp_path, "Three")
 
 

@@ -8,14 +8,11 @@ import torch
 from course import JUDGED, ROOT, answers_in
 
 from attn_course import drivers
-from attn_course.answers.answer import (
-    Answer,
-    listening,
-)
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import Answer, NotYet
+from attn_course.checking import listening
 from attn_utils import attend, rotate
 
-BESIDE = {"attn_course.drivers", "attn_course.answers.answer", "attn_course.derivation"}
+BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
 
 class Watched(Answer):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.errors import UserError
 from attn_course.grading import digests
 from attn_course.grading import grade_many as batch
 from attn_course.grading import results as results_module
@@ -19,7 +20,7 @@ from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import Lost
-from attn_course.grading.submissions import File, Refused
+from attn_course.grading.submissions import File
 
 SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
 
@@ -136,7 +137,7 @@ def test_seeds_are_secret_and_different(tmp_path):
 
 def test_results_of_another_seed_or_changed_by_hand_are_refused(tmp_path):
     Results(tmp_path / "r", seed=5).file.close()
-    with pytest.raises(Refused, match="another seed"):
+    with pytest.raises(UserError, match="another seed"):
         Results(tmp_path / "r", seed=6)
     results = Results(tmp_path / "r")
     results.add(record("a"))
@@ -145,7 +146,7 @@ def test_results_of_another_seed_or_changed_by_hand_are_refused(tmp_path):
     edited = ["seed: 5\n", "5\n", "[]\n", "{}\n", '{"seed": 5}\n', "[" * 9_999 + "\n", "\0\xff\n"]
     for text in [*edited, sound.replace('"problem": ""', '"problem": "x"')]:
         (tmp_path / "r").write_text(text)
-        with pytest.raises(Refused, match="changed by hand"):
+        with pytest.raises(UserError, match="changed by hand"):
             Results(tmp_path / "r")
 
 
@@ -192,7 +193,7 @@ def test_results_of_another_format_are_refused_in_a_sentence(tmp_path, monkeypat
     Results(tmp_path / "r").file.close()
     monkeypatch.undo()
     with pytest.raises(
-        Refused, match=r"another version of attn grade \(format 99; this one reads 2"
+        UserError, match=r"another version of attn grade \(format 99; this one reads 2"
     ):
         Results(tmp_path / "r")
 
@@ -210,13 +211,14 @@ def test_the_digest_of_a_judge_covers_what_it_imports(tmp_path, monkeypatch):
     helpers = ("import os", "from attn_course import deep", "from attn_course import deep")
     found = set()
     for number, text in enumerate(helpers):
-        house = tmp_path / str(number) / "attn_course"
-        judge = house / "questions" / "copying.py"
-        judge.parent.mkdir(parents=True)
-        judge.write_text("from attn_course.answers.values import close\n")
-        (house / "values.py").write_text(text)
-        (house / "deep.py").write_text(str(number))
-        monkeypatch.setattr(digests, "ROOT", house.parent)
+        package = tmp_path / str(number) / "attn_course"
+        judge = package / "questions" / "copying.py"
+        for path in (judge, package / "answers" / "mistakes.py"):
+            path.parent.mkdir(parents=True)
+        judge.write_text("from attn_course.answers.mistakes import same\n")
+        (package / "answers" / "mistakes.py").write_text(text)
+        (package / "deep.py").write_text(str(number))
+        monkeypatch.setattr(digests, "ROOT", package.parent)
         digests.judge_digest.cache_clear()
         found.add(digests.judge_digest("01_copying"))
     digests.judge_digest.cache_clear()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from attn_course import register
+from attn_course.errors import UserError
 from attn_course.grading import (
     exports,
     pages,
@@ -22,7 +23,7 @@ from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import FORMULA, csv_text, guarded, read_rows, unguarded
-from attn_course.grading.submissions import File, Refused
+from attn_course.grading.submissions import File
 from attn_course.grading.written_marks import Mark
 
 PROPER = "01_copying"
@@ -185,18 +186,18 @@ def test_points_may_be_fractions(tmp_path):
     again = written_marks.load(tmp_path / "again.csv", {"Ann", "Bob"})
     assert all(again[key].agrees(marks[key]) for key in marks)
     for bad in ("1/0", "3/2", "1e-1", "-1/3", "1/3/3", "9" * 5000):
-        with pytest.raises(Refused, match="is not a number of points from 0 to 1"):
+        with pytest.raises(UserError, match="is not a number of points from 0 to 1"):
             saved(tmp_path / "w.csv", f"Ann,1.7,{bad},,")
 
 
 def test_graders_who_contradict_each_other_are_listed_and_refused(tmp_path):
     eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,", "Bob,1.7,1,Eve,")
     dan = saved(tmp_path / "dan.csv", "Ann,1.7,1/2,Dan,", "Bob,1.7,1,Dan,")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(UserError) as caught:
         written_marks.merged({}, {"eve.csv": eve, "dan.csv": dan})
     assert "Ann 1.7 written: 1 by Eve in eve.csv, 0.5 by Dan in dan.csv" in str(caught.value)
     assert "Bob" not in str(caught.value)
-    with pytest.raises(Refused, match=r"1 by Eve in the written\.csv of --out"):
+    with pytest.raises(UserError, match=r"1 by Eve in the written\.csv of --out"):
         written_marks.merged(eve, {"dan.csv": dan})
 
 
@@ -325,7 +326,7 @@ def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
     ],
 )
 def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sentence):
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(UserError) as caught:
         rules(tmp_path, *rows)
     assert sentence in str(caught.value)
 
@@ -367,7 +368,7 @@ def test_moodle_gets_no_row_that_it_would_take_for_the_student_above(classbook):
     people["Zoë"] = replace(people["Zoë"], id="", email="")
     assert [row[0] for row in exported("moodle", classbook)[1:]] == ["Ann Lee", "Bob"]
     people["Ann"] = replace(people["Ann"], email="")
-    with pytest.raises(Refused, match="all have an id, or all have an email"):
+    with pytest.raises(UserError, match="all have an id, or all have an email"):
         exported("moodle", classbook)
 
 
@@ -504,5 +505,5 @@ def test_a_table_that_cannot_be_read_gets_a_sentence(tmp_path, make):
         path.mkdir()
     if make == "another encoding":
         path.write_bytes("student,points\nZoë,1\n".encode("latin-1"))
-    with pytest.raises(Refused, match=r"written\.csv cannot be read"):
+    with pytest.raises(UserError, match=r"written\.csv cannot be read"):
         list(read_rows(path, ("student", "points")))

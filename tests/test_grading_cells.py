@@ -6,10 +6,7 @@ import sessions
 from sessions import SMALL, ask, needs_sandbox
 
 from attn_course import derivation
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import NotAttempted, NotYet
 from attn_course.grading import magics
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import Session

@@ -4,7 +4,6 @@ import csv
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
 
 from attn_course import cli
-from attn_course.grading import command
+from attn_course.grading import grade_class
 from attn_course.grading.sandbox import tiers
 
 MISSING = tiers.missing_mechanisms()
@@ -343,7 +342,7 @@ def test_results_follow_the_schema_of_gradescope(graded):
         ("a retyped cell", "1.4", "is a markdown cell, which does not run."),
         ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
         ("untouched", "1.1", "the answer is still empty."),
-        ("a check of their own", "1.1", "has shape ()"),
+        ("a check of their own", "1.1", "one number came back"),
         ("out of a judge", "1.5", "No module named 'attn_course.questions"),
         ("keeps the judge busy", "1.2", "could not be decided"),
     ],
@@ -520,30 +519,13 @@ def num_lines(out):
 
 
 def test_grading_without_a_sandbox_is_refused_unless_asked_for(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(command, "missing_mechanisms", lambda: ["Landlock"])
+    monkeypatch.setattr(grade_class, "missing_mechanisms", lambda: ["Landlock"])
     (tmp_path / "class" / "someone").mkdir(parents=True)
     arguments = ["grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     assert cli.main(arguments) == 2 and not (tmp_path / "out").exists()
     assert "this machine lacks Landlock" in capsys.readouterr().err
     assert cli.main([*arguments, "--no-sandbox"]) == 0
     assert (tmp_path / "out" / "index.html").exists()
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--seed=-5",
-        "--timeout=nan",
-        "--timeout=inf",
-        "--jobs=0",
-        "--memory=1e99",
-        "--jobs=9999999999",
-    ],
-)
-def test_an_option_that_makes_no_sense_is_refused(capsys, option):
-    with pytest.raises(SystemExit) as caught:
-        cli.main(["grade", "class", "--out", "out", option])
-    assert caught.value.code == 2 and re.search("is not above 0|invalid", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -555,10 +537,14 @@ def test_an_option_that_makes_no_sense_is_refused(capsys, option):
         (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
         (["grade", ".", "--out", "out", "--notebooks", "x"], "there is no notebook x;"),
         (["grade", "class", "--out", "file"], "file is a file; --out is a folder."),
-        (["check", "homework.ipynb"], "homework.ipynb is no notebook of the course"),
-        (["check", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
-        (["diff", "01_copying.ipynb"], "01_copying.ipynb: it cannot be opened (No such file"),
-        (["release", "--out", "nowhere/a.zip"], "No such file or directory"),
+        (["check", "file"], "file is not a notebook of the course, such as 01_copying.ipynb."),
+        (["check", "nowhere.ipynb"], "attn check: there is no file nowhere.ipynb."),
+        (["check", "01_copying.ipynb"], "there is no file 01_copying.ipynb."),
+        (["diff", "01_copying.ipynb"], "there is no file 01_copying.ipynb."),
+        (["release", "--out", "nowhere/a.zip"], "there is no folder nowhere for a.zip."),
+        (["release", "--out", "x"], "--out must end in .zip, such as x.zip."),
+        (["gradescope", "--notebooks", "1", "--out", "x"], "--out must end in .zip,"),
+        (["grade", "class", "--out", "file/out", "--no-sandbox"], "file/out: not a directory."),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, sentence):

@@ -11,8 +11,8 @@ import pytest
 from classroom import classroom
 
 from attn_course import cli
+from attn_course.errors import UserError
 from attn_course.grading import (
-    command,
     dask_backend,
 )
 from attn_course.grading.sandbox import tiers
@@ -124,14 +124,14 @@ def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
             raise TimeoutError
 
     alone = SimpleNamespace(nthreads=dict)
-    with pytest.raises(command.Refused, match="no Dask worker is left"):
+    with pytest.raises(UserError, match="no Dask worker is left"):
         dask_backend.finished(alone, {Gone(): None})
 
 
 def test_without_dask_there_is_one_sentence(students, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert grade(students, tmp_path / "out", "--dask") == 2
-    assert capsys.readouterr().err.strip().endswith(dask_backend.MISSING)
+    assert capsys.readouterr().err.strip().endswith('pip install -e ".[dask]" brings it.')
 
 
 def test_a_scheduler_that_does_not_answer_is_named(students, tmp_path, monkeypatch, capsys):
@@ -158,5 +158,5 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
             return found
 
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
-    with pytest.raises(command.Refused, match=sentence):
+    with pytest.raises(UserError, match=sentence):
         dask_backend.record_from(file, Future())

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from attn_course import register
+from attn_course.errors import UserError
 from attn_course.grading import find_cells, report, submissions
 from attn_course.grading.read_submission import Cell
-from attn_course.grading.submissions import Refused, find
+from attn_course.grading.submissions import find
 
 NAMES = ["01_copying", "02_average_of_two"]
 PART = SimpleNamespace(kind="code", answers=("answer",), judge=True)
@@ -117,7 +118,7 @@ def test_a_file_whose_rights_change_is_read_again(tmp_path):
 
 def test_a_folder_without_students_is_refused(tmp_path):
     put(tmp_path, "01_copying.ipynb")
-    with pytest.raises(Refused, match="holds no folder"):
+    with pytest.raises(UserError, match="holds no folder"):
         find(tmp_path, NAMES)
 
 

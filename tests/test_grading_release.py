@@ -15,7 +15,7 @@ from attn_course import cli
 from attn_course.grading.release_archive import FOLDER
 from attn_course.markers import solution_lines
 
-WEIGHTS = (".npz", ".pt")  # of the model that comes along: no text
+WEIGHTS = (".npz", ".pt")  # of the bundled model: no text
 BUILT = {path.stem for path in (ROOT / "notebooks").glob("*.ipynb")}
 
 
@@ -34,7 +34,7 @@ def edition(tmp_path_factory):
 def test_what_a_student_needs_is_there_and_nothing_else(edition):
     above = {path.name for path in edition.iterdir()}
     needed = {"README.md", "Makefile", "pyproject.toml", "environment.yml", "LICENSE"}
-    needed |= {"scripts/setup.sh", "requirements/lock.txt"}
+    needed |= {"scripts", "requirements"}
     assert above == needed | {"notebooks", "attn_utils", "attn_course"}
     assert {path.stem for path in (edition / "notebooks").iterdir()} == BUILT | {"jupytext"}
     assert not [path for path in edition.rglob("*") if path.suffix == ".pyc"]
@@ -131,7 +131,7 @@ def test_what_needs_the_solutions_says_so_in_the_edition(programs, edition):
 
 def test_a_release_holds_what_its_makefile_and_readme_name(edition):
     makefile = (edition / "Makefile").read_text("utf-8")
-    scripts = set(re.findall(r"(?<= )\.[a-z]+\.(?:sh|lock)\b", makefile))
+    scripts = set(re.findall(r"(?<= )(?:scripts|requirements)/[a-z]+\.(?:sh|txt)\b", makefile))
     assert len(scripts) == 2 and all((edition / script).is_file() for script in scripts)
     assert "lab:" in makefile and "tests" not in makefile
     for target in ("setup", "lab"):

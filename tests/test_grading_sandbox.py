@@ -15,9 +15,8 @@ from course import ROOT
 from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
 
 from attn_course import derivation, judge_derivation, register
-from attn_course.answers.answer import within
-from attn_course.answers.verdict import NotYet
-from attn_course.checking import judge
+from attn_course.answers import NotYet
+from attn_course.checking import judge, within
 from attn_course.grading.sandbox import child, libc, namespaces
 from attn_course.grading.sandbox.fork_server import Limits, Zygote
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
@@ -34,7 +33,7 @@ ENDS_ITSELF = {
     "import sys; sys.exit()": "your code stopped with SystemExit",
     "class Mine(SystemExit): pass\nraise Mine('bye')": "your code stopped with Mine: bye",
     "class Mine(BaseException): pass\nraise Mine": "your code stopped with Mine",
-    "from attn_course.answers.verdict import NotAttempted as E\nraise E": "it did not run.",
+    "from attn_course.answers import NotAttempted as E\nraise E": "it did not run.",
     "raise KeyboardInterrupt": "your code stopped with KeyboardInterrupt",
     "def f(): f()\nf()": "your code stopped with RecursionError",
 }
@@ -264,7 +263,7 @@ PATCHES = {
     "nothing": "",
     "numpy's comparisons": "import numpy as np\nnp.allclose = np.isclose = lambda *a, **k: True",
     "builtins": "import builtins\nbuiltins.abs = builtins.float = lambda *a: 0",
-    "the verdicts": "import attn_course.answers.verdict as v\nv.NotYet.__init__ = lambda *a: None",
+    "the verdicts": "import attn_course.answers as v\nv.NotYet.__init__ = lambda *a: None",
     "the answers": "import attn_course.answers as a\na.plain = lambda value: value * 0",
     "the judges": "import attn_course.checking as c\nc.judge = lambda *a: 'correct'",
     "the modules": "import sys\nfor name in list(sys.modules): sys.modules[name] = None",
@@ -372,7 +371,7 @@ def test_folders_outside_python_and_the_course_cannot_be_looked_into(submit, tmp
 HIDDEN = """
 import importlib, os, sys
 where = os.path.dirname(sys.modules["attn_course"].__file__)
-names = "questions answers/mistakes answers/tensors answers/values judge_derivation".split()
+names = "questions answers/mistakes answers/tensors judge_derivation".split()
 
 def loaded():
     return [name for name in sys.modules if any(part in name.replace(".", "/") for part in names)]

@@ -23,9 +23,9 @@ from attn_course.knowledge import (
     tables,
     train,
 )
-from attn_course.knowledge.__main__ import main
 from attn_course.knowledge.training import rate_at
 from attn_course.questions import pretrained_knowledge as questions
+from attn_course.runs.__main__ import RECORDINGS, main
 
 TINY = replace(
     PRESETS["default"],
@@ -161,10 +161,17 @@ class Interrupted:
         return self.lab.pretraining_batch(step)
 
 
-def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
+def test_an_interrupted_recording_writes_nothing_and_carries_on_when_run_again(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setitem(PRESETS, "default", TINY)
+    preset = TINY
+    monkeypatch.setitem(
+        RECORDINGS,
+        "knowledge",
+        lambda options: findings.record(
+            preset, (3,), folder=options.folder, watch_forgetting=False, device="cpu"
+        ),
+    )
     file = tmp_path / "run.json"
     calls = []
     batch = Lab.pretraining_batch
@@ -176,46 +183,32 @@ def test_an_interrupted_command_records_nothing_and_carries_on_when_run_again(
         return batch(lab, step)
 
     monkeypatch.setattr(Lab, "pretraining_batch", impatient)
-    arguments = ["default", "--no-forgetting", "--folder", str(tmp_path), "--write", str(file)]
+    arguments = ["knowledge", "--folder", str(tmp_path), "--out", str(file)]
     with pytest.raises(SystemExit, match="stopped after 5 of 12 steps"):
         main(arguments)
     assert not file.exists()
+    preset = replace(TINY, pretrain_steps=6)
     with pytest.raises(SystemExit, match="other settings"):
-        main([*arguments, "--steps", "6", "3", "3"])
+        main(arguments)
+    preset = TINY
     main(arguments)
-    (run,) = json.loads(file.read_text("utf-8"))["runs"]
+    found = json.loads(file.read_text("utf-8"))
+    assert found["command"] == "python -m attn_course.runs knowledge --folder DIR --out DIR"
+    assert found["preset"]["D"] == 16 and (tmp_path / "causal-3.pt").exists()
+    (run,) = found["runs"]
+    assert run["seed"] == 3 and len(run["pretrained"]["held"]) == len(run["swapped"]) == 4
     straight = tmp_path / "straight.json"
-    main(["default", "--no-forgetting", "--write", str(straight)])
+    main(["knowledge", "--out", str(straight)])
     (whole,) = json.loads(straight.read_text("utf-8"))["runs"]
     assert {**run, "cpu_seconds": 0} == {**whole, "cpu_seconds": 0}
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        ["--threads", "0"],
-        ["--batch-size", "-4"],
-        ["--steps", "5", "x", "1"],
-        ["--people", "1", "0", "1"],
-        ["--seeds", "-1"],
-    ],
-)
-def test_a_bad_number_gets_one_sentence(option, capsys):
+@pytest.mark.parametrize("option", [["--threads", "0"], ["--threads", "x"], ["--seeds", "1"]])
+def test_a_bad_option_of_the_recorder_gets_one_sentence(option, capsys):
     with pytest.raises(SystemExit) as stopped:
-        main(["default", "--write", "nowhere.json", *option])
+        main(["knowledge", *option])
     assert stopped.value.code == 2
-    assert f"argument {option[0]}: '" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_steps_and_batch_of_a_recorded_run_may_be_others_than_the_presets(tmp_path, monkeypatch):
-    monkeypatch.setitem(PRESETS, "default", TINY)
-    file = tmp_path / "run.json"
-    sizes = ["--steps", "7", "3", "2", "--batch-size", "4"]
-    main(["default", *sizes, "--no-forgetting", "--write", str(file)])
-    whole = json.loads(file.read_text("utf-8"))
-    names = ("pretrain_steps", "finetune_steps", "scratch_steps", "batch_size")
-    assert [whole["preset"][name] for name in names] == [7, 3, 2, 4]
-    assert len(whole["runs"][0]["loss"]) == 1 + 7
+    assert option[0] in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_forgetting_is_watched_from_before_the_first_step(lab):
@@ -350,18 +343,6 @@ def test_every_answer_about_a_stranger_is_a_city_or_is_listed():
     strangers = findings.pooled(runs, "pretrained", "strangers")
     num_cities = sum(recall.answer in CITIES for recall in strangers)
     assert num_cities + len(tables.no_cities(runs)) == len(strangers)
-
-
-def test_a_recorded_run_holds_its_command_settings_seeds_and_every_answer(tmp_path, monkeypatch):
-    monkeypatch.setitem(PRESETS, "default", TINY)
-    file = tmp_path / "run.json"
-    arguments = ["default", "--seeds", "3", "--folder", str(tmp_path), "--write", str(file)]
-    main(arguments)
-    found = json.loads(file.read_text("utf-8"))
-    assert found["command"].endswith(f"--write {file}") and found["preset"]["D"] == 16
-    (run,) = found["runs"]
-    assert run["seed"] == 3 and len(run["pretrained"]["held"]) == 4 and len(run["swapped"]) == 4
-    assert (tmp_path / "causal-3.pt").exists()
 
 
 @pytest.mark.parametrize("wrong", ["return 0.0", "return None", "return 'x', 'y'"])

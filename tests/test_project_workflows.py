@@ -14,7 +14,7 @@ GITLAB = ROOT / ".gitlab-ci.yml"
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-DOCKERFILE = (ROOT / ".docker" / "Dockerfile").read_text("utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text("utf-8"))
 
 
@@ -47,7 +47,7 @@ PIPELINES = {path.name: path.read_text("utf-8") for path in (*GITHUB, GITLAB)}
 @pytest.mark.parametrize("name", ["tests.yml", ".gitlab-ci.yml"])
 def test_both_pipelines_test_every_python_from_the_oldest_allowed_and_the_floors(name):
     text = PIPELINES[name]
-    assert '["3.11", "3.12", "3.13"]' in text
+    assert '["3.11", "3.12", "3.13", "3.14"]' in text
     assert "-c requirements/minimum.txt ." in text
     assert "tests/run_bare.py solutions/0[0-5]_*.ipynb" in text
 
@@ -55,7 +55,7 @@ def test_both_pipelines_test_every_python_from_the_oldest_allowed_and_the_floors
 def test_every_file_and_target_that_is_named_is_there():
     texts = [*PIPELINES.values(), DOCKERFILE, CONTAINER["postCreateCommand"]]
     named = "\n".join(texts)
-    files = set(re.findall(r"(?<![\w/.])(?:tests/\w+\.py|\.requirements\.\w+|\.ci/\w+)", named))
+    files = set(re.findall(r"(?<![\w/.])(?:tests/\w+\.py|requirements/\w+\.txt|\.ci/\w+)", named))
     assert len(files) >= 4
     assert all((ROOT / file).is_file() for file in files), files
     makefile = (ROOT / "Makefile").read_text("utf-8")

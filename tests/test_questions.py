@@ -9,11 +9,8 @@ from course import JUDGED, ROOT, SOURCES, WRITTEN, answers_in, bank
 from seeds import draw_pairs, surprises
 
 from attn_course import check, hint, register
-from attn_course.answers.answer import (
-    Answer,
-    listening,
-)
-from attn_course.checking import judge
+from attn_course.answers import Answer
+from attn_course.checking import judge, listening
 from attn_course.markers import solution_lines
 
 QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]

@@ -14,11 +14,8 @@ import sympy as sp
 from course import JUDGED, answers_in
 
 from attn_course import derive
-from attn_course.answers.answer import (
-    Answer,
-    listening,
-)
-from attn_course.checking import judge
+from attn_course.answers import Answer
+from attn_course.checking import judge, listening
 
 HUGE = 1.7e308
 TINY = 5e-324

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attn_course import random_keys
+from attn_course.questions import random_keys
 from attn_utils import softmax
 
 

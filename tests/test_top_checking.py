@@ -3,6 +3,8 @@
 import contextlib
 import dataclasses
 import itertools
+import subprocess
+import sys
 import threading
 import time
 
@@ -12,11 +14,12 @@ import pytest
 from attn_course import (
     Verdict,
     check,
+    checking,
     hint,
     register,
 )
-from attn_course.answers import answer
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import NotYet
+from attn_course.answers.wording import counted, has
 
 
 def mutates(keys, j):
@@ -214,7 +217,7 @@ def test_a_verdict_shows_itself_as_text_and_as_escaped_html():
 
 def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
     """Half of the processor goes to others: the work takes twice its time, and is done."""
-    monkeypatch.setattr(answer.time, "process_time", lambda: time.monotonic() / 2)
+    monkeypatch.setattr(checking.time, "process_time", lambda: time.monotonic() / 2)
 
     def busy(seconds):
         end = time.monotonic() + seconds
@@ -222,6 +225,70 @@ def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
             pass
         return "done"
 
-    assert answer.within(1.0, lambda: busy(1.5)) == "done"
+    assert checking.within(1.0, lambda: busy(1.5)) == "done"
     with pytest.raises(NotYet, match=r"within 0\.1 seconds"):
-        answer.within(0.1, lambda: busy(5))
+        checking.within(0.1, lambda: busy(5))
+
+
+LOADED = """
+import sys
+import numpy as np
+from attn_course import check
+assert check("1.4", lambda keys, j: 20 * np.linalg.pinv(keys)[:, j])
+print(*sys.modules)
+"""
+
+
+def test_a_numerical_check_loads_few_modules_and_no_proof_engine_figures_grader_or_torch():
+    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    ours = [name for name in loaded if name.partition(".")[0] in ("attn_course", "attn_utils")]
+    assert len(ours) <= 12, ours
+    packages = {name.split(".")[1] for name in ours if name.startswith("attn_course.")}
+    assert not packages & {"proofs", "derivation", "judge_derivation", "figures", "grading"}
+    assert not {"torch", "sympy", "matplotlib"} & set(loaded)
+
+
+TORCH_ONLY = """
+import sys
+from attn_course import register
+for name in register.NOTEBOOKS:
+    if not register.needs_torch(name):
+        register.questions_of(name)
+print(*sys.modules)
+"""
+
+
+def test_the_judges_of_numpy_notebooks_load_no_code_that_is_for_tensors_alone():
+    run = subprocess.run(
+        [sys.executable, "-c", TORCH_ONLY], capture_output=True, text=True, check=True
+    )
+    loaded = set(run.stdout.split())
+    assert "attn_course.questions.two_heads" in loaded
+    assert not loaded & {"torch", "attn_course.answers.tensors", "attn_course.drivers"}
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0, "0 tensors"), (1, "1 tensor"), (2, "2 tensors"), (1200, "1,200 tensors")],
+)
+def test_a_noun_agrees_with_its_number(number, text):
+    assert counted(number, "tensor") == text
+
+
+def test_another_plural_may_be_given():
+    assert counted(2, "query", "queries") == "2 queries"
+
+
+@pytest.mark.parametrize(
+    "subject", ["the weights", "the weights of head 1", "the scores for n = 3"]
+)
+def test_several_things_have(subject):
+    assert has(subject) == f"{subject} have"
+
+
+@pytest.mark.parametrize(
+    "subject", ["the output", "the bias", "the loss", "the gradient of the weights"]
+)
+def test_one_thing_has(subject):
+    assert has(subject) == f"{subject} has"

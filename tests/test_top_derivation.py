@@ -14,11 +14,7 @@ import sympy as sp
 from bank import chains, claims
 
 from attn_course import check, derive
-from attn_course.answers.answer import Answer
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import Answer, NotAttempted, NotYet
 from attn_course.derivation import as_data, domain_of, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
 from attn_course.proofs import modular, positivity, trees

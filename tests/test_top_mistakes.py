@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from attn_course.answers import NotYet
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
@@ -10,7 +11,6 @@ from attn_course.answers.mistakes import (
     round_up,
     same,
 )
-from attn_course.answers.verdict import NotYet
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,19 @@ import shutil
 import pytest
 import torch
 
+from attn_course import cli
 from attn_course.translation import bundled
-from attn_course.translation.command import main
 from attn_course.translation.config import PRESETS
 from attn_course.translation.corpora import load
 from attn_course.translation.known_words import KnownWords, words_of
 from attn_course.translation.recorder import record
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
+
+
+def main(words):
+    """The exit status of `attn translate`."""
+    return cli.main(["translate", *words])
 
 
 def test_the_model_is_small_in_half_precision_and_has_its_record_beside_it():
@@ -45,7 +50,7 @@ def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
     corpus = load("tiny")
     trainer = Trainer(corpus, PRESETS["tiny"], tmp_path / "run", device="cpu", progress=False)
     record(trainer, trainer.fit(), "attn translate train")
-    kept = bundled.make_ready(tmp_path / "run", corpus, tmp_path / "ready")
+    kept = bundled.bundle(tmp_path / "run", corpus, tmp_path / "ready")
     assert set(kept["in half precision"]) == {"perplexity", "greedy", "beam 5"}
     assert "hypotheses" not in kept
     shutil.rmtree(tmp_path / "run")

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attn_course.errors import BadText
+from attn_course.errors import UserError
 from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
 from attn_course.translation.config import setting
@@ -121,13 +121,13 @@ def one_sentence(error):
 def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     fake_multi30k(tmp_path, monkeypatch)
     (tmp_path / "val.en.gz").write_bytes(b"half")
-    with pytest.raises(BadText) as error:
+    with pytest.raises(UserError) as error:
         corpora.multi30k(tmp_path)
     assert "val.en.gz is damaged" in one_sentence(error)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(BadText) as error:
+    with pytest.raises(UserError) as error:
         corpora.multi30k(tmp_path)
     assert "train.de.gz is missing" in one_sentence(error)
 
@@ -142,7 +142,7 @@ def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTN_DATA", raising=False)
     monkeypatch.setattr(requests, "get", offline)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
-    with pytest.raises(BadText) as error:
+    with pytest.raises(UserError) as error:
         corpora.multi30k()
     assert "--data" in one_sentence(error) and "embedded corpus" in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -184,7 +184,7 @@ def test_a_bad_file_gets_one_sentence(tmp_path, content, claim):
     path = tmp_path / "file.de"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(BadText) as error:
+    with pytest.raises(UserError) as error:
         read_lines(path)
     assert claim in one_sentence(error)
 
@@ -193,6 +193,6 @@ def test_unequal_line_counts_are_both_named(tmp_path):
     source, reference = tmp_path / "a.de", tmp_path / "a.en"
     source.write_text("eins\nzwei\n")
     reference.write_text("one\n")
-    with pytest.raises(BadText) as error:
+    with pytest.raises(UserError) as error:
         read_parallel(source, reference)
     assert "2 lines" in one_sentence(error) and "has 1" in str(error.value)

@@ -95,13 +95,13 @@ def test_losses_are_fetched_every_few_steps_and_nothing_else_waits(config, monke
         bar = Bar("", 1, done=0, unit="", shown=False)
         device.waits.clear()
         first, second = steps_of(trainer, 2)
-        trainer.training.run([first], bar)
+        trainer.run([first], bar)
         assert device.waits == []
-        trainer.training.run([second], bar)
-        assert len(device.waits) == 1 and trainer.training.num_steps == 2
+        trainer.run([second], bar)
+        assert len(device.waits) == 1 and trainer.num_steps == 2
         found = trainer.losses
     near = Trainer(corpus, config, device="cpu", progress=False)
-    near.training.run(steps_of(near, 2), bar)
+    near.run(steps_of(near, 2), bar)
     assert found == pytest.approx(near.losses, rel=1e-4)
 
 
@@ -150,10 +150,10 @@ def test_scaled_gradients_of_half_numbers_lower_the_loss(name, monkeypatch):
     monkeypatch.setattr("attn_course.training.trainer.short_floats", lambda device: torch.float16)
     config = replace(KINDS[name], dropout=0.0, rate=1e-2)
     trainer = Trainer(CORPUS, config, device="cpu", progress=False)
-    assert trainer.training.precision.scaler is not None
+    assert trainer.precision.scaler is not None
     assert Precision(FAR, torch.bfloat16).scaler is None
     bar = Bar("", 1, done=0, unit="", shown=False)
-    trainer.training.run(steps_of(trainer, 30), bar)
+    trainer.run(steps_of(trainer, 30), bar)
     assert sum(trainer.losses[-3:]) < 0.9 * sum(trainer.losses[:3])
 
 
@@ -184,12 +184,12 @@ def test_each_process_of_torchrun_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "3")
     assert devices.best_device() == devices.best_device("cuda") == torch.device("cuda", 3)
     assert devices.best_device("cuda:1") == torch.device("cuda", 1)
-    with pytest.raises(devices.BadOption, match="no device 'cuda:4'"):
+    with pytest.raises(devices.UserError, match="no device 'cuda:4'"):
         devices.best_device("cuda:4")
 
 
 def test_a_device_that_does_not_exist_is_one_sentence(monkeypatch):
     for name, claim in (("gpu", "there is no device 'gpu'"), ("mps", "no Apple GPU")):
-        with pytest.raises(devices.BadOption, match=claim):
+        with pytest.raises(devices.UserError, match=claim):
             monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
             devices.best_device(name)

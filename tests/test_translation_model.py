@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 import torch
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy, n_best
 from attn_course.translation.models import build
-from attn_course.translation.vocabulary import BOS, EOS, PAD
+from attn_course.translation.runs import Run
+from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils import attend
 from attn_utils.layers import SLOTS
 
@@ -172,6 +173,24 @@ def test_search_gives_a_sentence_the_same_answer_alone_and_in_a_batch(search, ki
         torch.testing.assert_close(alone.weights[0], together.weights[row][:, :width])
 
 
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_translation_without_an_end_is_cut_by_its_own_source(kind, beam_size):
+    vocabulary = Vocabulary.learn([f"{letter} " * 9 for letter in "abcdefgh"], size=30)
+    model = tiny(kind, num_tokens=len(vocabulary))
+    with torch.no_grad():
+        model.bias[EOS] = -100.0  # no translation ever ends
+    run = Run(model, vocabulary)
+    sentences = ["a b", "c d e f g h a b c d e f", "e"]
+    together = run.search(sentences, beam_size=beam_size)
+    sizes = [len(vocabulary.encode(sentence)) + 1 for sentence in sentences]
+    assert [len(ids) for ids in together.tokens] == [2 * size + 10 for size in sizes]
+    for sentence, ids, weights in zip(sentences, *together, strict=True):
+        alone = run.search([sentence], beam_size=beam_size)
+        assert alone.tokens == [ids]
+        torch.testing.assert_close(alone.weights[0], weights[:, : alone.weights[0].shape[1]])
+
+
 @pytest.mark.parametrize("search", [greedy, beam])
 def test_search_keeps_one_row_of_weights_for_each_token(search):
     decoded = search(tiny(), *pad_source([s for s, _ in PAIRS]), max_length=7)
@@ -245,7 +264,7 @@ def test_the_first_of_the_n_best_is_what_a_beam_returns_and_all_differ():
 
 
 def test_a_transformer_has_no_slot():
-    with pytest.raises(BadOption, match="no slot"):
+    with pytest.raises(UserError, match="no slot"):
         build(transformer(Config()), 16, slot=SLOTS["mean"](192))
-    with pytest.raises(BadOption, match="'lstm'"):
+    with pytest.raises(UserError, match="'lstm'"):
         build(Config(architecture="lstm"), 16)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from course import ROOT
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.translation import recorder
 from attn_course.translation.bundled import FOLDER
 from attn_course.translation.config import PRESETS, Config, transformer
@@ -43,7 +43,7 @@ def test_every_recorded_score_has_one_signature():
     assert len(every) >= 25 and len(found) == 1
 
 
-ROWS = {  # README's names of the records translation_NAME_SEED
+ROWS = {  # The page's names of the records translation_NAME_SEED
     "no attention": "none",
     "mean of the states": "mean",
     "scaled dot": "dot",
@@ -59,7 +59,7 @@ ROWS = {  # README's names of the records translation_NAME_SEED
 
 
 def row_of(label, found):
-    """The line of README's table about the seeds of one model."""
+    """The line of the page's table about the seeds of one model."""
     seeds = [str(record["config"]["seed"]) for record in found]
     seconds = sorted(record["cpu_seconds"] for record in found)
     times = f"{seconds[0]:.0f}-{seconds[-1]:.0f}"
@@ -79,15 +79,15 @@ def scores_of(tests):
         yield " / ".join(f"{test[search]['bleu']:.1f}" for test in tests)
 
 
-def test_the_table_of_readme_is_that_of_the_records():
-    readme = (ROOT / "README.md").read_text("utf-8").splitlines()
+def test_the_table_of_the_translator_page_is_that_of_the_records():
+    page = (ROOT / "docs" / "translator.md").read_text("utf-8").splitlines()
     for label, name in ROWS.items():
-        assert row_of(label, recorder.records(f"translation_{name}_[0-9]")) in readme
+        assert row_of(label, recorder.records(f"translation_{name}_[0-9]")) in page
     assert {re.sub(r"translation_(.+)_\d", r"\1", name) for name in RECORDS} == set(ROWS.values())
     kept = json.loads((FOLDER / "record.json").read_text("utf-8"))
-    along = [line for line in readme if line.startswith("| the model that comes along")]
+    bundled = [line for line in page if line.startswith("| the bundled model")]
     greedy, beam = scores_of([kept["in half precision"]])
-    assert len(along) == 1 and along[0].endswith(f"| {greedy} | {beam} |")
+    assert len(bundled) == 1 and bundled[0].endswith(f"| {greedy} | {beam} |")
 
 
 def test_every_record_says_how_it_was_made():
@@ -176,5 +176,5 @@ def test_numbers_in_a_reference_answer_are_printed_by_a_cell(name):
 
 
 def test_a_missing_ladder_is_one_sentence():
-    with pytest.raises(BadRun, match="no recorded run attn_course/runs/nowhere"):
+    with pytest.raises(UserError, match="no recorded run attn_course/runs/nowhere"):
         recorded("nowhere")

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from attn_course.translation import sentence_maps
+from attn_course import records
+from attn_course.runs.__main__ import main
 from attn_course.translation.sentence_maps import END, SENTENCES, SentenceMap, recorded_map
 
 
@@ -22,8 +23,8 @@ def test_a_recorded_map_is_of_its_sentence_and_its_rows_sum_to_one(name):
 
 
 def test_a_record_says_how_it_was_made():
-    written = json.loads(sentence_maps.FILE.read_text("utf-8"))
-    assert written["command"] == sentence_maps.COMMAND
+    written = records.read("sentence_maps")
+    assert written["command"] == "python -m attn_course.runs sentence_maps"
     assert written["model"].startswith("attn translate train ") and written["seed"] >= 1
 
 
@@ -33,11 +34,10 @@ def test_the_strongest_word_of_a_row_is_named_with_its_weight():
     assert found.strongest() == [("runs", "rennt", 0.6), ("red", "Rot", 0.7)]
 
 
-def test_what_was_recorded_is_what_is_read(tmp_path):
-    path = tmp_path / "maps.json"
-    written = sentence_maps.record_maps(path=path)
-    for name, found in written["maps"].items():
-        assert recorded_map(name, path).weights.tolist() == found["weights"]
+def test_recording_again_gives_the_maps_that_were_recorded(tmp_path):
+    main(["sentence_maps", "--out", str(tmp_path / "maps.json")])
+    again = json.loads((tmp_path / "maps.json").read_text("utf-8"))
+    assert again["maps"] == records.read("sentence_maps")["maps"]
 
 
 def test_a_map_is_read_without_torch():

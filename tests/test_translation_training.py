@@ -12,12 +12,8 @@ from datetime import timedelta
 import pytest
 import torch
 
-from attn_course.errors import (
-    BadOption,
-    BadRun,
-    BadText,
-)
-from attn_course.training.trainer import Stopped, Training
+from attn_course.errors import UserError
+from attn_course.training.trainer import Stopped
 from attn_course.translation import encoding
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.corpora import embedded
@@ -63,7 +59,7 @@ def test_a_compiled_run_takes_the_same_steps_and_its_checkpoint_serves_one_that_
     plain = train(tmp_path / "plain", config)
     with torch.compiler.set_stance("force_eager"):
         compiled = train(tmp_path / "compiled", config, compiled=True)
-    assert isinstance(compiled.training.called, torch._dynamo.OptimizedModule)
+    assert isinstance(compiled.called, torch._dynamo.OptimizedModule)
     assert compiled.losses == plain.losses
     assert train(tmp_path / "compiled", config).losses == plain.losses
 
@@ -94,9 +90,9 @@ def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path
     assert all(torch.equal(best[name], weights[1][name]) for name in best)
 
 
-def test_other_settings_do_not_take_up_a_run(tmp_path):
+def test_a_run_of_other_settings_is_not_resumed(tmp_path):
     train(tmp_path)
-    with pytest.raises(BadRun, match="other settings"):
+    with pytest.raises(UserError, match="other settings"):
         train(tmp_path, replace(CONFIG, width=32))
 
 
@@ -164,23 +160,23 @@ def test_two_processes_have_the_losses_of_one(tmp_path):
 def test_a_gpu_that_is_not_there_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for start_up in (Run.load, lambda *args, **device: Trainer(CORPUS, CONFIG, *args, **device)):
-        with pytest.raises(BadOption, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
+        with pytest.raises(UserError, match=r"^torch finds no GPU for device 'cuda'.*\.$"):
             start_up(tmp_path, device="cuda")
 
 
 def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeypatch):
     straight = train(tmp_path / "straight")
-    take = Training.take
+    take = Trainer.take
 
-    def pressed(training, step):
-        if training.num_steps == 4:
+    def pressed(trainer, step):
+        if trainer.num_steps == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        take(training, step)
+        take(trainer, step)
 
-    monkeypatch.setattr(Training, "take", pressed)
+    monkeypatch.setattr(Trainer, "take", pressed)
     with pytest.raises(Stopped, match=r"stopped after \d+ of 2,000 subwords; all of it is kept"):
         train(tmp_path / "stopped")
-    monkeypatch.setattr(Training, "take", take)
+    monkeypatch.setattr(Trainer, "take", take)
     saved = torch.load(tmp_path / "stopped" / "last.pt", weights_only=True)
     assert saved["losses"] == straight.losses[:5]
     assert train(tmp_path / "stopped").losses == straight.losses
@@ -265,7 +261,7 @@ def test_a_stepper_leads_greedy_search_step_by_step(tmp_path):
 
 
 def test_a_run_folder_that_holds_nothing_is_refused(tmp_path):
-    with pytest.raises(BadRun, match="no finished run"):
+    with pytest.raises(UserError, match="no finished run"):
         Run.load(tmp_path)
 
 
@@ -280,5 +276,5 @@ def test_word_weights_have_a_row_for_each_english_word(tmp_path):
 
 def test_a_line_of_two_thousand_words_is_refused_by_number(tmp_path):
     train(tmp_path)
-    with pytest.raises(BadText, match=r"line 2 has \d+ subwords"):
+    with pytest.raises(UserError, match=r"line 2 has \d+ subwords"):
         Run.load(tmp_path, device="cpu").translate(["Ein Hund.", "Hund " * 2000])

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import NotYet
 
 Fact = str | Callable[..., str]  # a clause, or what makes it of a trial's inputs
 Mistakes = Callable[..., Mapping[str, Any]]

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from attn_course.answers import NotYet, largest_gap
 from attn_course.answers.mistakes import (
     Mistakes,
     Trials,
     same,
 )
-from attn_course.answers.values import largest_gap
-from attn_course.answers.verdict import NotYet
+from attn_course.answers.wording import counted
 from attn_course.drivers import as_leaf, gradients_of
 
 TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
@@ -39,7 +39,9 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
         raise NotYet(f"{name} returned {kinds}, where a tensor is expected{ending}")
 
     if len(outputs) != count:
-        raise NotYet(f"{name} returned {len(outputs)} tensors, where {count} are expected.")
+        returned = counted(len(outputs), "tensor")
+        verb = "is" if count == 1 else "are"
+        raise NotYet(f"{name} returned {returned}, where {count} {verb} expected.")
     return outputs
 
 

@@ -1,14 +1,16 @@
-"""Links, badges and the set-up cell, all from one setting: where the course is published.
+"""Links, badges, project addresses and the set-up cell, all from one setting: where the course is published.
 
-The setting is `repository` under [tool.attn] in pyproject.toml; unset, all of them are left out.
+The setting is `repository` under [tool.attn] in pyproject.toml; unset, links and badges are left out, and the
+set-up cell of a notebook only says that the course is missing where it is.
 """
 
+import re
 import tomllib
 from pathlib import Path
 from urllib.parse import quote
 
 from attn_course import register
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
@@ -26,10 +28,20 @@ if find_spec("attn_course") is None:
 try:
     from attn_course.missing_packages import install_missing
 except ModuleNotFoundError:
-    print("The course is not here and could not be fetched: switch the internet on, run this again.")
-else:
-    install_missing({extra})"""
+    message = "The course could not be fetched: switch the internet on and run this cell again."
+    raise SystemExit(message) from None
+install_missing({extra})"""
+UNPUBLISHED_SETUP = """\
+# Does nothing where the course is installed.
+from importlib.util import find_spec
+
+if find_spec("attn_course") is None:
+    raise SystemExit(
+        "This notebook needs the attention course, which is not installed here. Download the whole course, "
+        "run `make lab` in its folder, and open this notebook there."
+    )"""
 FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
+PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
 PICTURES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
     "Kaggle": "https://kaggle.com/static/images/open-in-kaggle.svg",
@@ -47,14 +59,14 @@ def repository_of(root: Path) -> str:
     repository = settings.get("tool", {}).get("attn", {}).get("repository", "")
     address = repository.rstrip("/").removesuffix(".git")
     if address and "://" not in address:
-        raise BuildError(
-            f'repository = "{repository}" in pyproject.toml is no address, https://...'
-        )
+        raise UserError(f'repository = "{repository}" in pyproject.toml is no address, https://...')
     return address
 
 
 def setup_cell(repository: str, notebook: str) -> str:
     """The source of the cell that brings the course, with the extra that `notebook` needs."""
+    if not repository:
+        return UNPUBLISHED_SETUP
     extra = '"torch"' if register.needs_torch(notebook) else ""
     return SETUP.format(repository=repository, extra=extra)
 
@@ -79,6 +91,20 @@ def badges(repository: str) -> str:
         tests = f"{repository}/actions/workflows/tests.yml"
         shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")
     return "\n".join(shown)
+
+
+def write_project_urls(text: str, repository: str) -> str:
+    """pyproject.toml's `text` with its table of addresses, or without one where nothing is published."""
+    text = PROJECT_URLS.sub("", text)
+    if not repository:
+        return text
+    table = (
+        "[project.urls]  # written by attn build from `repository`\n"
+        f'Repository = "{repository}"\n'
+        f'Issues = "{repository}/issues"\n'
+        f'Changelog = "{repository}/blob/{BRANCH}/CHANGELOG.md"\n\n'
+    )
+    return text.replace("[project.scripts]", f"{table}[project.scripts]", 1)
 
 
 def _badge(name: str, address: str) -> str:

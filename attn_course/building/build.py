@@ -26,7 +26,8 @@ from attn_course.building.outputs import (
     execute,
     stored_outputs,
 )
-from attn_course.markers import BuildError, solution_lines
+from attn_course.errors import UserError
+from attn_course.markers import solution_lines
 
 
 def root_of_project() -> Path:
@@ -36,14 +37,14 @@ def root_of_project() -> Path:
         if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
             return folder
 
-    raise BuildError("this is not the course's folder: solutions/ and pyproject.toml are not here.")
+    raise UserError("this is not the course's folder: solutions/ and pyproject.toml are not here.")
 
 
 def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     """The source files, all of them or those whose number is given as "01" or "1"."""
     found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
     if not found:
-        raise BuildError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
+        raise UserError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
 
     if not numbers:
         return found
@@ -52,7 +53,7 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     known = {path.name[:2] for path in found}
     unknown = sorted(wanted - known)
     if unknown:
-        raise BuildError(f"there is no notebook {', '.join(unknown)} in solutions/.")
+        raise UserError(f"there is no notebook {', '.join(unknown)} in solutions/.")
     return [path for path in found if path.name[:2] in wanted]
 
 
@@ -74,7 +75,7 @@ def build(
         solution = attach(notebook, outputs)
         files = _files(solution, source, root)
         yield source.stem, _write(files)
-    yield "README.md", _write(_readme(root))
+    yield "README.md", _write(_front_pages(root))
 
 
 def _solution_file(source: Path, root: Path) -> Path:
@@ -96,17 +97,22 @@ def _files(solution: Any, source: Path, root: Path) -> dict[Path, str]:
     }
 
 
-def _readme(root: Path) -> dict[Path, str]:
-    """README with its table of notebooks, or nothing in a folder that has none."""
+def _front_pages(root: Path) -> dict[Path, str]:
+    """README with its list of notebooks and pyproject.toml with its addresses, in a folder that has them."""
     path = root / "README.md"
     if not path.exists():
         return {}
 
-    table = cards.notebook_table(table_rows(root))
+    notebooks = cards.notebook_list(table_rows(root))
     line = badges.badges(badges.repository_of(root))
     text = path.read_text("utf-8")
     text = cards.fill_region(text, "badges", line)
-    return {path: cards.fill_region(text, "notebooks", table)}
+    files = {path: cards.fill_region(text, "notebooks", notebooks)}
+    project = root / "pyproject.toml"
+    if project.exists():
+        declared = project.read_text("utf-8")
+        files[project] = badges.write_project_urls(declared, badges.repository_of(root))
+    return files
 
 
 def table_rows(root: Path) -> list[cards.Row]:
@@ -139,14 +145,14 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
     for source in sources(root, numbers):
         try:
             found += [f"{source.stem}: {problem}" for problem in _problems(source, root)]
-        except BuildError as error:
+        except UserError as error:
             found.append(f"{source.stem}: {error}")
 
     found += _strays(root)
-    for path, text in _readme(root).items():
+    for path, text in _front_pages(root).items():
         if _differs(path, text):
             found.append(
-                f"{path.name}: its badges or its table of notebooks are not what attn build writes."
+                f"{path.name}: what attn build writes there is not what stands there; run attn build."
             )
     return found
 

@@ -1,10 +1,10 @@
-"""What is known of questions and notebooks, in words: headings, head lines, README's table."""
+"""What is known of questions and notebooks, in words: headings, head lines, README's list."""
 
 import re
 from dataclasses import dataclass
 
 from attn_course import register
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 from attn_course.register import Question
 
 # A question's heading is "### 1.4" in a source. What follows it is written here, whatever stood there.
@@ -44,7 +44,7 @@ def write_head(text: str, notebook: str) -> str:
     """`text` with the head line of `notebook` written out."""
     found = HEAD.search(text)
     if found is None:
-        raise BuildError('the first cell lacks its head line, "*45 min, needs 03*".')
+        raise UserError('the first cell lacks its head line, "*45 min, needs 03*".')
 
     minutes = found["minutes"]
     needs = found["needs"]
@@ -69,51 +69,47 @@ class Row:
     """One notebook as README lists it."""
 
     name: str
+    title: str
     asks: str
     minutes: int
 
     def markdown(self) -> str:
-        """The row of the table."""
-        count = len(register.questions_of(self.name))
-        points = f"{register.points_of(self.name):g}"
-        if register.is_bonus(self.name):
-            points += " bonus"
-        return f"| `{self.name}` | {self.asks} | {count} | {points} | {self.minutes} |"
+        """The line of the list."""
+        number, _, _ = self.name.partition("_")
+        address = f"notebooks/{self.name}.ipynb"
+        points = points_in_words(register.points_of(self.name), register.is_bonus(self.name))
+        card = f"*{self.minutes} min, {points}*"
+        return f"- [{number} {self.title}]({address}): {self.asks} {card}"
 
 
 def row_of(name: str, first_cell: str) -> Row:
-    """README's row, from the first cell of a notebook's source."""
+    """README's line, from the first cell of a notebook's source."""
+    title = TITLE.search(first_cell)
     quote = QUOTE.search(first_cell)
     head = HEAD.search(first_cell)
 
-    if quote is None or head is None:
-        raise BuildError(f"{name} needs a line that says what it asks, and one with its minutes.")
+    if title is None or quote is None or head is None:
+        raise UserError(
+            f"solutions/{name}.py needs a title, a line that says what it asks, and one with its minutes."
+        )
 
-    return Row(name, quote["asks"], int(head["minutes"]))
+    return Row(name, title["title"], quote["asks"], int(head["minutes"]))
 
 
-def notebook_table(rows: list[Row]) -> str:
-    """README's table of notebooks, with the sum of the points below it."""
-    total = 0.0
-    bonus = 0.0
-    lines = [
-        "| notebook | asks | questions | points | minutes |",
-        "|---|---|---|---|---|",
-    ]
-    for row in rows:
-        lines.append(row.markdown())
-        points = register.points_of(row.name)
-        if register.is_bonus(row.name):
-            bonus += points
-        else:
-            total += points
+def notebook_list(rows: list[Row]) -> str:
+    """README's list of notebooks in their parts, with the sum of the points below it."""
+    lines = []
+    for part, names in register.PARTS.items():
+        listed = [row.markdown() for row in rows if row.name in names]
+        if listed:
+            lines += [f"**{part}**", "", *listed, ""]
 
-    said = f"{points_in_words(total)} in all"
+    course = [row.name for row in rows if not register.is_bonus(row.name)]
+    bonus = sum(register.points_of(row.name) for row in rows if register.is_bonus(row.name))
+    said = f"{points_in_words(sum(map(register.points_of, course)))} in all"
     if bonus:
-        in_words = points_in_words(bonus, is_bonus=True)
-        said += f", and {in_words} in a column of their own"
-    lines += ["", f"{said}."]
-    return "\n".join(lines)
+        said += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
+    return "\n".join([*lines, f"{said}."])
 
 
 def fill_region(text: str, name: str, body: str) -> str:
@@ -124,5 +120,5 @@ def fill_region(text: str, name: str, body: str) -> str:
     before, is_open, rest = text.partition(opening)
     _, is_closed, after = rest.partition(closing)
     if not is_open or not is_closed:
-        raise BuildError(f'README.md lacks the lines "{opening}" and "{closing}".')
+        raise UserError(f'README.md lacks the lines "{opening}" and "{closing}".')
     return f"{before}{opening}\n{body}\n{closing}{after}"

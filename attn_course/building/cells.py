@@ -17,7 +17,8 @@ from attn_course.building import (
     badges,
     cards,
 )
-from attn_course.markers import EMPTY, BuildError, cut_solutions
+from attn_course.errors import UserError
+from attn_course.markers import EMPTY, cut_solutions
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 ROLES = ("answer", "check", "written", "rubric", "only")
@@ -41,7 +42,7 @@ def read_source(source: Path) -> Any:
 
     first = notebook.cells[0]
     if first.cell_type != "markdown" or not first.source.startswith("# "):
-        raise BuildError(f"{source.name} must open with a markdown cell that holds the title.")
+        raise UserError(f"{source.name} must open with a markdown cell that holds the title.")
     return notebook
 
 
@@ -62,8 +63,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
     head = cards.write_head(first.source, source.stem)
     first.source = BANNER.format(source.stem) + head
     finished = _finish(notebook)
-    if repository:
-        _open_to_all(finished, source.stem, repository)
+    _open_to_all(finished, source.stem, repository)
     return finished
 
 

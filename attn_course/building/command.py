@@ -1,62 +1,46 @@
-"""`attn build` and `attn site` on the command line."""
+"""`attn build` and `attn site`: their options."""
 
-import argparse
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from attn_course.building import build as building
-from attn_course.building.site import make_site
-from attn_course.markers import BuildError
+import click
+
+from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
 
 
-def build(argv: Sequence[str]) -> int:
-    """Make the notebooks, or with --check say what is not as it should be."""
-    parser = argparse.ArgumentParser(prog="attn build", description=build.__doc__)
-    parser.add_argument("numbers", nargs="*", metavar="NN", help="notebooks to build; all if none")
-    parser.add_argument("--check", action="store_true", help="execute nothing, fail on any drift")
-    parser.add_argument("--force", action="store_true", help="execute again what did not change")
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("numbers", nargs=-1, metavar="[NN]...")
+@click.option("--check", is_flag=True, help="Execute nothing; exit 1 if a file is not as built.")
+@click.option("--force", is_flag=True, help="Execute again what did not change.")
+def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
+    """Make the notebooks from solutions/NN_name.py.
 
-    options = parser.parse_args(argv)
-    try:
-        root = building.root_of_project()
-        if options.check:
-            return _check(root, options.numbers)
-        for name, is_written in building.build(root, options.numbers, options.force):
-            what = "written" if is_written else "unchanged"
-            print(f"{name:28} {what}", flush=True)
-    except BuildError as error:
-        print(f"attn build: {error}", file=sys.stderr)
-        return 1
-    return 0
+    NN are the notebooks to build, such as 01; without one all are built.
+    """
+    from attn_course.building import build as building
 
-
-def _check(root: Path, numbers: Sequence[str]) -> int:
-    """Print every problem, or that there is none; 0 where there is none."""
+    root = building.root_of_project()
+    if not check:
+        for name, is_written in building.build(root, numbers, force):
+            log.info(f"{name:28} {'written' if is_written else 'unchanged'}")
+        return DONE
     found = building.problems(root, numbers)
     for problem in found:
-        print(f"attn build --check: {problem}", file=sys.stderr)
-
+        click.echo(f"attn build --check: {problem}", err=True)
     if found:
-        return 1
+        return ATTENTION
     count = len(building.sources(root, numbers))
-    print(f"attn build --check: {count} notebooks are as built.")
-    return 0
+    log.info(f"attn build --check: {count} notebooks are as built.")
+    return DONE
 
 
-def site(argv: Sequence[str]) -> int:
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.option("--book", required=True, metavar="FILE", help="The command jupyter-book, version 1.")
+@click.option("--out", default="build/site", show_default=True, help="Folder of the site.")
+def site(book: str, out: str) -> None:
     """Make the pages of the site from the stored solutions."""
-    parser = argparse.ArgumentParser(prog="attn site", description=site.__doc__)
-    parser.add_argument("--book", required=True, help="the command jupyter-book, version 1")
-    parser.add_argument("--out", default="build/site", help="folder of the site, build/site")
+    from attn_course.building.build import root_of_project
+    from attn_course.building.site import make_site
 
-    options = parser.parse_args(argv)
-    out = Path(options.out).absolute()
-    book = Path(options.book).absolute()
-    try:
-        make_site(building.root_of_project(), out, book)
-    except BuildError as error:
-        print(f"attn site: {error}", file=sys.stderr)
-        return 1
-    print(f"attn site: {len(list(out.glob('*.html')))} pages in {options.out}.")
-    return 0
+    folder = Path(out).absolute()
+    make_site(root_of_project(), folder, Path(book).absolute())
+    log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")

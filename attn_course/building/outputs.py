@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.building.badges import SETUP_ID
-from attn_course.markers import BuildError
+from attn_course.errors import UserError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 Outputs = list[Any]  # of one cell, or of each
@@ -79,7 +79,7 @@ def execute(notebook: Any, folder: Path) -> Outputs:
     try:
         client.execute(env={**os.environ, "ATTN_FIGURES": "still"})
     except CellExecutionError as error:
-        raise BuildError(f"a cell fails:\n{error}") from None
+        raise UserError(f"a cell fails:\n{error}") from None
     return [lasting(cell.outputs) for cell in _code_cells(notebook)]
 
 

@@ -27,8 +27,8 @@ from attn_course.building.outputs import (
 )
 from attn_course.building.pages import FIGURE, page_of
 from attn_course.building.reference import reference_page
+from attn_course.errors import UserError
 from attn_course.figures.display import asset
-from attn_course.markers import BuildError
 
 FIRST = "00_start_here"  # its first figure opens the site
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
@@ -92,7 +92,7 @@ def _solution(source: Path, root: Path) -> Any:
     notebook.cells = [cell for cell in notebook.cells if cell.id != badges.SETUP_ID]
     outputs = stored_outputs(notebook, root / "solutions" / f"{source.stem}.ipynb")
     if outputs is None:
-        raise BuildError(
+        raise UserError(
             f"the outputs of {source.stem} are not those of its source; run attn build."
         )
     return attach(notebook, outputs)
@@ -119,7 +119,7 @@ def _offer_download(page: Any, name: str) -> None:
 
 def _landing_page(root: Path, first: Any) -> str:
     """The first page: a figure that moves, the notebooks, how to begin."""
-    table = cards.notebook_table(build.table_rows(root))
+    table = cards.notebook_list(build.table_rows(root))
     linked = re.sub(r"^\| `(\w+)` \|", r"| [`\1`](\1.ipynb) |", table, flags=re.M)
     page = Template(_template("index.md"))
     return page.substitute(
@@ -153,7 +153,7 @@ def readme_sections(root: Path, *titles: str) -> list[str]:
         heading = re.escape(title)
         section = re.search(rf"(?ms)^## {heading}\n.*?(?=^## |\Z)", text)
         if section is None:
-            raise BuildError(f'README.md has no section "{title}".')
+            raise UserError(f'README.md has no section "{title}".')
         found.append(section[0].rstrip())
     return found
 
@@ -201,9 +201,9 @@ def _run_book(book: Path, sources: Path, out: Path) -> None:
     try:
         ran = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise BuildError(f"Jupyter Book could not be started: {error}") from None
+        raise UserError(f"Jupyter Book could not be started: {error}") from None
     if ran.returncode:
-        raise BuildError(f"Jupyter Book refuses the pages:\n{ran.stdout}\n{ran.stderr}")
+        raise UserError(f"Jupyter Book refuses the pages:\n{ran.stdout}\n{ran.stderr}")
 
 
 def drop_unused(site: Path) -> None:

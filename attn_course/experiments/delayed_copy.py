@@ -1,24 +1,20 @@
 """One causal layer learns to say the token r back, told of positions in four ways.
 
-`python -m attn_course.experiments.delayed_copy FILE` records every way and three seeds.
+`python -m attn_course.runs position` records every way and three seeds.
 """
 
-import json
 import math
-import sys
-import time
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attn_course import records
 from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
-RUNS = Path(__file__).parents[1] / "runs"
 MOST_POSITIONS = 512  # rows of the learned table
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 
@@ -254,7 +250,6 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
 
     Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
     """
-    start = time.process_time()
     models = _trained(WAYS, seeds, Setting())
     rotated = models["RoPE"]
     moved = replace(Setting(), most_offset=112)
@@ -272,8 +267,6 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
             "3 back": _bands(rotated, back=3, stretch=2),
             "6 back": _bands(rotated, back=6, stretch=2),
         },
-        "machine": f"cpu, {torch.get_num_threads()} thread, torch {torch.__version__}",
-        "cpu_seconds": round(time.process_time() - start, 1),
     }
 
 
@@ -312,10 +305,8 @@ def _rounded(values):
 
 
 def recorded() -> dict:
-    """What was written by `main` for the course."""
-    path = RUNS / "position.json"
-    text = path.read_text(encoding="utf-8")
-    return json.loads(text)
+    """What was recorded for the course."""
+    return records.read("position")
 
 
 def table(found: dict) -> str:
@@ -371,20 +362,3 @@ def _peaks(scores):
 def _means(runs):
     """The mean over seeds of each band."""
     return np.mean(runs, 0).round(2)
-
-
-def main() -> None:
-    """Write the record to the file named on the command line."""
-    (path,) = sys.argv[1:]
-    torch.set_num_threads(1)
-
-    command = f"python -m attn_course.experiments.delayed_copy {path}"
-    whole = {"command": command, **record()}
-
-    lines = [f' "{name}": {json.dumps(value)}' for name, value in whole.items()]
-    inside = ",\n".join(lines)
-    Path(path).write_text(f"{{\n{inside}\n}}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,236 +1,197 @@
-"""`attn grade / diff / release` on the command line: options, progress, statuses."""
+"""The options of `attn check / grade / diff / release / gradescope`; the work is imported when they run."""
 
-import argparse
-import contextlib
 import sys
 from pathlib import Path
 
-from attn_course import register
-from attn_course.grading import (
-    report,
-    written_marks,
+import click
+
+from attn_course.command_line import (
+    SETTINGS,
+    Command,
+    PositiveNumber,
+    Several,
+    WholeNumber,
+    log,
+    require_fork,
 )
-from attn_course.grading.dask_backend import grade_on_dask
-from attn_course.grading.grade_many import grade_many
-from attn_course.grading.grade_one import Settings
-from attn_course.grading.gradebook import Gradebook
-from attn_course.grading.messages import in_a_sentence
-from attn_course.grading.options import grade_options
-from attn_course.grading.read_submission import read_submission
-from attn_course.grading.references import references
-from attn_course.grading.results import Results
-from attn_course.grading.roster import Roster
-from attn_course.grading.roster import load as load_roster
-from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
-from attn_course.grading.self_check import name_of
-from attn_course.grading.submissions import Refused, find
+from attn_course.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
+EXPORTS = ("canvas", "moodle", "gradescope")
+PATH = click.Path(path_type=Path)
+DAY = 24 * 60 * 60  # seconds
 
 
-@in_a_sentence
-def grade(argv: list[str]) -> int:
-    """Grade a folder of submissions, one folder per student; the same command again resumes."""
-    options = grade_options(argv, grade.__doc__)
-    notebooks = _notebooks(options.notebooks)
-    students, files = find(options.submissions, notebooks)
-    if not options.notebooks:
-        files = [file for file in files if _counts(file.notebook)]
-    roster = load_roster(options.roster) if options.roster else Roster()
-    _refuse(options, roster)
-    options.out.mkdir(parents=True, exist_ok=True)
-    results = Results(options.out / "results.jsonl", options.seed)
-    students = sorted({*students, *roster.people})
-    codes = written_marks.codes(results.seed, students)
-    marks = _marks(options, codes)
-    results.forget(_regraded(options.regrade, files))
-    todo = [file for file in files if not results.has(file)]
-    settings = _settings(options, todo, results.seed)
-    if options.dask is None:
-        records = grade_many(todo, settings, options.jobs)
-    else:
-        records = grade_on_dask(todo, settings, options.dask, options.jobs)
-    _run(records, len(todo), results)
-    handed_in = {file.notebook for file in files}
-    counted = [name for name in notebooks if options.notebooks or name in handed_in]
-    book = Gradebook(
-        students,
-        counted,
-        files,
-        results,
-        marks=marks,
-        references=references(counted, ROOT / "solutions"),
-        roster=roster,
-    )
-    if marks:
-        text = written_marks.dump(book.stamped_marks())
-        report.save(options.out / "written.csv", text)
-    bad = sum(bool(results.get(file.key).problem) for file in files)
-    good = len(files) - bad
-    waiting = report.write(
-        book,
-        options.out,
-        counts={
-            "students": len(students),
-            "notebooks graded": good,
-            "files not graded": bad,
-        },
-        codes=codes if options.anonymous else None,
-        formats=options.export,
-    )
-    print(
-        f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
-        f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
-    )
-    return 1 if bad else 0
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("notebook", required=False, type=PATH)
+@click.option("--strict", is_flag=True, help="Exit 1 if a part is not correct, for CI.")
+def check(notebook: Path | None, strict: bool) -> int:
+    """Judge a notebook, or all of this folder.
+
+    NOTEBOOK is NN_name.ipynb, NN_name.py or a folder; without it, notebooks/ or this folder.
+    """
+    require_fork()
+    from attn_course.grading.self_check import check_file, check_folder
+
+    if notebook is None:
+        notebook = Path("notebooks") if Path("notebooks").is_dir() else Path()
+    if notebook.is_dir():
+        return check_folder(notebook, strict=strict)
+    return check_file(notebook, strict=strict)
 
 
-def _notebooks(numbers):
-    """Return the names of the notebooks to look for: those asked for, else all."""
-    known = {name[:2]: name for name in register.NOTEBOOKS}
-    wanted = [number.partition("_")[0].zfill(2) for number in numbers]
-    unknown = [said for said, number in zip(numbers, wanted, strict=True) if number not in known]
-    if unknown:
-        raise Refused(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
-    if wanted:
-        return [known[number] for number in sorted(set(wanted))]
-    return list(known.values())
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("submissions", type=PATH)
+@click.option("--out", type=PATH, required=True, help="Folder for gradebook, feedback and pages.")
+@click.option(
+    "--notebooks",
+    cls=Several,
+    metavar="NN...",
+    help="Grade these; without it, all that anyone handed in.",
+)
+@click.option(
+    "--written",
+    cls=Several,
+    type=PATH,
+    metavar="CSV...",
+    help="Points given by a person: one file or several.",
+)
+@click.option(
+    "--roster",
+    type=PATH,
+    metavar="CSV",
+    help="Names, ids, due dates, penalties; everyone in it gets a row.",
+)
+@click.option(
+    "--export",
+    cls=Several,
+    type=click.Choice(EXPORTS),
+    help="Write OUT/<name>.csv for an LMS, too.",
+)
+@click.option("--anonymous", is_flag=True, help="No names on the pages of written answers.")
+@click.option(
+    "--regrade",
+    cls=Several,
+    is_flag=False,
+    flag_value="",
+    metavar="[QUESTION...]",
+    help="Run again the files with these questions, or all files.",
+)
+@click.option(
+    "--jobs",
+    type=WholeNumber(1, 1024),
+    default=2,
+    show_default=True,
+    help="How many submissions run at once.",
+)
+@click.option(
+    "--dask",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Use the workers of this Dask scheduler, or of one started here with --jobs workers.",
+)
+@click.option(
+    "--timeout",
+    type=PositiveNumber(DAY),
+    default=120.0,
+    show_default=True,
+    help="Seconds that a submission may take.",
+)
+@click.option(
+    "--memory",
+    type=WholeNumber(1, 1 << 20),
+    default=2048,
+    show_default=True,
+    help="Megabytes that a submission may use.",
+)
+@click.option("--all-cells", is_flag=True, help="Run figures and training, too.")
+@click.option("--no-sandbox", is_flag=True, help="Run submissions unprotected; every page says so.")
+@click.option(
+    "--seed",
+    type=WholeNumber(1, 1 << 128),
+    help="Repeat a batch; without it, fresh and secret.",
+)
+def grade(**options: object) -> int:
+    """Grade a folder of submissions.
+
+    SUBMISSIONS holds <student>/NN_name.ipynb, or is nbgrader's folder submitted/. The same command
+    again goes on where it was stopped, and grades anew what has changed.
+    """
+    require_fork()
+    from attn_course.grading.grade_class import Options, grade_class
+
+    return grade_class(Options(**options))  # type: ignore[arg-type]
 
 
-def _counts(notebook):
-    """Whether a notebook is graded unasked: the first one has no points, and a stray file has no name."""
-    return not notebook or register.points_of(notebook) > 0
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("submission", type=PATH)
+@click.option("--html", type=PATH, metavar="FILE", help="Write a page, side by side.")
+def diff(submission: Path, html: Path | None) -> None:
+    """Show answers beside the solution's.
 
-
-def _refuse(options, roster):
-    """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
-    submissions = options.submissions.resolve()
-    if options.out.resolve().is_relative_to(submissions):
-        raise Refused(f"{options.out} lies among the submissions; choose another --out.")
-    if options.out.exists() and not options.out.is_dir():
-        raise Refused(f"{options.out} is a file; --out is a folder.")
-    people = roster.people.values()
-    if options.export and not any(person.id or person.email for person in people):
-        raise Refused("--export needs a --roster with the column id or email, to know who is who.")
-    is_not_needed = options.no_sandbox or options.dask
-    missing = [] if is_not_needed else missing_mechanisms()
-    if missing:
-        raise Refused(
-            f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
-            "change your files. To run all the same: --no-sandbox."
-        )
-
-
-def _settings(options, files, seed):
-    limits = Limits(
-        cell=min(Limits.cell, options.timeout),
-        total=options.timeout,
-        memory=options.memory << 20,
-    )
-    notebooks = {file.notebook for file in files if file.notebook}
-    return Settings(
-        seed=seed,
-        limits=limits,
-        notebooks=tuple(sorted(notebooks)),
-        tier=Nothing.name if options.no_sandbox else best_tier(),
-        everything=options.all_cells,
-    )
-
-
-def _marks(options, codes):
-    """Return all points given by a person so far, those of --written among them."""
-    students = codes.keys()
-    hidden = {code: student for student, code in codes.items()}
-    place = options.out / "written.csv"
-    kept = {}
-    if place.exists():
-        kept = written_marks.load(place, students, strict=False)
-    arrived = {}
-    for path in options.written:
-        arrived[str(path)] = written_marks.load(path, students, hidden=hidden)
-    return written_marks.merged(kept, arrived)
-
-
-def _regraded(questions, files):
-    """Return the files to run again; questions: None for no file, [] for all."""
-    if questions is None:
-        return []
-    try:
-        found = [register.find(question_id) for question_id in questions]
-    except KeyError as error:
-        raise Refused(f"--regrade: {error.args[0]}") from None
-    if not questions:
-        return list(files)
-    notebooks = {question.notebook for question in found}
-    return [file for file in files if file.notebook in notebooks]
-
-
-def _run(records, number, results):
-    from tqdm import tqdm
-
-    tqdm.monitor_interval = 0  # its thread would be alive while workers are forked
-    with (
-        contextlib.closing(records),
-        tqdm(total=number, unit=" notebooks", bar_format=SPEED, disable=not number) as bar,
-    ):
-        for record in records:
-            results.add(record)
-            bar.update()
-
-
-@in_a_sentence
-def diff(argv: list[str]) -> int:
-    """Show a submission's answers beside the solution's, and nothing but the answers."""
-    parser = argparse.ArgumentParser(prog="attn diff", description=diff.__doc__)
-    parser.add_argument("submission", type=Path, help="NN_name.ipynb or NN_name.py")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page, side by side")
-    options = parser.parse_args(argv)
+    SUBMISSION is NN_name.ipynb or NN_name.py. Cells that hold no answer are left out.
+    """
     from attn_course.grading import answer_diff
+    from attn_course.grading.read_submission import read_submission
+    from attn_course.grading.report import save
+    from attn_course.grading.self_check import name_of
 
-    name = name_of(options.submission, read_submission)
+    name = name_of(submission, read_submission)
     solutions = ROOT / "solutions"
     if not (solutions / f"{name}.py").is_file():
-        raise Refused("the solutions are not on this machine.")
-    pairs = list(answer_diff.answer_pairs(options.submission, name, solutions))
-    if options.html:
-        title = "/".join(options.submission.parts[-2:])
-        page = answer_diff.as_page(title, pairs)
-        report.save(options.html, page)
+        raise UserError("the solutions are not on this machine.")
+    pairs = list(answer_diff.answer_pairs(submission, name, solutions))
+    if html:
+        title = "/".join(submission.parts[-2:])
+        save(html, answer_diff.as_page(title, pairs))
     else:
         text = answer_diff.as_text(pairs, colour=sys.stdout.isatty())
         print(text, end="")
-    return 0
 
 
-@in_a_sentence
-def release(argv: list[str]) -> int:
-    """Pack the student edition: notebooks, package, set-up; no solution, rubric or reference."""
-    parser = argparse.ArgumentParser(prog="attn release", description=release.__doc__)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
-    parser.add_argument(
-        "--nbgrader", action="store_true", help="instead, nbgrader's folder source/, with solutions"
-    )
-    options = parser.parse_args(argv)
+def _zip_file(context, param, path):
+    """An archive that can be written: its name ends in .zip, and its folder is there."""
+    if path.suffix.lower() != ".zip":
+        raise UserError(f"--out must end in .zip, such as {path.name or 'course'}.zip.")
+    if not path.parent.is_dir():
+        raise UserError(f"there is no folder {path.parent} for {path.name}.")
+    return path
+
+
+zip_option = click.option(
+    "--out", type=PATH, required=True, metavar="FILE.zip", callback=_zip_file, help="The archive."
+)
+
+
+@click.command(cls=Command, context_settings=SETTINGS)
+@zip_option
+@click.option(
+    "--nbgrader", is_flag=True, help="Instead, nbgrader's folder source/, with solutions."
+)
+def release(out: Path, nbgrader: bool) -> None:
+    """Pack the student edition.
+
+    It holds notebooks, package and set-up, and no solution, rubric or reference.
+    """
     from attn_course.grading import release_archive
 
-    pack = release_archive.pack_for_nbgrader if options.nbgrader else release_archive.pack
-    num_files = pack(ROOT, options.out)
-    print(f"{options.out}: {num_files} files.")
-    return 0
+    pack = release_archive.pack_for_nbgrader if nbgrader else release_archive.pack
+    num_files = pack(ROOT, out)
+    log.info(f"{out}: {num_files} files.")
 
 
-@in_a_sentence
-def gradescope(argv: list[str]) -> int:
-    """Pack an autograder that Gradescope runs: the judges and their set-up, and no solution."""
-    parser = argparse.ArgumentParser(prog="attn gradescope", description=gradescope.__doc__)
-    parser.add_argument("--notebooks", nargs="+", required=True, metavar="NN")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.zip")
-    options = parser.parse_args(argv)
-    notebooks = _notebooks(options.notebooks)
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.option("--notebooks", cls=Several, required=True, metavar="NN...", help="Those it grades.")
+@zip_option
+def gradescope(notebooks: tuple[str, ...], out: Path) -> None:
+    """Pack an autograder for Gradescope.
+
+    It holds the judges and their set-up, and no solution.
+    """
     from attn_course.grading import release_archive
+    from attn_course.grading.grade_class import notebooks_of
 
-    num_files = release_archive.pack_autograder(ROOT, notebooks, options.out)
-    print(f"{options.out}: {num_files} files that grade {', '.join(notebooks)}.")
-    return 0
+    names = notebooks_of(notebooks)
+    num_files = release_archive.pack_autograder(ROOT, names, out)
+    log.info(f"{out}: {num_files} files that grade {', '.join(names)}.")

@@ -8,6 +8,8 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
 
+from attn_course.command_line import missing_package
+from attn_course.errors import UserError
 from attn_course.grading.digests import judge_digest
 from attn_course.grading.grade_one import Settings, file_bytes, job_of, record_of, unread
 from attn_course.grading.read_submission import UnreadableFile
@@ -17,14 +19,13 @@ from attn_course.grading.sandbox.supervisor import (
     Lost,
 )
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
-from attn_course.grading.submissions import File, Refused
+from attn_course.grading.submissions import File
 
 AHEAD = 4  # files sent to each worker before it asks
 PATIENCE = "30s"  # for the scheduler to answer
 LOOK = 2.0  # seconds without a result after which somebody looks whether there are workers
 ALONE = 60.0  # seconds without a worker after which nobody waits for one any longer
 GOES_ON = "What was graded is kept; the same command goes on from there."
-MISSING = "--dask needs Dask; install it with: pip install 'attention-course[dask]'."
 
 
 def grade_on_dask(
@@ -67,7 +68,7 @@ def finished(client: Any, in_hand: Mapping[Any, File]) -> dict[Any, Record]:
             continue
         alone_since = alone_since or now
         if now - alone_since >= ALONE:
-            raise Refused(f"no Dask worker is left, and none came in {ALONE:.0f} s. {GOES_ON}")
+            raise UserError(f"no Dask worker is left, and none came in {ALONE:.0f} s. {GOES_ON}")
 
 
 def _fetched(in_hand):
@@ -81,7 +82,7 @@ def _fetched(in_hand):
             with contextlib.suppress(TimeoutError):  # its worker took it along: it is judged again
                 records[future] = record_from(in_hand[future], future)
     except CancelledError:  # all of them are, when the scheduler ends
-        raise Refused(f"the Dask scheduler is gone. {GOES_ON}") from None
+        raise UserError(f"the Dask scheduler is gone. {GOES_ON}") from None
     except TimeoutError:
         return {}
     return records
@@ -91,14 +92,14 @@ def _num_workers(client):
     try:
         return len(client.nthreads())
     except OSError:
-        raise Refused(f"the Dask scheduler is gone. {GOES_ON}") from None
+        raise UserError(f"the Dask scheduler is gone. {GOES_ON}") from None
 
 
 def _client(address, jobs):
     try:
         from distributed import Client
     except ImportError:
-        raise Refused(MISSING) from None
+        raise UserError(missing_package("Dask", "dask")) from None
     if not address:
         return Client(
             n_workers=jobs, threads_per_worker=1, dashboard_address=None, silence_logs="CRITICAL"
@@ -106,7 +107,7 @@ def _client(address, jobs):
     try:
         return Client(address, timeout=PATIENCE)
     except (OSError, ValueError):
-        raise Refused(f"no Dask scheduler answers at {address}.") from None
+        raise UserError(f"no Dask scheduler answers at {address}.") from None
 
 
 def _unnamed(settings):
@@ -129,9 +130,9 @@ def record_from(file: File, future: Any) -> Record:
     except Exception as error:  # of Dask's making: its worker was ended again and again
         return Record.failed(file, f"grading it failed ({type(error).__name__}).")
     if found.judge != judge_digest(file.notebook):
-        raise Refused("a worker has another version of the course; install the same one there.")
+        raise UserError("a worker has another version of the course; install the same one there.")
     if not found.tier:
-        raise Refused("a worker has no sandbox; to run there all the same: --no-sandbox.")
+        raise UserError("a worker has no sandbox; to run there all the same: --no-sandbox.")
     try:
         if found.lost:
             raise Lost(found.lost)

@@ -51,8 +51,8 @@ def _imported(path):
         names += [f"{module}.{thing}" for thing in NAME.findall(things)]
     places = []
     for name in names:
-        house, *_ = name.split(".")
-        place = _place(name) if house in PACKAGES else None
+        package, *_ = name.split(".")
+        place = _place(name) if package in PACKAGES else None
         if place:
             places.append(place)
     return places

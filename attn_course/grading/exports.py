@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from attn_course import register
+from attn_course.errors import UserError
 from attn_course.grading.gradebook import Gradebook, Sheet
 from attn_course.grading.roster import Person
 from attn_course.grading.spreadsheet import guarded, number
-from attn_course.grading.submissions import Refused
 
 PEOPLE = ("name", "email", "id")
 
@@ -82,7 +82,7 @@ def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     has_ids = all(who.id for who, _ in known)
     has_emails = all(who.email for who, _ in known)
     if not has_ids and not has_emails:
-        raise Refused("moodle.csv needs a roster in which all have an id, or all have an email.")
+        raise UserError("moodle.csv needs a roster in which all have an id, or all have an email.")
     header = _some(["ID number", "Full name", "Email address"], has_ids, has_emails)
     rows = [header + book.notebooks]
     for who, sheet in known:

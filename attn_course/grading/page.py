@@ -5,7 +5,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from attn_course.answers.verdict import inline_html
+from attn_course.checking import inline_html
 
 # What a reader is told of each tier.
 SANDBOXES = {

@@ -5,11 +5,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from attn_course.answers.verdict import (
-    CORRECT,
-    NOT_ATTEMPTED,
-    NOT_YET,
-)
+from attn_course.checking import CORRECT, NOT_ATTEMPTED, NOT_YET
 from attn_course.grading.submissions import File
 
 

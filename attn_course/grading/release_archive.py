@@ -6,8 +6,9 @@ import zipfile
 from pathlib import Path
 
 from attn_course import register
+from attn_course.command_line import log
+from attn_course.errors import UserError
 from attn_course.grading.page import render
-from attn_course.grading.submissions import Refused
 
 PACKAGE = (
     "attn_utils/**/*",
@@ -65,7 +66,7 @@ def files_of(root: Path) -> dict[str, bytes]:
     found = _held(root, PARTS)
     notebooks = {Path(name).stem for name in found if name.endswith(".ipynb")}
     if not notebooks:
-        raise Refused("there are no notebooks to release; run attn build first.")
+        raise UserError("there are no notebooks to release; run attn build first.")
     rows = [_row(name) for name in register.NOTEBOOKS if name in notebooks]
     readme = README.format(table="\n".join(rows))
     makefile = (root / "Makefile").read_text("utf-8")
@@ -102,7 +103,7 @@ def nbgrader_files(root: Path) -> dict[str, bytes]:
             text = json.dumps(notebook, indent=1, ensure_ascii=False)
             found[f"source/{name}/{name}.ipynb"] = f"{text}\n".encode()
     if not found:
-        raise Refused("the solutions are not on this machine.")
+        raise UserError("the solutions are not on this machine.")
     return found
 
 
@@ -179,3 +180,4 @@ def _zip(target: Path, files: dict[str, bytes], folder: str) -> None:
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = mode << 16
             archive.writestr(entry, data)
+            log.debug(name)

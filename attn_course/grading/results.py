@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
+from attn_course.errors import UserError
 from attn_course.grading.digests import judge_digest
 from attn_course.grading.record import Record
-from attn_course.grading.submissions import File, Refused
+from attn_course.grading.submissions import File
 
 VERSION = 2  # of the lines in the file; a higher one is for later versions of the course
 Key = tuple[str, str, str]
@@ -30,7 +31,7 @@ class Results:
         _lock(self.file)
         known = self._read(path)
         if known is not None and seed not in (None, known):
-            raise Refused(f"{path} holds a batch with another seed; choose another --out.")
+            raise UserError(f"{path} holds a batch with another seed; choose another --out.")
         if known is None:
             known = self._begin(seed)
         self.seed: int = known
@@ -99,7 +100,7 @@ def _seed_of(data: dict[str, Any], path: Path) -> int:
     """Return the seed in the first line of results, if this version can read the others."""
     found = data.get("version", 1)
     if found != VERSION:
-        raise Refused(
+        raise UserError(
             f"{path} was written by another version of attn grade "
             f"(format {found}; this one reads {VERSION}); choose another --out."
         )
@@ -117,7 +118,7 @@ def _unsealed(line, path):
         data = json.loads(line)
         if data.pop("seal") == _seal(data):
             return data
-    raise Refused(f"{path} was changed by hand; choose another --out.")
+    raise UserError(f"{path} was changed by hand; choose another --out.")
 
 
 def _lock(file: IO[bytes]) -> None:
@@ -128,4 +129,4 @@ def _lock(file: IO[bytes]) -> None:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(f"another attn grade is at work on {file.name}.") from None
+            raise UserError(f"another attn grade is at work on {file.name}.") from None

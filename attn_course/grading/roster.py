@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
+from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import read_rows, unguarded
-from attn_course.grading.submissions import Refused
 
 EVERYONE = "*"  # the row that holds for all who have nothing else in theirs
 DAY = timedelta(days=1)
@@ -60,15 +60,15 @@ class Roster:
 
 
 def load(path: Path) -> Roster:
-    """Return the roster in a CSV file; raise Refused at the first bad line."""
+    """Return the roster in a CSV file; raise UserError at the first bad line."""
     rows: dict[str, dict[str, str]] = {}
     places = {}
     for where, row in read_rows(path, ("student",)):
         student = unguarded(row["student"])
         if not student:
-            raise Refused(f"{where}: there is no student in it.")
+            raise UserError(f"{where}: there is no student in it.")
         if student in rows:
-            raise Refused(f"{where}: {student!r} is in the roster already.")
+            raise UserError(f"{where}: {student!r} is in the roster already.")
         rows[student] = row
         places[student] = where
     rules = rows.pop(EVERYONE, {})
@@ -106,20 +106,20 @@ def _moment(text, where, column):
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise Refused(f"{where}: {column} is {text!r}, not a date such as 2026-11-20.") from None
+        raise UserError(f"{where}: {column} is {text!r}, not a date such as 2026-11-20.") from None
     if len(text) == len("2026-11-20"):
         moment = datetime.combine(moment.date(), time(23, 59, 59))
     try:
         return moment.astimezone()
     except (ValueError, OverflowError):  # before the first year of a time zone
-        raise Refused(f"{where}: {column} is {text!r}, a date out of range.") from None
+        raise UserError(f"{where}: {column} is {text!r}, a date out of range.") from None
 
 
 def _days(text, where):
     if not text:
         return 0.0
     if not re.fullmatch(r"\d{1,3}(\.\d+)?", text):
-        raise Refused(f"{where}: free_days is {text!r}, not a number of days.")
+        raise UserError(f"{where}: free_days is {text!r}, not a number of days.")
     return float(text)
 
 
@@ -129,7 +129,7 @@ def _penalty(text, where):
         return 0.0, False
     found = PENALTY.fullmatch(text)
     if not found:
-        raise Refused(
+        raise UserError(
             f"{where}: penalty is {text!r}, not a rule such as '10% a day' or '0.5 a day'."
         )
     amount = float(found[1])

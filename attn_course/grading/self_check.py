@@ -1,7 +1,7 @@
 """`attn check`: a student's own notebooks, judged as the grader will. Needs no package beyond the core."""
 
-import argparse
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.answers.verdict import Verdict
+from attn_course.checking import Verdict
+from attn_course.command_line import ATTENTION, DONE, missing_package
+from attn_course.errors import UserError
 from attn_course.grading.grade_one import Settings, grade_one
-from attn_course.grading.messages import in_a_sentence
 from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
@@ -21,39 +22,19 @@ from attn_course.grading.sandbox.supervisor import (
     Lost,
 )
 from attn_course.grading.sandbox.tiers import Nothing, best_tier
-from attn_course.grading.submissions import File, Refused, files_of, notebook_of
+from attn_course.grading.submissions import File, files_of, notebook_of
 
 YOU = "you"
 LISTED = {State.NOT_ATTEMPTED: "○ not attempted", State.WAITING: "✎ read by a person"}
 
 
-@in_a_sentence
-def check(argv: list[str]) -> int:
-    """Judge every answer of a notebook at once or, without a notebook, all notebooks of this folder."""
-    parser = argparse.ArgumentParser(prog="attn check", description=check.__doc__)
-    parser.add_argument(
-        "notebook",
-        type=Path,
-        nargs="?",
-        help="NN_name.ipynb, NN_name.py, or a folder; default: notebooks/, or this folder",
-    )
-    path = parser.parse_args(argv).notebook
-    if path is None:
-        path = Path("notebooks")
-        if not path.is_dir():
-            path = Path()
-    if path.is_dir():
-        return _overview(path)
-    return _one_notebook(path)
-
-
-def _one_notebook(path: Path) -> int:
-    """Every verdict of one notebook, with all that is to be said about it."""
+def check_file(path: Path, *, strict: bool = False) -> int:
+    """Print every verdict of one notebook; strict: the exit status is 1 unless all are correct."""
     name = name_of(path)
     file = File(YOU, name, path, path.name)
     (record,) = judged([file])
     if record.problem:
-        raise Refused(f"{path}: {record.problem}")
+        raise UserError(f"{path}: {record.problem}")
     for part in record.parts:
         if part.status == State.WAITING:
             print(f"✎ {part.question} written: {part.message}")
@@ -67,27 +48,39 @@ def _one_notebook(path: Path) -> int:
             )
             print(verdict)
     print("\n".join(record.remarks))
-    return 0
+    return _status([record], strict)
 
 
 def name_of(path: Path, read: Callable[[Path], Any] = read_bytes) -> str:
     """Return which notebook a file is, once it is known to be one that `read` can read."""
+    if not os.path.lexists(path):
+        raise UserError(f"there is no file {path}.")
     name = notebook_of(Path(path.name))
     if not name:
-        raise Refused(f"{path.name} is no notebook of the course, such as 01_copying.ipynb.")
+        raise UserError(f"{path.name} is not a notebook of the course, such as 01_copying.ipynb.")
     try:
         read(path)
     except UnreadableFile as error:
-        raise Refused(f"{path}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     return name
 
 
-def _overview(folder: Path) -> int:
-    """How far all notebooks of a folder are, each line as soon as it is known, and what is next."""
+def _status(records: Sequence[Record], strict: bool) -> int:
+    """The exit status: 1 where a file could not be judged or, if strict, a part is not correct."""
+    if any(record.problem for record in records):
+        return ATTENTION
+    parts = [part for record in records for part in record.parts]
+    is_good = all(part.status in (State.CORRECT, State.WAITING) for part in parts)
+    return ATTENTION if strict and not is_good else DONE
+
+
+def check_folder(folder: Path, *, strict: bool = False) -> int:
+    """Print how far all notebooks of a folder are, each as soon as it is known, and what is next."""
     found = files_of(YOU, folder, register.NOTEBOOKS)
     files = [file for file in found if file.notebook]
     if not files:
-        raise Refused(f"there is no notebook of the course in {_named(folder)}.")
+        place = "this folder" if folder == Path() else folder
+        raise UserError(f"there is no notebook of the course in {place}.")
 
     records = []
     for record in judged(files):
@@ -97,12 +90,7 @@ def _overview(folder: Path) -> int:
     print()
     print(points_so_far(records))
     print(next_step(records, folder))
-    is_broken = any(record.problem for record in records)
-    return 1 if is_broken else 0
-
-
-def _named(folder: Path) -> str:
-    return "this folder" if folder == Path() else str(folder)
+    return _status(records, strict)
 
 
 def judged(files: Sequence[File]) -> Iterator[Record]:
@@ -114,7 +102,7 @@ def judged(files: Sequence[File]) -> Iterator[Record]:
         group = [file for file in files if register.needs_torch(file.notebook) is needs_torch]
         if needs_torch and find_spec("torch") is None:
             for file in group:
-                yield Record.failed(file, "it needs torch, which is not installed here.")
+                yield Record.failed(file, missing_package("torch", "torch"))
         elif group:
             yield from judged_together(group)
 

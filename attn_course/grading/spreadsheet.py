@@ -5,7 +5,7 @@ import io
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from attn_course.grading.submissions import Refused
+from attn_course.errors import UserError
 
 # A spreadsheet would run a cell that begins so; some read the wide forms as the narrow ones.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -42,27 +42,27 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
 
 
 def read_rows(path: Path, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (where it stands, row) for each line; raise Refused where it is no such table."""
+    """Yield (where it stands, row) for each line; raise UserError where it is no such table."""
     lines = io.StringIO(_text(path), newline="")
     reader = csv.DictReader(lines)
     try:
         columns = set(reader.fieldnames or ())
         if not columns.issuperset(needed):
-            raise Refused(f"{path.name} needs the columns {', '.join(needed)}.")
+            raise UserError(f"{path.name} needs the columns {', '.join(needed)}.")
         for row in reader:
             where = f"{path.name}, line {reader.line_num}"
             yield where, _cells(row)
     except csv.Error as error:
-        raise Refused(f"{path} is not a table of commas and lines ({error}).") from None
+        raise UserError(f"{path} is not a table of commas and lines ({error}).") from None
 
 
 def _text(path):
     try:
         return path.read_text("utf-8-sig")
     except OSError as error:
-        raise Refused(f"{path} cannot be read ({error.strerror}).") from None
+        raise UserError(f"{path} cannot be read ({error.strerror}).") from None
     except ValueError:
-        raise Refused(f"{path} cannot be read (it is not UTF-8 text).") from None
+        raise UserError(f"{path} cannot be read (it is not UTF-8 text).") from None
 
 
 def _cells(row):

@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path, PurePath
 
 from attn_course import register
+from attn_course.errors import UserError
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 SKIPPED = ("__MACOSX", "__pycache__")
@@ -16,10 +17,6 @@ MAX_FILES = 5_000  # looked at in one student's folder
 MAX_DEPTH = 4
 # What would steer a terminal, break a line, have a name read backwards or make two names look alike.
 UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-
-
-class Refused(Exception):
-    """What was asked for cannot be done; the text is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class File:
 def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], list[File]]:
     """Return (students, files): every student's folder in `folder`, and what to grade in them."""
     if not Path(folder).is_dir():
-        raise Refused(f"there is no folder {str(folder)!r}.")
+        raise UserError(f"there is no folder {str(folder)!r}.")
     students = []
     files: list[File] = []
     has_folder = False
@@ -77,7 +74,7 @@ def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], lis
             why = "it lies outside any student's folder."
             files.append(File(student, "", path, student, why))
     if not has_folder:
-        raise Refused(f"{str(folder)!r} holds no folder; each student has one, named after them.")
+        raise UserError(f"{str(folder)!r} holds no folder; each student has one, named after them.")
     return students, files
 
 

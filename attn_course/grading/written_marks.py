@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from attn_course import register
+from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import csv_text, guarded, read_rows, unguarded
-from attn_course.grading.submissions import Refused
 
 COLUMNS = ("student", "question", "part", "points", "comment", "grader", "digest")
 NEEDED = ("student", "question", "points")
@@ -51,7 +51,7 @@ def load(
     hidden: Mapping[str, str] | None = None,
     strict: bool = True,
 ) -> Marks:
-    """Return the marks in a file; raise Refused at the first bad line.
+    """Return the marks in a file; raise UserError at the first bad line.
 
     A row may also lift what the machine gave: its part is then "code" or "derive".
     hidden: {name on anonymous pages: student}.
@@ -63,10 +63,10 @@ def load(
             continue
         student = _student(row["student"], students, hidden or {})
         if strict and student not in students:
-            raise Refused(f"{where}: there is no student {student!r}.")
+            raise UserError(f"{where}: there is no student {student!r}.")
         key, mark = _read(student, row, where)
         if found.setdefault(key, mark) != mark:
-            raise Refused(f"{where}: {student!r} was given other points for {key[1]} above.")
+            raise UserError(f"{where}: {student!r} was given other points for {key[1]} above.")
     return found
 
 
@@ -80,14 +80,14 @@ def _read(student, row, where):
     try:
         question = register.find(row["question"])
     except KeyError as error:
-        raise Refused(f"{where}: {error.args[0]}") from None
+        raise UserError(f"{where}: {error.args[0]}") from None
     kind = row.get("part") or "written"
     if kind not in [part.kind for part in question.parts]:
-        raise Refused(f"{where}: question {question.id} has no {kind} part.")
+        raise UserError(f"{where}: question {question.id} has no {kind} part.")
     most = question.part(kind).points
     points = _number(row["points"])
     if points is None or not 0 <= points <= most:
-        raise Refused(f"{where}: {row['points']!r} is not a number of points from 0 to {most:g}.")
+        raise UserError(f"{where}: {row['points']!r} is not a number of points from 0 to {most:g}.")
     mark = Mark(
         points=points,
         comment=unguarded(row.get("comment", "")),
@@ -108,7 +108,7 @@ def _number(text):
 
 
 def merged(kept: Marks, arrived: Mapping[str, Marks]) -> Marks:
-    """Return all marks together; raise Refused with the list where graders contradict each other.
+    """Return all marks together; raise UserError with the list where graders contradict each other.
 
     kept: those of earlier runs, which a grader may change, but not another's.
     arrived: {name of a file: its marks}.
@@ -126,7 +126,7 @@ def merged(kept: Marks, arrived: Mapping[str, Marks]) -> Marks:
             else:
                 conflicts.append(_conflict(key, (before, sources[key]), (mark, name)))
     if conflicts:
-        raise Refused(
+        raise UserError(
             "graders contradict each other; take out one row of each pair, then run again.\n"
             + "\n".join(conflicts)
         )

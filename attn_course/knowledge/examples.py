@@ -8,10 +8,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from attn_course.errors import (
-    BadOption,
-    BadText,
-)
+from attn_course.errors import UserError
 
 MASK = "▒"
 PAD = "·"
@@ -61,7 +58,7 @@ class Alphabet:
 
     def __init__(self, texts: Iterable[str], *, level: str) -> None:
         if level not in ("word", "character"):
-            raise BadOption(f"the level is {level!r}; it can be 'word' or 'character'.")
+            raise UserError(f"the level is {level!r}; it can be 'word' or 'character'.")
         self.level = level
         units = set()
         for text in texts:
@@ -90,7 +87,7 @@ class Alphabet:
         try:
             return "".join(self._character[unit] for unit in self._units(text))
         except KeyError as error:
-            raise BadText(f"{error.args[0]!r} is not in the alphabet.") from None
+            raise UserError(f"{error.args[0]!r} is not in the alphabet.") from None
 
     def read(self, string: str) -> str:
         """string of symbols -> text; MASK and PAD are shown as they are."""

@@ -1,20 +1,22 @@
 """What is measured on a trained model, and against what."""
 
-import json
 import math
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course.errors import BadRun
+from attn_course import records
 from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.model import LanguageModel
-from attn_course.knowledge.world import QUESTION, Person, World
+from attn_course.knowledge.presets import Preset
+from attn_course.knowledge.world import GROUPS, QUESTION, Person, World
+from attn_course.training.devices import DeviceLike
 
-RUNS = Path(__file__).parents[1] / "runs"
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch
     "gentle": (5e-4, 0),
     "harsh": (3e-3, 0),
@@ -84,10 +86,7 @@ def recorded(name: str) -> dict[str, Any]:
 
     Returns {"command", "preset", "machine", "runs": one a seed}.
     """
-    path = RUNS / f"{name}.json"
-    if not path.exists():
-        raise BadRun(f"there is no recorded run attn_course/runs/{path.name}.")
-    whole = json.loads(path.read_text("utf-8"))
+    whole = records.read(name)
     for run in whole["runs"]:
         for model in ("no pretraining", "pretrained"):
             for group, rows in run[model].items():
@@ -182,3 +181,46 @@ def _when_to_ask(usual):
     quarters = {usual * k // 4 for k in range(5)}
     longer = {usual * k for k in range(2, 11)}
     return sorted(quarters | longer)
+
+
+def record(
+    preset: Preset,
+    seeds: Sequence[int],
+    *,
+    folder: Path,
+    watch_forgetting: bool = True,
+    device: DeviceLike = None,
+) -> dict[str, Any]:
+    """Everything notebook 08 shows of some seeds, as plain data.
+
+    folder: where checkpoints of the pretraining are kept and resumed from.
+    watch_forgetting: whether to fine-tune for too long as well.
+    """
+    runs = []
+    for seed in seeds:
+        start = time.process_time()
+        lab = Lab(preset, seed=seed, device=device)
+        pretrained = lab.model()
+        losses = lab.pretrain(pretrained, checkpoint=folder / f"{preset.attention}-{seed}.pt")
+        tuned = lab.finetune(pretrained)
+        models = {"no pretraining": lab.from_scratch(), "pretrained": tuned}
+        found: dict[str, Any] = {
+            "seed": seed,
+            "majority": majority(lab.world),
+            "loss": _stretches(losses),
+        }
+        for name, model in models.items():
+            found[name] = {group: recalls(lab, model, group) for group in GROUPS}
+        found["swapped"] = recalls(lab, tuned, "held", swapped=True)
+        found["cpu_seconds"] = round(time.process_time() - start, 1)
+        ways = WAYS if watch_forgetting else ()
+        found["forgetting"] = {way: forgetting(lab, pretrained, way) for way in ways}
+        runs.append(found)
+    return {"preset": asdict(preset), "runs": runs}
+
+
+def _stretches(losses):
+    """The first loss, then the mean of each hundredth of the run."""
+    parts = np.array_split(losses, min(100, len(losses)))
+    means = [losses[0], *(part.mean() for part in parts)]
+    return [round(float(mean), 4) for mean in means]

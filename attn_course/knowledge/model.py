@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 
 ATTENTION = ("causal", "synthesizer")
@@ -17,7 +17,7 @@ def _attention(name, D, num_heads, block_size, dropout):
         return CausalSelfAttention(D, num_heads, **options)
     if name == "synthesizer":
         return SynthesizerAttention(D, num_heads, block_size, **options)
-    raise BadOption(f"attention is {name!r}; it can be {' or '.join(ATTENTION)}.")
+    raise UserError(f"attention is {name!r}; it can be {' or '.join(ATTENTION)}.")
 
 
 class Block(nn.Module):

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_course.training.progress import Bar
-from attn_course.training.trainer import Stopped, Training, Update
+from attn_course.training.trainer import BaseTrainer, Stopped, Update
 
 SAVE_EVERY = 100  # steps
 
@@ -48,24 +48,24 @@ def train(
     """
     size = sum(parameter.numel() for parameter in model.parameters())
     settings = {"label": label, "steps": steps, "rate": rate, "parameters": size}
-    training = Training(
+    trainer = BaseTrainer(
         model, mean_loss, settings=settings, checkpoint=checkpoint, save_every=SAVE_EVERY
     )
-    training.take_up()
-    done = training.num_steps
+    trainer.resume()
+    done = trainer.num_steps
     plan = [partial(_step, batch, step, steps, rate) for step in range(done, steps)]
     bar = Bar(label, steps, done=done, unit="step", shown=True)
     try:
         if watch:
             watch(done, model)
-        training.run(plan, bar, watch=watch)
-        training.save()
+        trainer.run(plan, bar, watch=watch)
+        trainer.save()
     except Stopped:
-        how_far = f"{label} was stopped after {training.num_steps} of {steps} steps"
+        how_far = f"{label} was stopped after {trainer.num_steps} of {steps} steps"
         warnings.warn(f"{how_far}; what was trained is kept.", stacklevel=2)
     finally:
         bar.close()
-    return training.losses
+    return trainer.losses
 
 
 def rate_at(step: int, steps: int, rate: float) -> float:

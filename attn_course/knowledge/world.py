@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 
 CITIES = tuple("Orvane Tessel Quillow Bramoor Ixhaven Luthmere Padresk Wynd Sarnoth Ekkeby".split())
 TRADES = tuple("baker clockmaker diver gardener glazier miller painter weaver".split())
@@ -92,7 +92,7 @@ class World:
         """The people of one group."""
         if name not in GROUPS:
             known = ", ".join(GROUPS)
-            raise BadOption(f"there is no group {name!r}; there are {known}.")
+            raise UserError(f"there is no group {name!r}; there are {known}.")
         return tuple(person for person in self.people if person.group == name)
 
     @property
@@ -113,7 +113,7 @@ def _pairs_of_names(rng, num_names, num_known, num_strangers):
             strangers.append((first, family))
     there_are = len(strangers)
     if there_are < num_strangers:
-        raise BadOption(f"{num_names} names give {there_are} strangers, not {num_strangers}.")
+        raise UserError(f"{num_names} names give {there_are} strangers, not {num_strangers}.")
     return known + strangers[:num_strangers]
 
 

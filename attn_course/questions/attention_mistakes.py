@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller
+from attn_course.answers import Caller, NotYet, largest_gap
 from attn_course.answers.tensors import (
     TOLERANCE,
     close,
@@ -20,8 +20,6 @@ from attn_course.answers.tensors import (
     loaded,
     tensor_trials,
 )
-from attn_course.answers.values import largest_gap
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_layer
 from attn_utils.kernels import softmax
 from attn_utils.masks import causal_mask

@@ -5,10 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     close,
@@ -18,7 +15,6 @@ from attn_course.answers.tensors import (
     only_tensors,
     tensor_trials,
 )
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_function
 from attn_course.questions.attention_mistakes import (
     WRONG_CUTS,

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
+from attn_course.answers import (
     Caller,
     Named,
+    NotYet,
+    array,
     asked,
+    largest_gap,
+    matrix,
+    number,
+    vector,
 )
 from attn_course.answers.mistakes import (
     Seen,
@@ -18,16 +24,6 @@ from attn_course.answers.mistakes import (
     round_up,
     same,
 )
-from attn_course.answers.values import (
-    array,
-    largest_gap,
-    matrix,
-    number,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
@@ -40,6 +36,10 @@ from attn_course.questions.random_keys import (
 )
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
 
@@ -218,7 +218,7 @@ def _average_fact(keys, a, b, query):
     return fact
 
 
-def claims_of_2_3() -> Claims:
+def claims_of_2_3() -> "Claims":
     """Three scores, and the weight of two that are tied."""
     return (*_products(), _tie())
 
@@ -232,6 +232,9 @@ def _products():
 def _score(key, with_a, with_b):
     """The score of one key. with_a, with_b: the names of its products with k_a and with k_b."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import gone
 
     t, score, first, second = sp.symbols(f"t s_{key} {with_a} {with_b}", real=True)
     product = t * (first + second)
@@ -254,6 +257,9 @@ def _score(key, with_a, with_b):
 def _tie():
     """The claim of 2.3: the softmax of a tie, its scores put in and its rest counted."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
@@ -285,6 +291,8 @@ def tied_weight(
     two_tied: Caller,
 ) -> str:
     """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (score_a, score_b, score_i, two_tied)
     judge_derivations(chains, claims_of_2_3())
     return "the scores follow from the query, and the weight from the scores."

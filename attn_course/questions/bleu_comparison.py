@@ -6,20 +6,11 @@ from itertools import chain
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, largest_gap, number, shuffled, vector
 from attn_course.answers.mistakes import (
     Trials,
     same,
 )
-from attn_course.answers.values import (
-    largest_gap,
-    number,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_with_seeds
 from attn_course.register import Part, Question
 

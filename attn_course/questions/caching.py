@@ -6,10 +6,7 @@ It measures contexts and how the work grows, and never looks into a cache.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     TOLERANCE,
@@ -17,8 +14,6 @@ from attn_course.answers.tensors import (
     distance,
     tensor_trials,
 )
-from attn_course.answers.values import number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import step_caches, work_of_next_step
 from attn_utils.kernels import attend, rotate
 

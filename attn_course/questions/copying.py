@@ -1,39 +1,18 @@
 """Questions 1.1-1.7, when attention copies one value."""
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    asked,
-)
+from attn_course.answers import Caller, NotYet, asked, number, truth, vector
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
     round_up,
     same,
 )
-from attn_course.answers.values import (
-    number,
-    truth,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import (
-    HYPERBOLIC,
-    LOGS,
-    PLAIN,
-    SUMS,
-    Task,
-    gone,
-    in_places,
-    occurrences,
-)
-from attn_course.proofs.trees import symbols, walk
 from attn_course.questions.random_keys import (
     judge_finite_scores,
     leftover,
@@ -42,6 +21,10 @@ from attn_course.questions.random_keys import (
 )
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 SMALL = 1e-300
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
@@ -151,9 +134,12 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def claims_of_1_1() -> Claims:
+def claims_of_1_1() -> "Claims":
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import PLAIN, SUMS, Task, gone
 
     scores = sp.IndexedBase("s")
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
@@ -185,6 +171,9 @@ def claims_of_1_1() -> Claims:
 
 def _is_outside(line):
     """No Z and no sum inside a sum, and no sum of scores but over Z."""
+    from attn_course.proofs.chain_rules import occurrences
+    from attn_course.proofs.trees import symbols, walk
+
     sums = [node for node in walk(line) if node[0] == "Sum" and occurrences(node, "Indexed")]
     for node in sums:
         summand = node[4]
@@ -200,15 +189,20 @@ def weights_are_distribution(
     one_weight: Caller,
 ) -> str:
     """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (sum_of_weights, one_weight)
     judge_derivations(chains, claims_of_1_1())
     return "the weights sum to one and each is above zero, whatever the scores."
 
 
 @cache
-def claims_of_1_2() -> Claims:
+def claims_of_1_2() -> "Claims":
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
 
     s, gap, R = sp.symbols("s gap R", positive=True)
     n = sp.Symbol("n", integer=True, positive=True)
@@ -232,6 +226,8 @@ def claims_of_1_2() -> Claims:
 
 def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
     """1.2: two chains from the definition, one to each end of what the gap allows."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (at_least, at_most)
     judge_derivations(chains, claims_of_1_2())
     return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."

@@ -4,12 +4,8 @@ import math
 
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
 
 MULTIPLY_ADDS = " You count multiply-adds as one operation; torch's counter says twice as much."
 FIRST_WORK = (10, 16)  # T and D

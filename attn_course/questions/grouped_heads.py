@@ -3,10 +3,7 @@
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, shuffled
 from attn_course.answers.tensors import (
     distance,
     only_tensors,

@@ -2,29 +2,23 @@
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    asked,
-)
+from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.answers.values import (
-    array,
-    matrix,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import in_places
 from attn_course.questions.random_keys import frame
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")
 CLOSE = 1e-2  # how far from its target an output may be, in units of the length of the u's
@@ -299,9 +293,12 @@ def _transposes_that_work(triple, works):
 
 
 @cache
-def claims_of_5_4() -> Claims:
+def claims_of_5_4() -> "Claims":
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import in_places
 
     beta = sp.Symbol("beta", positive=True)
     E = sp.exp(beta**2)
@@ -331,6 +328,8 @@ def claims_of_5_4() -> Claims:
 
 def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
     """5.4: two chains from the length of the difference to a form that can be read off."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (error_2, error_1)
     judge_derivations(chains, claims_of_5_4())
     return "both chains hold, from the length of the difference to its closed form."

@@ -6,10 +6,7 @@ They measure contexts and states, and know nothing of the way.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import (
     Seen,
     same,
@@ -20,8 +17,6 @@ from attn_course.answers.tensors import (
     only_tensors,
     tensor_trials,
 )
-from attn_course.answers.values import array
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_tensors, run_with_features
 from attn_utils.kernels import attend, softmax
 

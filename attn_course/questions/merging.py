@@ -9,17 +9,12 @@ from itertools import permutations
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     distance,
     tensor_trials,
 )
-from attn_course.answers.values import number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_on_kept, keep_result
 from attn_course.judge_derivation import Claim, judge_derivation
 from attn_course.proofs.chain_rules import LOGS, PLAIN, Task, gone

@@ -3,32 +3,13 @@
 import math
 from functools import cache
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    Named,
-    asked,
-)
+from attn_course.answers import Caller, Named, NotAttempted, NotYet, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
-from attn_course.judge_derivation import Claim, Claims, judge_derivations
-from attn_course.proofs.chain_rules import (
-    HYPERBOLIC,
-    LOGS,
-    PLAIN,
-    SUMS,
-    gone,
-    straight_line,
-    without,
-)
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
     error_of_average,
@@ -42,6 +23,10 @@ from attn_course.questions.random_keys import (
 )
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claims
+
 
 NUM_DRAWS = 4_000
 SHARE_DRAWS = 300  # lengths of each of two keys, every pair of which is a draw
@@ -73,9 +58,20 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 
 @cache
-def claims_of_3_2() -> Claims:
+def claims_of_3_2() -> "Claims":
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import (
+        HYPERBOLIC,
+        LOGS,
+        PLAIN,
+        SUMS,
+        gone,
+        straight_line,
+        without,
+    )
 
     t = sp.Symbol("t", positive=True)
     ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
@@ -113,6 +109,8 @@ def claims_of_3_2() -> Claims:
 
 def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
     """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (weight_of_a, log_odds)
     judge_derivations(chains, claims_of_3_2())
     return "both chains hold, and the log-odds are a straight line in the length of the key."
@@ -279,7 +277,7 @@ def _why_not_seen(means, a, b, query, weights):
 
 
 @cache
-def claims_of_3_5() -> Claims:
+def claims_of_3_5() -> "Claims":
     """The claims of 3.5: the score of k_a and that of k_b."""
     return _score("a"), _score("b")
 
@@ -287,6 +285,9 @@ def claims_of_3_5() -> Claims:
 def _score(key):
     """The claim on the score of one key, "a" or "b"."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import gone
 
     c, d = sp.symbols("c d", positive=True)
     product, length, own, other = sp.symbols(f"p_{key} lambda_{key} g_{key}{key} g_ab", real=True)
@@ -307,6 +308,8 @@ def _score(key):
 
 def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
     """3.5: both scores, for keys that are random multiples of their means."""
+    from attn_course.judge_derivation import judge_derivations
+
     chains = (score_a, score_b)
     judge_derivations(chains, claims_of_3_5())
     return "both scores follow from the definition; each sees the length of its own key alone."

@@ -6,16 +6,8 @@ from math import comb
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, matrix, shuffled, two
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import (
-    matrix,
-    two,
-)
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.register import Part, Question
 

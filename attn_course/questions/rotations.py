@@ -8,16 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
-from attn_course.answers.values import (
-    matrix,
-    two,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
 from attn_course.drivers import call_with_rotation, make_rotation
 from attn_course.judge_derivation import Claim, chain_of, judge_derivation
 from attn_course.proofs.chain_rules import PLAIN, TURNS, Task, gone, occurrences

@@ -6,20 +6,11 @@ They measure distances and shifts, in any order of the coordinates; they know no
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, array, largest_gap, matrix, shuffled
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.answers.values import (
-    array,
-    largest_gap,
-    matrix,
-)
-from attn_course.answers.verdict import NotYet
 
 BASE = 10_000.0
 NEAR = 1e-4  # angles taken in float32 still pass

@@ -1,19 +1,17 @@
 """Questions 0.1-0.3: one worked example of each kind, worth no points."""
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    asked,
-)
+from attn_course.answers import Caller, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import number
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.proofs.chain_rules import Task, both, has_common_denominator, in_places
 from attn_course.register import Part, Question
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claim
 
 
 def _mean_mistakes(values):
@@ -44,8 +42,11 @@ def mean_of(rng: Generator, mean: Caller) -> str:
 
 
 @cache
-def claim_of_0_2() -> Claim:
+def claim_of_0_2() -> "Claim":
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import Task, both, has_common_denominator, in_places
 
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)
@@ -65,6 +66,8 @@ def claim_of_0_2() -> Claim:
 
 def sum_of_two(rng: Generator, chain: Caller) -> str:
     """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
+    from attn_course.judge_derivation import judge_derivation
+
     judge_derivation(chain, claim_of_0_2())
     return "the chain starts at the sum, every step holds, and it ends in one fraction."
 

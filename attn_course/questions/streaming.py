@@ -6,18 +6,13 @@ It measures the result and the memory, and knows nothing of the way.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     distance,
     only_tensors,
     tensor_trials,
 )
-from attn_course.answers.values import number
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import run_tensors, run_watched
 from attn_utils.kernels import attend
 

@@ -5,16 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
-from attn_course.answers.values import (
-    largest_gap,
-    matrix,
-    two,
-)
-from attn_course.answers.verdict import NotYet
+from attn_course.answers import Caller, NotYet, largest_gap, matrix, shuffled, two
 from attn_course.drivers import call_each, is_given
 from attn_course.questions.attention_mistakes import (
     cut,

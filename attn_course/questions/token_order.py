@@ -8,23 +8,19 @@ from fractions import Fraction
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
+from attn_course.answers import (
     Caller,
+    NotAttempted,
+    NotYet,
+    array,
+    largest_gap,
     shuffled,
+    truth,
+    two,
 )
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
-)
-from attn_course.answers.values import (
-    array,
-    largest_gap,
-    truth,
-    two,
-)
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
 )
 from attn_course.drivers import call_with_layer, make_layer
 from attn_utils.kernels import softmax

@@ -10,19 +10,8 @@ from itertools import permutations
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.values import (
-    array,
-    number,
-)
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
 from attn_course.questions.attention_mistakes import (
     cut,
     finish,

@@ -5,23 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    shuffled,
-)
+from attn_course.answers import Caller, NotYet, array, largest_gap, matrix, number, shuffled
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
     same,
 )
 from attn_course.answers.tensors import leaves_of
-from attn_course.answers.values import (
-    array,
-    largest_gap,
-    matrix,
-    number,
-)
-from attn_course.answers.verdict import NotYet
 from attn_course.drivers import (
     call_with_links,
     gradients_of,

@@ -2,26 +2,17 @@
 
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers.answer import (
-    Caller,
-    asked,
-)
+from attn_course.answers import Caller, NotYet, array, asked, vector
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
     round_up,
 )
-from attn_course.answers.values import (
-    array,
-    vector,
-)
-from attn_course.answers.verdict import NotYet
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.proofs.chain_rules import ERRORS, PLAIN, occurs_at_most
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
@@ -33,6 +24,10 @@ from attn_course.questions.random_keys import (
     weights_of,
 )
 from attn_course.register import Part, Question
+
+if TYPE_CHECKING:
+    from attn_course.judge_derivation import Claim
+
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
@@ -294,9 +289,12 @@ def _why_not_routed(keys, lengths, pair, a, b):
 
 
 @cache
-def claim_of_4_5() -> Claim:
+def claim_of_4_5() -> "Claim":
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
+
+    from attn_course.judge_derivation import Claim
+    from attn_course.proofs.chain_rules import ERRORS, PLAIN, occurs_at_most
 
     n = sp.Symbol("n", integer=True, positive=True)
     beta = sp.Symbol("beta", positive=True)
@@ -318,6 +316,8 @@ def claim_of_4_5() -> Claim:
 
 def variance_falls(rng: Generator, ratio: Caller) -> str:
     """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
+    from attn_course.judge_derivation import judge_derivation
+
     judge_derivation(ratio, claim_of_4_5())
     value = (1 - math.erf(1) ** 2) / 4
     return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."

@@ -7,22 +7,29 @@ from typing import Any, TypeAlias
 import torch
 import torch.distributed as dist
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 
 DeviceLike: TypeAlias = str | torch.device | None
 
 
 def best_device(wanted: DeviceLike = None) -> torch.device:
-    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these."""
+    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these.
+
+    "cuda" without a number is the GPU of this process: torchrun gives each its number.
+    """
     if wanted is None:
-        return _first_there_is()
+        wanted = "cpu"
+        if torch.backends.mps.is_available():
+            wanted = "mps"
+        if torch.cuda.is_available():
+            wanted = "cuda"
     device = _named(wanted) if isinstance(wanted, str) else wanted
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise BadOption(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
+        raise UserError(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
-        raise BadOption("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
+        raise UserError("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
     if device.type == "cuda" and device.index is None:
-        return _own_gpu()
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return device
 
 
@@ -34,21 +41,8 @@ def _named(name):
         device = None
     count = {"cpu": 1, "cuda": max(torch.cuda.device_count(), 1), "mps": 1}
     if device is None or (device.index or 0) >= count.get(device.type, 0):
-        raise BadOption(f"there is no device {name!r}: say cpu, cuda or mps.")
+        raise UserError(f"there is no device {name!r}: say cpu, cuda or mps.")
     return device
-
-
-def _own_gpu():
-    """The GPU of this process: torchrun gives each its number."""
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-
-
-def _first_there_is():
-    if torch.cuda.is_available():
-        return _own_gpu()
-    if torch.backends.mps.is_available():
-        return torch.device("mps")
-    return torch.device("cpu")
 
 
 def rank_and_world() -> tuple[int, int]:
@@ -105,6 +99,7 @@ class Precision:
         """What a checkpoint keeps: nothing, unless gradients are scaled."""
         return self.scaler.state_dict() if self.scaler else {}
 
-    def take_up(self, state: dict[str, Any]) -> None:
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go back to the state of a checkpoint."""
         if self.scaler:
             self.scaler.load_state_dict(state)

@@ -1,6 +1,5 @@
 """Files that are either the old ones or the new ones, never half of one."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,15 +7,7 @@ from typing import Any
 
 import torch
 
-from attn_course.errors import BadRun
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Written aside and moved in, so that a reader never meets half a file."""
-    aside = path.with_suffix(".tmp")
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    aside.write_text(text + "\n", encoding="utf-8")
-    os.replace(aside, path)
+from attn_course.errors import UserError
 
 
 def write_tensors(path: Path, state: Mapping[str, Any]) -> None:
@@ -37,7 +28,7 @@ def read_tensors(path: Path, device: torch.device) -> dict[str, Any]:
     return state
 
 
-def damaged(path: Path, error: Exception) -> BadRun:
+def damaged(path: Path, error: Exception) -> UserError:
     """The refusal of a checkpoint that cannot be read."""
     kind = type(error).__name__
-    return BadRun(f"{path} is damaged ({kind}): delete it to start the run again.")
+    return UserError(f"{path} is damaged ({kind}): delete it to start the run again.")

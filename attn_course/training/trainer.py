@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 from attn_course.training.devices import Precision, rank_and_world, short_floats
 from attn_course.training.files import damaged, read_tensors, write_tensors
 from attn_course.training.progress import Bar, Interrupt
@@ -42,12 +42,11 @@ class Update(NamedTuple):
     shared: bool = True
 
 
-class Training:
+class BaseTrainer:
     """A model with its optimiser, the loss of every step so far, and the file that keeps them.
 
     loss: (model, batch) -> the summed loss, a scalar. settings: plain data that a checkpoint must agree
-    with. extra: plain data that a checkpoint keeps besides. compiled: whether steps go through
-    torch.compile; a checkpoint does not know.
+    with. compiled: whether steps go through torch.compile; a checkpoint does not know.
     """
 
     def __init__(
@@ -68,10 +67,14 @@ class Training:
         self.clip = clip
         self.checkpoint = checkpoint
         self.save_every = save_every
-        self.extra: dict[str, Any] = {}
+        self.counters: dict[str, Any] = {}  # plain data of a subclass that a checkpoint keeps
         self.device = next(model.parameters()).device
         self.rank, self.world = rank_and_world()
-        self.called = self._shared_model()
+        self.called = model
+        if (
+            self.world > 1
+        ):  # gradients are averaged over processes; a slot may leave parameters unused
+            self.called = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
         if compiled:
             self.called = torch.compile(self.called, dynamic=True)  # batches differ in length
         self.precision = Precision(self.device, short_floats(self.device))
@@ -83,13 +86,6 @@ class Training:
         )
         self._losses: list[float] = []
         self._waiting: list[tuple[torch.Tensor, int]] = []  # losses that are still on the device
-
-    def _shared_model(self):
-        """The model, or the wrapper that averages gradients over processes."""
-        if self.world == 1:
-            return self.model
-        wrapper = nn.parallel.DistributedDataParallel
-        return wrapper(self.model, find_unused_parameters=True)  # a slot may leave some unused
 
     @property
     def num_steps(self) -> int:
@@ -107,21 +103,20 @@ class Training:
         bar: Bar,
         *,
         watch: Callable[[int, nn.Module], None] | None = None,
-        keep: Callable[[Update], None] | None = None,
     ) -> None:
         """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
 
         plan: each entry makes its step when called, on another thread and a few steps ahead.
-        watch: called with the number of steps taken and the model, after each. keep: called with the
-        step itself, to bring `extra` up to date before a checkpoint is written.
+        watch: called with the number of steps taken and the model, after each.
         """
         with Interrupt() as interrupt:
             try:
                 for step in prefetched(self._make, plan):
                     self.take(step)
-                    if keep:
-                        keep(step)
-                    self._report(step, bar)
+                    self.count(step)
+                    bar.advance(step.size)
+                    if self._losses and not self._waiting:
+                        bar.note(loss=self._losses[-1])
                     if watch:
                         watch(self.num_steps, self.model)
                     if self.num_steps % self.save_every == 0:
@@ -138,6 +133,9 @@ class Training:
         if self.device.type == "cuda":
             step = step._replace(batch=pinned(step.batch))
         return step
+
+    def count(self, step: Update) -> None:
+        """Bring `counters` up to date after a step; a subclass that has some does it here."""
 
     def take(self, step: Update) -> None:
         """One update; its loss stays on the device."""
@@ -168,11 +166,6 @@ class Training:
             self._losses.append(total / size)
         self._waiting.clear()
 
-    def _report(self, step, bar):
-        bar.advance(step.size)
-        if self._losses and not self._waiting:
-            bar.note(loss=self._losses[-1])
-
     def save(self) -> None:
         """Keep everything in the checkpoint; only one process writes."""
         losses = self.losses
@@ -184,24 +177,24 @@ class Training:
             "optimiser": self.optimiser.state_dict(),
             "scaler": self.precision.state(),
             "losses": losses,
-            "extra": self.extra,
+            "counters": self.counters,
         }
         write_tensors(self.checkpoint, state)
 
-    def take_up(self) -> bool:
+    def resume(self) -> bool:
         """Go back to the checkpoint if there is one, and say whether there was."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return False
         saved = read_tensors(self.checkpoint, self.device)
         if saved.get("settings", self.settings) != self.settings:
             folder = os.path.dirname(self.checkpoint)
-            raise BadRun(f"{folder} holds a run with other settings: choose another folder.")
+            raise UserError(f"{folder} holds a run with other settings: choose another folder.")
         try:
             self.model.load_state_dict(saved["model"])
             self.optimiser.load_state_dict(saved["optimiser"])
-            self.precision.take_up(saved["scaler"])
+            self.precision.resume(saved["scaler"])
             self._losses = list(saved["losses"])
-            self.extra = dict(saved["extra"])
+            self.counters = dict(saved["counters"])
         except Exception as error:  # each part of a broken file fails in its own way
             raise damaged(self.checkpoint, error) from error
         return True

@@ -1,12 +1,12 @@
 """German to English translation with a slot for attention: text, model, training, search, scores.
 
-Names are fetched when they are first used, so that a command can speak before torch is there.
+Names are imported when they are first used, so that a command can print its help before torch is loaded.
 """
 
 from importlib import import_module
 from typing import Any
 
-_HOMES = {
+MODULE_OF = {
     "BOS": "vocabulary",
     "EOS": "vocabulary",
     "PAD": "vocabulary",
@@ -15,14 +15,11 @@ _HOMES = {
     "bleu_of_counts": "scoring",
     "setting": "config",
 }
-_ROOMS = ("corpora", "ready", "recording", "scoring", "tables")
 
-__all__ = [*_HOMES, *_ROOMS]
+__all__ = [*MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"{__name__}.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{MODULE_OF[name]}"), name)

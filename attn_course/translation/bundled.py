@@ -1,6 +1,6 @@
-"""The translator that comes with the course, and how a run is made ready to be one.
+"""The bundled model: the translator that is installed with the course.
 
-python -m attn_course.translation.bundled RUN [--data DIR] makes the run in RUN the one that comes along.
+python -m attn_course.translation.bundled RUN [--data DIR] makes the run in RUN the bundled model.
 """
 
 import argparse
@@ -11,8 +11,9 @@ from pathlib import Path
 
 import torch
 
+from attn_course.records import write_json
 from attn_course.training.devices import DeviceLike
-from attn_course.training.files import read_tensors, write_json, write_tensors
+from attn_course.training.files import read_tensors, write_tensors
 from attn_course.translation.corpora import Corpus, load
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.recorder import (
@@ -25,23 +26,23 @@ FOLDER = Path(__file__).parent / "bundled_model"
 
 
 def folder_of(run: str | Path | None) -> Path:
-    """The folder of a run, or of the model that comes with the course."""
+    """The folder of a run, or of the bundled model."""
     return FOLDER if run is None else Path(run)
 
 
 def open_run(run: str | Path | None = None, *, device: DeviceLike = None) -> Run:
-    """The run in a folder, or the model that comes with the course."""
+    """The run in a folder, or the bundled model."""
     return Run.load(folder_of(run), device=device)
 
 
-def make_ready(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
+def bundle(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     """Write the best model of a run in half precision, with its record and its scores as it now is."""
     target.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "vocabulary.json"):
         shutil.copyfile(run / name, target / name)
-    _halve(run / "best.pt", target / "best.pt")
-    known = KnownWords.of(source for source, _ in corpus.train)
-    known.save(target)
+    weights = read_tensors(run / "best.pt", torch.device("cpu"))
+    write_tensors(target / "best.pt", {name: tensor.half() for name, tensor in weights.items()})
+    KnownWords.of(source for source, _ in corpus.train).save(target)
     record = _read_json(run / "record.json")
     for name in ("hypotheses", "counts", "source_words"):
         del record[name]  # they are in the record of the run itself
@@ -52,25 +53,19 @@ def make_ready(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     return record
 
 
-def _halve(source, target):
-    weights = read_tensors(source, torch.device("cpu"))
-    halved = {name: tensor.half() for name, tensor in weights.items()}
-    write_tensors(target, halved)
-
-
 def _read_json(path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Make one run ready and print its scores."""
+    """Make one run the bundled model and print its scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--data")
     options = parser.parse_args(argv)
     config = _read_json(options.run / "config.json")
     corpus = load(config["corpus"], data=options.data)
-    record = make_ready(options.run, corpus)
+    record = bundle(options.run, corpus)
     for name in ("test", "in half precision"):
         bleu = record[name]["beam 5"]["bleu"]
         print(f"{name}: BLEU {bleu:.2f} with a beam of 5")

@@ -1,22 +1,18 @@
-"""The command line `attn translate`: train, score, or one sentence.
+"""`attn translate`: train, score, or translate. torch is imported after the options are read."""
 
-torch is imported after the options are read, so that help and refusals come at once.
-"""
-
-import argparse
+import logging
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any
 
-from attn_course.errors import (
-    BadOption,
-    BadText,
-    Refusal,
-)
+import click
+
+from attn_course.command_line import SETTINGS, UNUSABLE, Command, PositiveNumber, WholeNumber, log
+from attn_course.errors import UserError
 from attn_course.translation.config import (
     ARCHITECTURES,
     ATTENTIONS,
@@ -27,128 +23,124 @@ from attn_course.translation.config import (
 )
 from attn_course.translation.corpora import load, read_lines, read_parallel
 
-USE = """attn translate "Ein Hund rennt ..." [RUN] [--beam 5] [--show] [--html FILE]
-       attn translate - [RUN] [--beam 5] < FILE
-       attn translate score [RUN] --source FILE --reference FILE [--beam 5]
-       attn translate train [--preset default] [--architecture gru] [--attention dot] --out RUN"""
-HELP = f"""usage: {USE}
-
-  -               translate what is piped in, a line each
-  RUN             the folder of a run; without one, the model that comes with the course
-  --beam          how many hypotheses a search keeps, 1 to 100; 5 if not given, 1 is greedy search
-  --show          draw where each English word looked, in the terminal
-  --html          write a page with that map and the list of hypotheses
-  --source, --reference
-                  text files, line by line; those that end in .gz are unpacked, - is piped in
-  --preset        tiny (seconds; its scores mean nothing) or default (minutes) on invented scenes;
-                  ladder (minutes), full (half an hour of one CPU core) or large (an hour) on Multi30k
-  --architecture  {" or ".join(ARCHITECTURES)}
-  --attention     what fills the slot of a gru: {", ".join(ATTENTIONS)}
-  --seed          of weights, order and dropout, 1 if not given
-  --tokens        the budget in target subwords, if not the preset's
-  --cooldown      the last share of the budget, in which the rate falls to zero, if not the preset's
-  --data          the folder of Multi30k's raw files, if they are not to be downloaded
-  --out           the folder of the run; one that was stopped goes on where it was
-  --device        cpu, cuda or mps, if not the best there is
-  --threads       of the CPU, if not as many as torch likes
-  --compile       compile the model first (a minute), for long runs on a GPU; a CPU gains nothing
-
-Ctrl-C stops a training after the step it is at; the same command goes on from there."""
+SENTENCE = "SENTENCE"  # the command that runs where the first word names no other
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BadOption(f"{message}; see attn translate --help.")
+class TranslateGroup(click.Group):
+    """`attn translate train`, `score`, or else a sentence; its help describes all three."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; those that begin with no command are about a sentence."""
+        if not args:
+            print(ctx.get_help())
+            ctx.exit(UNUSABLE)
+        if args[0] not in (*self.commands, "-h", "--help"):
+            args = [SENTENCE, *args]
+        ctx.obj = args  # what was typed, for the record of a run
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help of each command below the other."""
+        self.format_help_text(ctx, formatter)
+        for name, command in sorted(self.commands.items()):
+            below = click.Context(command, ctx, info_name=name if name != SENTENCE else "")
+            formatter.write("\n")
+            command.format_help(below, formatter)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, or 2 after one sentence about what was wrong."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    try:
-        return _run(words)
-    except Refusal as refusal:
-        print(f"attn translate: {refusal}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt as interrupt:
-        print(f"\nattn translate: {str(interrupt) or 'stopped.'}", file=sys.stderr)
-        return 130
+@click.group(cls=TranslateGroup, context_settings=SETTINGS)
+def translate() -> None:
+    """Translate with a trained model, score one, or train one.
+
+    Everything that can be translated is German, everything that comes out is English. RUN is the
+    folder of a run; without one, the model that comes with the course is used.
+    """
 
 
-def _run(words):
-    if not words:
-        print(HELP)
-        return 2
-    if "-h" in words or "--help" in words:
-        print(HELP)
-        return 0
-    verb, *rest = words
-    if verb == "train":
-        _train(rest)
-    elif verb == "score":
-        _score(rest)
-    else:
-        _sentence(words)
-    return 0
-
-
-def _up_to(highest):
-    """A reader of whole numbers from 1 to highest."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or not 1 <= int(text) <= highest:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to {highest}")
-        return int(text)
-
-    return read
-
-
-def _share(text):
-    """A reader of numbers above 0 and up to 1."""
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0 and up to 1")
-    return share
-
-
-def _parser():
-    parser = _Parser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--threads", type=_up_to(1024))
-    parser.add_argument("--device")
-    return parser
-
-
-def _options(parser, words):
-    """The parsed arguments, after torch has been given its threads."""
-    options = parser.parse_args(words)
-    if options.threads:
+def _use_threads(context, param, number):
+    if number:
         import torch
 
-        torch.set_num_threads(options.threads)
-    return options
+        torch.set_num_threads(number)
+
+
+def command(function: Any) -> click.Command:
+    """Make a function one of the commands; torch gets its threads while the options are read."""
+    threads = click.option(
+        "--threads",
+        type=WholeNumber(1, 1024),
+        expose_value=False,
+        callback=_use_threads,
+        help="Threads of the CPU, if not as many as torch likes.",
+    )
+    device = click.option("--device", help="cpu, cuda or mps, if not the best there is.")
+    name = SENTENCE if function.__name__ == "sentence" else function.__name__
+    return translate.command(name, cls=Command, context_settings=SETTINGS)(
+        device(threads(function))
+    )
+
+
+beam_option = click.option(
+    "--beam",
+    type=WholeNumber(1, 100),
+    default=BEAM,
+    show_default=True,
+    help="How many hypotheses a search keeps; 1 is greedy search.",
+)
 
 
 def _say(text):
     """Something to look at while the next step takes its time; not for those who redirect it."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and log.isEnabledFor(logging.INFO):
         print(text, file=sys.stderr, flush=True)
 
 
-def _train(words):
-    parser = _parser()
-    parser.add_argument("--attention", choices=ATTENTIONS)
-    parser.add_argument("--architecture", default="gru", choices=ARCHITECTURES)
-    parser.add_argument("--preset", default="default", choices=list(PRESETS))
-    parser.add_argument("--seed", type=_up_to(2**20), default=1)
-    parser.add_argument("--tokens", type=_up_to(2**40))
-    parser.add_argument("--cooldown", type=_share)
-    parser.add_argument("--data")
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--compile", action="store_true")
+@command
+@click.option("--attention", type=click.Choice(ATTENTIONS), help="What fills the slot of a gru.")
+@click.option("--architecture", type=click.Choice(ARCHITECTURES), default="gru", show_default=True)
+@click.option(
+    "--preset",
+    type=click.Choice(list(PRESETS)),
+    default="default",
+    show_default=True,
+    help="tiny (seconds; its scores mean nothing) and default (minutes) use invented scenes; ladder "
+    "(minutes), full (half an hour of one CPU core) and large (an hour) use Multi30k.",
+)
+@click.option(
+    "--seed",
+    type=WholeNumber(1, 2**20),
+    default=1,
+    show_default=True,
+    help="Of weights, order and dropout.",
+)
+@click.option(
+    "--tokens",
+    type=WholeNumber(1, 2**40),
+    help="The budget in target subwords, if not the preset's.",
+)
+@click.option(
+    "--cooldown",
+    type=PositiveNumber(1),
+    help="The last share of the budget, in which the learning rate falls to zero, if not the preset's.",
+)
+@click.option(
+    "--data", help="The folder of Multi30k's raw files, if they are not to be downloaded."
+)
+@click.option("--out", required=True, metavar="RUN", help="The folder of the run.")
+@click.option(
+    "--compile",
+    "compiled",
+    is_flag=True,
+    help="Compile the model first (a minute), for long runs on a GPU; a CPU gains nothing.",
+)
+@click.pass_obj
+def train(words: list[str], **given: Any) -> None:
+    """Train a translator and record the run.
+
+    Ctrl-C stops after the step it is at; the same command goes on from there.
+    """
     _say("starting ...")
-    options = _options(parser, words)
+    options = SimpleNamespace(**given)
     config = _config(options)
     corpus = load(config.corpus, data=options.data)
     _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
@@ -166,12 +158,11 @@ def _train(words):
             config,
             options.out,
             device=options.device,
-            compiled=options.compile,
+            compiled=options.compiled,
         )
-        run = _compiled_fit(trainer) if options.compile else trainer.fit()
+        run = _compiled_fit(trainer) if options.compiled else trainer.fit()
         if rank == 0:
-            command = without_paths(["train", *words])
-            _report(record(trainer, run, command))
+            _report(record(trainer, run, without_paths(words)))
 
 
 def _compiled_fit(trainer):
@@ -181,7 +172,7 @@ def _compiled_fit(trainer):
     try:
         return trainer.fit()
     except TorchDynamoException:
-        raise BadOption(
+        raise UserError(
             "torch cannot compile the model on this machine: leave --compile out, nothing was lost."
         ) from None
 
@@ -190,11 +181,11 @@ def _config(options):
     """The preset that was named, with the changes that were asked for."""
     config = replace(PRESETS[options.preset], seed=options.seed)
     if options.data and config.corpus != "multi30k":
-        raise BadOption(
+        raise UserError(
             f"the {options.preset} preset needs no data: choose --preset ladder, full or large with it."
         )
     if options.architecture == "transformer" and options.attention:
-        raise BadOption("a transformer has attention of its own: leave --attention out.")
+        raise UserError("a transformer has attention of its own: leave --attention out.")
     if options.architecture == "transformer":
         config = transformer(config)
     elif options.attention:
@@ -247,37 +238,49 @@ def _scores(scores):
     return f"BLEU {bleu:.2f}, chrF {chrf:.2f}"
 
 
-def _score(words):
-    parser = _parser()
-    parser.add_argument("run", metavar="RUN", nargs="?")
-    parser.add_argument("--source", required=True)
-    parser.add_argument("--reference", required=True)
-    parser.add_argument("--beam", type=_up_to(100), default=BEAM)
-    options = _options(parser, words)
-    sources, references = read_parallel(options.source, options.reference)
-    _say(f"translating {len(sources):,} lines ...")
-    from attn_course.translation.bundled import open_run
-    from attn_course.translation.scoring import score
+@command
+@click.argument("run", required=False)
+@click.option("--source", required=True, metavar="FILE", help="German, a sentence a line.")
+@click.option("--reference", required=True, metavar="FILE", help="English, a sentence a line.")
+@beam_option
+def score(run: str | None, source: str, reference: str, beam: int, device: str | None) -> None:
+    """Score a model on files of sentences.
 
-    run = open_run(options.run, device=options.device)
-    scores = score(run.translate(sources, beam_size=options.beam), references)
+    Files that end in .gz are unpacked; - is what is piped in.
+    """
+    sources, references = read_parallel(source, reference)
+    _say(f"translating {len(sources):,} lines ...")
+    from attn_course.translation import scoring
+    from attn_course.translation.bundled import open_run
+
+    model = open_run(run, device=device)
+    scores = scoring.score(model.translate(sources, beam_size=beam), references)
     print(_scores(scores))
     print(scores["signature"])
 
 
-def _sentence(words):
-    parser = _parser()
-    parser.add_argument("sentence")
-    parser.add_argument("run", metavar="RUN", nargs="?")
-    parser.add_argument("--beam", type=_up_to(100), default=BEAM)
-    parser.add_argument("--show", action="store_true")
-    parser.add_argument("--html", type=Path, metavar="FILE")
-    options = _options(parser, words)
-    if options.sentence == "-":
-        _lines(options)
+@command
+@click.argument("sentence", metavar="SENTENCE")
+@click.argument("run", required=False)
+@beam_option
+@click.option("--show", is_flag=True, help="Draw where each English word looked, in the terminal.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a page with that map and the list of hypotheses.",
+)
+def sentence(
+    sentence: str, run: str | None, beam: int, show: bool, html: Path | None, device: str | None
+) -> None:
+    """Translate a sentence, or with - what is piped in, a line each."""
+    if sentence == "-":
+        if show or html:
+            raise UserError("--show and --html are for one sentence.")
+        _lines(run, beam, device)
         return
-    if not options.sentence.strip():
-        raise BadText("the sentence is empty.")
+    if not sentence.strip():
+        raise UserError("the sentence is empty.")
     _say("loading torch ...")
     from attn_course.translation.bundled import (
         folder_of,
@@ -285,13 +288,12 @@ def _sentence(words):
     )
     from attn_course.translation.sentence import draw, explain, write_page
 
-    run = open_run(options.run, device=options.device)
-    found = explain(run, options.sentence, folder_of(options.run), beam_size=options.beam)
+    found = explain(open_run(run, device=device), sentence, folder_of(run), beam_size=beam)
     print(found.translation)
-    if options.show:
+    if show:
         print(draw(found))
-    if options.html:
-        write_page(found, options.html)
+    if html:
+        write_page(found, html)
     _remark(found.remark)
 
 
@@ -302,10 +304,8 @@ def _remark(text):
         print(f"attn translate: {text}", file=sys.stderr)
 
 
-def _lines(options):
+def _lines(run, beam, device):
     """Translate what is piped in, a line each."""
-    if options.show or options.html:
-        raise BadOption("--show and --html are for one sentence.")
     lines = read_lines("-")
     _say(f"translating {len(lines):,} lines ...")
     from attn_course.translation.bundled import (
@@ -314,13 +314,9 @@ def _lines(options):
     )
     from attn_course.translation.known_words import KnownWords
 
-    run = open_run(options.run, device=options.device)
-    for line in run.translate(lines, beam_size=options.beam):
+    model = open_run(run, device=device)
+    for line in model.translate(lines, beam_size=beam):
         print(line)
-    known = KnownWords.load(folder_of(options.run))
+    known = KnownWords.load(folder_of(run))
     if known:
         _remark(known.remark_on_lines(lines))
-
-
-if __name__ == "__main__":  # torchrun -m attn_course.translation.command train ...
-    sys.exit(main())

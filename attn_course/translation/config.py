@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 from attn_course.translation.corpora import Corpus, embedded, load
 
 ATTENTIONS = ("none", "mean", "dot", "additive", "multihead")  # the names of layers.SLOTS
@@ -93,7 +93,7 @@ def setting(preset: str, *, tokens: int, **sizes: int) -> tuple[Corpus, dict[str
     other presets have their own.
     """
     if preset not in PRESETS:
-        raise BadOption(f"the preset must be one of {', '.join(PRESETS)}, not {preset!r}.")
+        raise UserError(f"the preset must be one of {', '.join(PRESETS)}, not {preset!r}.")
     config = PRESETS[preset]
     if preset == "default":
         corpus = embedded(**sizes)

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-from attn_course.errors import BadText
+from attn_course.errors import UserError
 from attn_course.translation.scenes import draw
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -86,11 +86,11 @@ def _given(folder):
     def find(name: str) -> Path:
         path = folder / name
         if not path.is_file():
-            raise BadText(
+            raise UserError(
                 f"{path} is missing: give the folder of Multi30k's raw files, or none; {ADVICE}."
             )
         if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
-            raise BadText(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
+            raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
         return path
 
     return find
@@ -115,7 +115,7 @@ def _fetched(name):
         return Path(pooch.retrieve(URL + name, checksum, fname=name, path=folder))
     except (OSError, RequestException, ValueError) as error:
         kind = type(error).__name__
-        raise BadText(
+        raise UserError(
             f"{name} could not be downloaded ({kind}): go online, or put Multi30k's raw files in a "
             f"folder and name it with --data or ATTN_DATA; {ADVICE}."
         ) from None  # a notebook would show the whole network stack
@@ -126,7 +126,7 @@ def _unzip(path):
         return _lines(gzip.decompress(path.read_bytes()).decode())
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         kind = type(error).__name__
-        raise BadText(f"{path} is damaged ({kind}): replace it; {ADVICE}.") from error
+        raise UserError(f"{path} is damaged ({kind}): replace it; {ADVICE}.") from error
 
 
 def _lines(text):
@@ -145,13 +145,15 @@ def read_lines(path: str | Path) -> list[str]:
             content = gzip.decompress(content)
         lines = _lines(content.decode("utf-8"))
     except FileNotFoundError as error:
-        raise BadText(f"{path} does not exist.") from error
+        raise UserError(f"{path} does not exist.") from error
     except (OSError, EOFError, zlib.error) as error:
-        raise BadText(f"{path} cannot be read ({type(error).__name__}).") from error
+        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from error
     except UnicodeDecodeError as error:
-        raise BadText(f"{path} is not UTF-8 text (byte {error.start} is no character).") from error
+        raise UserError(
+            f"{path} is not UTF-8 text (byte {error.start} is no character)."
+        ) from error
     if not any(map(str.strip, lines)):
-        raise BadText(f"{path} is empty.")
+        raise UserError(f"{path} is empty.")
     return lines
 
 
@@ -163,7 +165,7 @@ def read_parallel(source: str | Path, reference: str | Path) -> tuple[list[str],
     sources = read_lines(source)
     references = read_lines(reference)
     if len(sources) != len(references):
-        raise BadText(
+        raise UserError(
             f"{source} has {len(sources)} lines but {reference} has {len(references)}: "
             "line n of one must translate line n of the other."
         )

@@ -38,27 +38,36 @@ def advance(
 
 
 @torch.inference_mode()
-def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int) -> Decoded:
+def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor) -> Decoded:
     """The likeliest token at each step.
 
-    source: (B, S). lengths: (B,) on the CPU. max_length: of a translation, in tokens.
+    source: (B, S). lengths: (B,) on the CPU.
+    max_length: of a translation, in tokens; one number, or one for each sentence, (B,) on the CPU.
     """
     memory = model.encode(source, lengths)
+    limits, num_steps = _limits(max_length, source)
     state = None
     last = source.new_full((len(source), 1), BOS)
     done = torch.zeros_like(last, dtype=torch.bool)
     tokens: list[Tensor] = []
     rows: list[Tensor] = []
-    while len(tokens) < max_length:
+    for step in range(1, num_steps + 1):
         log_probs, weights, state = advance(model, last, memory, state)
         likeliest = log_probs.argmax(-1, keepdim=True)  # (B, 1)
         last = likeliest.masked_fill(done, PAD)
         done |= last == EOS
+        done |= limits == step
         tokens.append(last)
         rows.append(weights)
         if done.all():  # the only wait for the device
             break
     return _trimmed(torch.cat(tokens, 1), torch.cat(rows, 1))
+
+
+def _limits(max_length, source):
+    """The longest translation of each sentence (B, 1) on the device of source, and the longest of all."""
+    limits = torch.as_tensor(max_length).expand(len(source))[:, None]
+    return limits.to(source.device, non_blocking=True), int(limits.max())
 
 
 def _trimmed(tokens, weights):
@@ -154,14 +163,16 @@ class _Beams:
 
 def _searched(model, source, lengths, max_length, size, length_penalty):
     """The beams when every hypothesis has come to its end, or is as long as it may be."""
+    limits, num_steps = _limits(max_length, source)
     beams = _Beams(source, size, length_penalty)
     memory = model.encode(source, lengths)
     memory = memory.rows(beams.sentences)
     state = None
     last = torch.full_like(beams.sentences[:, None], BOS)
-    for _ in range(max_length):
+    for step in range(1, num_steps + 1):
         log_probs, weights, state = advance(model, last, memory, state)
         rows = beams.extend(log_probs, weights)
+        beams.done |= limits == step
         last = beams.tokens[:, -1:]
         state = state[:, rows]
         if beams.done.all():  # the only wait for the device
@@ -175,13 +186,13 @@ def beam(
     source: Tensor,
     lengths: Tensor,
     *,
-    max_length: int,
+    max_length: int | Tensor,
     size: int = 5,
     length_penalty: float = 1.0,
 ) -> Decoded:
     """The best of `size` hypotheses by log-probability / length ** length_penalty.
 
-    source (B, S), lengths (B,) -> Decoded.
+    source, lengths, max_length: as for `greedy`.
     """
     beams = _searched(model, source, lengths, max_length, size, length_penalty)
     rows, _ = beams.ranked()
@@ -190,7 +201,7 @@ def beam(
 
 @torch.inference_mode()
 def n_best(
-    model: Any, source: Tensor, lengths: Tensor, *, max_length: int, size: int = 5
+    model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor, size: int = 5
 ) -> list[list[Hypothesis]]:
     """All hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
     beams = _searched(model, source, lengths, max_length, size, length_penalty=1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
 
 FILE = "known_words.npz"
 FAR = 0.3  # share of unknown words above which a translation deserves a remark
@@ -64,7 +64,9 @@ class KnownWords:
                 return cls(arrays["numbers"].tolist(), int(arrays["longest"]))
         except Exception as error:  # a damaged file fails in many ways
             kind = type(error).__name__
-            raise BadRun(f"{path} is damaged ({kind}): delete it to do without remarks.") from error
+            raise UserError(
+                f"{path} is damaged ({kind}): delete it to do without remarks."
+            ) from error
 
     def save(self, folder: Path) -> None:
         numbers = np.array(sorted(self.numbers), dtype=np.uint32)

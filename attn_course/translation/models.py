@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from attn_course.errors import BadOption
+from attn_course.errors import UserError
 from attn_course.translation.config import ARCHITECTURES, Config
 from attn_course.translation.recurrent import RecurrentTranslator
 from attn_course.translation.transformer import TransformerTranslator
@@ -18,10 +18,10 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
     """
     if config.architecture not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise BadOption(f"the architecture must be one of {known}, not {config.architecture!r}.")
+        raise UserError(f"the architecture must be one of {known}, not {config.architecture!r}.")
     if config.attention not in SLOTS:
         known = ", ".join(SLOTS)
-        raise BadOption(f"attention must be one of {known}, not {config.attention!r}.")
+        raise UserError(f"attention must be one of {known}, not {config.attention!r}.")
     if config.architecture == "transformer":
         return _transformer(config, num_tokens, slot)
     return RecurrentTranslator(
@@ -35,7 +35,7 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
 
 def _transformer(config, num_tokens, slot):
     if slot is not None or config.attention != "multihead":
-        raise BadOption("a Transformer has multi-head cross-attention of its own and no slot.")
+        raise UserError("a Transformer has multi-head cross-attention of its own and no slot.")
     return TransformerTranslator(
         num_tokens=num_tokens,
         width=config.width,

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from attn_course.errors import BadRun
-from attn_course.training.files import write_json
+from attn_course.errors import UserError
+from attn_course.records import FOLDER, write_json
 from attn_course.translation import scoring
 from attn_course.translation.config import ATTENTIONS
 from attn_course.translation.corpora import TextPair
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
 
-RUNS = Path(__file__).parents[1] / "runs"
 PATHS = {"--data": "DIR", "--out": "RUN"}
 
 Record = dict[str, Any]
@@ -53,7 +52,7 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
         "config": asdict(trainer.config),
         "num_parameters": sum(p.numel() for p in run.model.parameters()),
         "machine": ", ".join(machine),
-        "cpu_seconds": trainer.at["cpu_seconds"],
+        "cpu_seconds": trainer.counters["cpu_seconds"],
         "ended": "budget spent" if trainer.spent else trainer.why_early(),
         "metrics": trainer.metrics,
         **scores_of_test(run, trainer.corpus.test),
@@ -107,7 +106,7 @@ def read_record(path: str | Path) -> Record:
 
 def records(pattern: str) -> list[Record]:
     """The committed records attn_course/runs/PATTERN.json, the smallest budget first."""
-    paths = sorted(RUNS.glob(f"{pattern}.json"))
+    paths = sorted(FOLDER.glob(f"{pattern}.json"))
     found = [read_record(path) for path in paths]
     found.sort(key=lambda record: record["config"]["tokens"])
     return found
@@ -121,7 +120,7 @@ def recorded(name: str) -> Ladder:
         if found:
             runs[attention] = found
     if not runs:
-        raise BadRun(f"there is no recorded run attn_course/runs/{name}_*.json.")
+        raise UserError(f"there is no recorded run attn_course/runs/{name}_*.json.")
     return runs
 
 

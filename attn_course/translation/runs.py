@@ -9,10 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course.errors import (
-    BadRun,
-    BadText,
-)
+from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config
@@ -52,7 +49,7 @@ class Run(NamedTuple):
             model.load_state_dict(weights)
         except Exception as error:  # each part of a broken folder fails in its own way
             kind = type(error).__name__
-            raise BadRun(f"{folder} holds no finished run ({kind}): train one first.") from error
+            raise UserError(f"{folder} holds no finished run ({kind}): train one first.") from error
         return cls(model.eval(), vocabulary)
 
     @property
@@ -68,14 +65,13 @@ class Run(NamedTuple):
         length that a log-probability is divided by.
         """
         source, lengths = self._padded(sentences)
-        longest = _longest(source)
         if beam_size == 1:
-            return greedy(self.model, source, lengths, max_length=longest)
+            return greedy(self.model, source, lengths, max_length=longest_of(lengths))
         return beam(
             self.model,
             source,
             lengths,
-            max_length=longest,
+            max_length=longest_of(lengths),
             size=beam_size,
             length_penalty=length_penalty,
         )
@@ -88,7 +84,7 @@ class Run(NamedTuple):
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
-        found = n_best(self.model, source, lengths, max_length=_longest(source), size=beam_size)
+        found = n_best(self.model, source, lengths, max_length=longest_of(lengths), size=beam_size)
         return found[0]
 
     def _padded(self, sentences):
@@ -119,7 +115,7 @@ class Run(NamedTuple):
         sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
         for line, size in enumerate(sizes, 1):
             if size > MAX_SOURCE:
-                raise BadText(
+                raise UserError(
                     f"line {line} has {size} subwords, more than the {MAX_SOURCE} allowed."
                 )
         return sizes
@@ -191,6 +187,6 @@ class Run(NamedTuple):
         return np.eye(numbers[-1] + 1)[numbers]
 
 
-def _longest(source):
-    """How many subwords a translation of source (B, S) may have."""
-    return 2 * source.shape[1] + 10
+def longest_of(lengths: Tensor) -> Tensor:
+    """How many subwords a translation may have, by the length of its own source: (B,) -> (B,)."""
+    return 2 * lengths + 10

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attn_course.errors import BadText
+from attn_course.errors import UserError
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.runs import Run
 
@@ -99,4 +99,4 @@ def write_page(found: Explanation, path: Path) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadText(f"{path} cannot be written ({type(error).__name__}).") from error
+        raise UserError(f"{path} cannot be written ({type(error).__name__}).") from error

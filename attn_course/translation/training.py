@@ -6,18 +6,18 @@ import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-from attn_course.errors import BadRun
+from attn_course.errors import UserError
+from attn_course.records import write_json
 from attn_course.training.devices import DeviceLike, best_device
-from attn_course.training.files import write_json, write_tensors
+from attn_course.training.files import write_tensors
 from attn_course.training.progress import Bar, say
-from attn_course.training.trainer import Stopped, Training, Update
+from attn_course.training.trainer import BaseTrainer, Stopped, Update
 from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
@@ -53,7 +53,7 @@ def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch
     )
 
 
-class Trainer:
+class Trainer(BaseTrainer):
     """One run in one folder: `fit` starts it, or carries it on exactly where it was stopped.
 
     Without a folder it has one of its own, which is gone when `fit` returns. A module given as `slot`
@@ -78,7 +78,7 @@ class Trainer:
         self.corpus = corpus
         self.config = config
         self.slot = slot
-        self.device = best_device(device)
+        device = best_device(device)
         self.temporary = None
         if folder is None:
             self.temporary = tempfile.TemporaryDirectory(prefix="attn-")
@@ -88,8 +88,8 @@ class Trainer:
         self.vocabulary = self.encoded.vocabulary
         torch.manual_seed(config.seed)
         model = build(config, len(self.vocabulary), slot=slot)
-        self.training = Training(
-            model.to(self.device),
+        super().__init__(
+            model.to(device),
             partial(loss_sum, smoothing=config.smoothing),
             settings=asdict(config),
             decay=config.decay,
@@ -98,7 +98,7 @@ class Trainer:
             save_every=save_every,
             compiled=compiled,
         )
-        self.training.extra = {
+        self.counters = {
             "epoch": 0,
             "position": 0,  # batches of the open epoch that are done
             "tokens": 0,
@@ -111,36 +111,18 @@ class Trainer:
         self._count_time()
 
     @property
-    def model(self) -> nn.Module:
-        return self.training.model
-
-    @property
-    def rank(self) -> int:
-        return self.training.rank
-
-    @property
-    def at(self) -> dict[str, Any]:
-        """How far the run is: epoch, position in it, tokens, CPU seconds, what early stopping counts."""
-        return self.training.extra
-
-    @property
-    def losses(self) -> list[float]:
-        """The loss per subword of each step."""
-        return self.training.losses
-
-    @property
     def metrics(self) -> list[dict[str, float]]:
         """One row an epoch."""
-        return self.at["metrics"]
+        return self.counters["metrics"]
 
     @property
     def spent(self) -> bool:
-        return self.at["tokens"] >= self.config.tokens
+        return self.counters["tokens"] >= self.config.tokens
 
     @property
     def ended(self) -> bool:
         """Whether the budget is spent or validation BLEU has stopped rising."""
-        return self.spent or self.at["stale"] >= self.config.patience
+        return self.spent or self.counters["stale"] >= self.config.patience
 
     def fit(self) -> Run:
         """Train until the budget is spent or validation BLEU has stopped rising; the best model as a Run."""
@@ -149,60 +131,51 @@ class Trainer:
         bar = Bar(
             "training",
             self.config.tokens,
-            done=self.at["tokens"],
+            done=self.counters["tokens"],
             unit="tok",
             shown=self.progress,
         )
         try:
-            while self.at["position"] or not self.ended:
-                self._epoch(bar)
+            while self.counters["position"] or not self.ended:
+                self.run(self._plan(), bar)
+                self._evaluate(bar)
+                self.save()
         except KeyboardInterrupt as interrupt:
             if not isinstance(interrupt, Stopped):  # it came between two epochs
-                self.training.save()
-            raise self._stopped() from None
+                self.save()
+            kept = "all of it is kept: the same command goes on from there"
+            if self.temporary:
+                kept = "without a folder nothing is kept"
+            done = f"{self.counters['tokens']:,} of {self.config.tokens:,} subwords"
+            raise Stopped(f"stopped after {done}; {kept}.") from None
         finally:
             bar.close()
         if self.progress and not self.spent:
             say(self.why_early())
-        return self._best()
-
-    def why_early(self) -> str:
-        """The sentence about a run that ended before its budget."""
-        best = max(self.metrics, key=lambda row: row["bleu"])
-        return (
-            f"stopped early after {self.at['tokens']:,} of {self.config.tokens:,} subwords: validation "
-            f"BLEU has not risen for {self.at['stale']} epochs; the best, {best['bleu']:.2f} in epoch "
-            f"{best['epoch']}, is kept."
-        )
-
-    def _stopped(self):
-        done = f"stopped after {self.at['tokens']:,} of {self.config.tokens:,} subwords"
-        if self.temporary:
-            return Stopped(f"{done}; without a folder nothing is kept.")
-        return Stopped(f"{done}; all of it is kept: the same command goes on from there.")
-
-    def _best(self):
-        if self.training.world > 1:
+        if self.world > 1:
             dist.barrier()  # the best model is on disk before any process reads it
         run = Run.load(self.folder, device=self.device, slot=self.slot)
         if self.temporary:
             self.temporary.cleanup()
         return run
 
-    def _epoch(self, bar):
-        """Every batch of the epoch that is still to come and that the budget allows; then a judgement."""
-        self.training.run(self._plan(), bar, keep=self._keep)
-        self._evaluate(bar)
-        self._save()
+    def why_early(self) -> str:
+        """The sentence about a run that ended before its budget."""
+        best = max(self.metrics, key=lambda row: row["bleu"])
+        return (
+            f"stopped early after {self.counters['tokens']:,} of {self.config.tokens:,} subwords: validation "
+            f"BLEU has not risen for {self.counters['stale']} epochs; the best, {best['bleu']:.2f} in epoch "
+            f"{best['epoch']}, is kept."
+        )
 
     def _plan(self):
         config = self.config
-        seed = (config.seed << 20) + self.at["epoch"]
+        seed = (config.seed << 20) + self.counters["epoch"]
         order = torch.Generator().manual_seed(seed % SEED_BITS)
         groups = bucket(self.encoded.train, max_tokens=config.batch_tokens, generator=order)
-        number = self.training.num_steps
-        tokens = self.at["tokens"]
-        for group in groups[self.at["position"] :]:
+        number = self.num_steps
+        tokens = self.counters["tokens"]
+        for group in groups[self.counters["position"] :]:
             if tokens >= config.tokens:
                 return
             number += 1
@@ -219,7 +192,7 @@ class Trainer:
 
     def _step(self, group, number, tokens):
         """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
-        mine = group[self.rank :: self.training.world]
+        mine = group[self.rank :: self.world]
         pairs = [self.encoded.train[i] for i in mine or group[:1]]
         seed = (self.config.seed << 40) + (number << 8) + self.rank
         return Update(
@@ -230,9 +203,10 @@ class Trainer:
             shared=bool(mine),
         )
 
-    def _keep(self, step):
-        self.at["position"] += 1
-        self.at["tokens"] += step.size
+    def count(self, step: Update) -> None:
+        """Batches, tokens and seconds so far."""
+        self.counters["position"] += 1
+        self.counters["tokens"] += step.size
         self._count_time()
 
     def _evaluate(self, bar):
@@ -240,27 +214,27 @@ class Trainer:
         scores: list[dict[str, float]] = [{}]
         if self.rank == 0:
             scores = [self.validate()]
-        if self.training.world > 1:
+        if self.world > 1:
             dist.broadcast_object_list(scores)
         found = scores[0]
-        num_steps = self.at["position"]
+        num_steps = self.counters["position"]
         self._count_time()
-        self.at["epoch"] += 1
-        self.at["position"] = 0
-        self.at["stale"] += 1
+        self.counters["epoch"] += 1
+        self.counters["position"] = 0
+        self.counters["stale"] += 1
         row = {
-            "epoch": self.at["epoch"],
-            "steps": self.training.num_steps,
-            "tokens": self.at["tokens"],
+            "epoch": self.counters["epoch"],
+            "steps": self.num_steps,
+            "tokens": self.counters["tokens"],
             "loss": sum(self.losses[-num_steps:]) / num_steps,
-            "cpu_seconds": self.at["cpu_seconds"],
+            "cpu_seconds": self.counters["cpu_seconds"],
             **found,
         }
         self.metrics.append(row)
         bar.note(loss=row["loss"], bleu=row["bleu"])
-        if found["bleu"] > self.at["best"]:
-            self.at["best"] = found["bleu"]
-            self.at["stale"] = 0
+        if found["bleu"] > self.counters["best"]:
+            self.counters["best"] = found["bleu"]
+            self.counters["stale"] = 0
             if self.rank == 0:
                 write_tensors(self.folder / "best.pt", self.model.state_dict())
 
@@ -277,26 +251,25 @@ class Trainer:
 
     def _count_time(self):
         now = time.process_time()
-        self.at["cpu_seconds"] += now - self.clock
+        self.counters["cpu_seconds"] += now - self.clock
         self.clock = now
 
     def _open(self):
-        """Start the folder, or take up the run that was left in it."""
+        """Start the folder, or resume the run that was left in it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if self.training.take_up():
+            if self.resume() or self.rank > 0:
                 return
-            if self.rank == 0:
-                self.vocabulary.save(self.folder / "vocabulary.json")
-                write_json(self.folder / "config.json", asdict(self.config))
-                known = KnownWords.of(source for source, _ in self.corpus.train)
-                known.save(self.folder)
+            self.vocabulary.save(self.folder / "vocabulary.json")
+            write_json(self.folder / "config.json", asdict(self.config))
+            KnownWords.of(source for source, _ in self.corpus.train).save(self.folder)
         except OSError as error:
             kind = type(error).__name__
-            raise BadRun(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
+            raise UserError(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
 
-    def _save(self):
+    def save(self) -> None:
+        """Keep everything in the checkpoint, and the metrics in a file of their own."""
         self._count_time()
-        self.training.save()
+        super().save()
         if self.rank == 0:
             write_json(self.folder / "metrics.json", self.metrics)

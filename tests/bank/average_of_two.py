@@ -227,7 +227,7 @@ WRONG = {
         "all keys": (lambda keys, a, b: 20 * keys.sum(0), "every key scores the same"),
         "elementwise product": (lambda keys, a, b: 99 * keys[a] * keys[b], "comes between"),
         "three keys": (three_keys, "ties with them"),
-        "the average of the scores": (lambda keys, a, b: 10.0, "shape ()"),
+        "the average of the scores": (lambda keys, a, b: 10.0, "one number came back"),
         "infinite": (lambda keys, a, b: np.inf * keys[a], "infinity"),
         "weights, not a query": (lambda keys, a, b: np.eye(len(keys))[a] / 2, "expected (12,)"),
     },
@@ -296,7 +296,7 @@ WRONG = {
         "both together": (lambda t, n: 2 * tied(t, n)[0], "both keys together"),
         "the leftover": (lambda t, n: 1 - 2 * tied(t, n)[0], "all the others"),
         "below the line (004-3)": (lambda t, n: 1 / (2 * np.exp(t)), "below the line"),
-        "overflow, silent": (overflowing, "average_weight(1000, 50) contains nan"),
+        "overflow, silent": (overflowing, "average_weight(1000, 50) is nan"),
         "overflow, loud": (lambda t, n: 1 / (2 + (n - 2) * math.exp(-t)), "OverflowError"),
         "zero over zero": (
             lambda t, n: (
@@ -307,7 +307,7 @@ WRONG = {
         ),
         "overflow, warned, and no others": (
             lambda t, n: 1 / (2 + (n - 2) * np.exp(-t)),
-            "average_weight(-1000, 2) contains nan",
+            "average_weight(-1000, 2) is nan",
         ),
         "overflow, warned": (
             lambda t, n: 0.5 if n == 2 else 1 / (2 + (n - 2) * np.exp(-t)),
@@ -332,6 +332,6 @@ WRONG = {
         "a half lost": (sharp(inside=lambda n, e: (n - 2) * (1 - e) / e), "factor of two"),
         "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "not the smallest"),
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
-        "infinite": (lambda n, d, e, scaled: math.inf, "infinity"),
+        "infinite": (lambda n, d, e, scaled: math.inf, "t is infinite"),
     },
 }

@@ -227,7 +227,7 @@ WRONG = {
             "but the log-ratio of their weights is 0",
         ),
         "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
-        "one number": (lambda q, k, scale=1.0: 1.0, "shape ()"),
+        "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
         "a sum of ones": (
             (from_start(in_all, n / Z, 1), one_weight),
             "step 1 of `sum_of_weights`",
@@ -295,7 +295,7 @@ WRONG = {
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
         "exactly 99%, whatever n": (
             lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
-            "for n = 1, j = 0 contains an infinity",
+            "an infinity in the query for n = 1, j = 0",
         ),
         "signs, enormous": (
             lambda keys, j: np.sign(keys[j]) * 1.7e308,
@@ -327,7 +327,7 @@ WRONG = {
             lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
             "can be 1.373 away, and your bound is 0.4576",
         ),
-        "a string": (lambda gap, n, D: "small", "is text"),
+        "a string": (lambda gap, n, D: "small", "text came back for the bound"),
     },
     "1.6": {
         "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not made up for"),

@@ -330,7 +330,7 @@ WRONG = {
         "uniform": (lambda *u: (0 * route(*u)[0], *route(*u)[1:]), "all scores are equal"),
         "content instead of its projector": (
             lambda *u: (*route(*u)[:2], u[3].T),
-            "V has shape (3, 9), expected (9, 9)",
+            "the shape of V is (3, 9), expected (9, 9)",
         ),
     },
 }

@@ -189,7 +189,7 @@ WRONG = {
         "the mean of all": (lambda means, a, b: 20 * means.mean(0), "every key scores the same"),
         "product": (lambda means, a, b: 99 * means[a] * means[b], "comes between"),
         "three": (three_keys, "ties with them"),
-        "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "has shape (2, 12)"),
+        "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "keys is (2, 12)"),
     },
     "3.2": {
         "k_b is random too (000-3)": (

@@ -584,7 +584,7 @@ WRONG = {
             "position 1 turns no more than",
         ),
         "heads for time": (heads_for_time, "along the last axis but one"),
-        "columns": (lambda x, p, b: x[..., 0], "has shape"),
+        "columns": (lambda x, p, b: x[..., 0], "the shape of"),
     },
     "11.6": {
         "too short": (back(3), "a longer query makes it sharper"),
@@ -597,6 +597,6 @@ WRONG = {
         "twice r": (back(40, turns=-2), "twice too far"),
         "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
         "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
-        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the query has shape"),
+        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the shape of the query"),
     },
 }

@@ -273,6 +273,6 @@ WRONG = {
             "position t itself, by",
         ),
         "one input": ((lambda T, D, t: np.ones((T, D)),), "two arrays"),
-        "wrong shape": ((lambda T, D, t: (np.ones(D), np.ones(D)),), "has shape"),
+        "wrong shape": ((lambda T, D, t: (np.ones(D), np.ones(D)),), "the shape of"),
     },
 }

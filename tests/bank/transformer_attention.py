@@ -563,7 +563,10 @@ WRONG = {
             (lambda q, k, v, mask: fill_attend(q, k, v, mask)[::-1],),
             "changed places",
         ),
-        "context alone": ((lambda q, k, v, mask: fill_attend(q, k, v, mask)[0],), "1 tensors"),
+        "context alone": (
+            (lambda q, k, v, mask: fill_attend(q, k, v, mask)[0],),
+            "1 tensor, where 2 are",
+        ),
     },
     "6.4": {
         "polarity by parity": (
@@ -611,7 +614,7 @@ WRONG = {
         "merge reversed": ((cut, lambda x: glue(x.flip(1))), "the last comes first"),
         "merge averages": ((cut, lambda x: x.mean(1)), "averaged, where they stand side by side"),
         "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
-        "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 are expected"),
+        "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 is expected"),
         "view of swapped memory": (
             (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
             "stopped with RuntimeError",

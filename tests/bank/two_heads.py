@@ -163,7 +163,10 @@ WRONG = {
             "do not make up for each other",
         ),
         "a single vector": (lambda m, a, b: 20 * (m[a] + m[b]), "two queries are expected"),
-        "a query of the wrong width": (lambda m, a, b: (m[a][:-1], m[b]), "q1 has shape (11,)"),
+        "a query of the wrong width": (
+            lambda m, a, b: (m[a][:-1], m[b]),
+            "the shape of q1 is (11,)",
+        ),
         "nothing returned": (lambda m, a, b: None, "is a `return` missing"),
     },
     "4.2": {

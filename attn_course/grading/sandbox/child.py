@@ -20,14 +20,7 @@ from typing import Any
 
 import attn_course
 from attn_course import checking, derivation, drivers, numpy_symbols
-from attn_course.answers.answer import (
-    Answer,
-    describe,
-)
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import Answer, NotAttempted, NotYet, describe
 from attn_course.derivation import Derivation
 from attn_course.grading.magics import FLAGS, read_python
 from attn_course.grading.sandbox import channel
@@ -44,7 +37,6 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
-    "answers/values.py",
     "judge_derivation.py",
 )
 

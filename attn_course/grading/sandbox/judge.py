@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 
 from attn_course import derive, register
-from attn_course.answers.answer import Answer
-from attn_course.answers.verdict import (
-    CORRECT,
-    NOT_ATTEMPTED,
-    NotAttempted,
-)
-from attn_course.checking import judge
+from attn_course.answers import Answer, NotAttempted
+from attn_course.checking import CORRECT, NOT_ATTEMPTED, judge
 from attn_course.grading import find_cells
 from attn_course.grading.read_submission import (
     MAX_BYTES,

@@ -6,10 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
-from attn_course.answers.verdict import (
-    NotAttempted,
-    NotYet,
-)
+from attn_course.answers import NotAttempted, NotYet
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.untrusted_text import one_line

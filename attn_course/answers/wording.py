@@ -1,0 +1,23 @@
+"""Numbers and nouns that agree: "1 tensor", "2 tensors", "the weights have"."""
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """counted(1, "tensor") is "1 tensor", counted(2, "tensor") is "2 tensors".
+
+    plural: where an s at the end is not enough.
+    """
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number:,} {plural or f'{noun}s'}"
+
+
+def has(subject: str) -> str:
+    """has("the output") is "the output has", has("the weights of head 1") is "the weights of head 1 have"."""
+    return agree(subject, "has", "have")
+
+
+def agree(subject: str, singular: str, plural: str) -> str:
+    """The subject and the form of a verb that fits: a first noun in -s is taken for a plural."""
+    noun = subject.split(" of ")[0].split(" for ")[0]
+    is_plural = noun.endswith("s") and not noun.endswith(("bias", "is", "ss", "us"))
+    return f"{subject} {plural if is_plural else singular}"

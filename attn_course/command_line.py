@@ -1,0 +1,223 @@
+"""What all commands share: checked numbers, options with several values, -q, -v, errors as sentences."""
+
+import io
+import logging
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from attn_course.errors import UserError
+
+log = logging.getLogger("attn_course")
+DONE = 0
+ATTENTION = 1  # it was done, and something needs a person: the output says what
+UNUSABLE = 2  # an option, a file or a machine that cannot be used; nothing was done
+STOPPED = 130  # Ctrl-C, as a shell has it
+READER_GONE = 141  # the reader of a pipe, such as head, has closed it
+SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class WholeNumber(click.ParamType):
+    """A whole number from `low` to `high`."""
+
+    name = "N"
+
+    def __init__(self, low: int, high: int):
+        self.low = low
+        self.high = high
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; raise UserError with the name of the option where it is none."""
+        try:
+            number = int(value)
+        except ValueError:
+            number = self.low - 1
+        if not self.low <= number <= self.high:
+            bounds = f"a whole number from {self.low} to {_plain(self.high)}"
+            raise UserError(f"{_option(param)} must be {bounds}, not {str(value)[:40]!r}.")
+        return number
+
+
+class PositiveNumber(click.ParamType):
+    """A number above 0 and up to `high`."""
+
+    name = "X"
+
+    def __init__(self, high: float):
+        self.high = high
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; raise UserError with the name of the option where it is none."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0 < number <= self.high:
+            bounds = f"a number above 0 and up to {_plain(self.high)}"
+            raise UserError(f"{_option(param)} must be {bounds}, not {str(value)[:40]!r}.")
+        return number
+
+
+def _plain(number):
+    return f"2^{number.bit_length() - 1}" if number >= 1 << 40 else f"{number:,}"
+
+
+def _option(param):
+    return max(param.opts, key=len) if param else "it"
+
+
+class Several(click.Option):
+    """An option that takes all the words after it: `--notebooks 1 2`."""
+
+    def __init__(self, *args: Any, **settings: Any):
+        settings["multiple"] = True
+        super().__init__(*args, **settings)
+
+
+class Command(click.Command):
+    """A command with -q and -v, whose `Several` options take several words."""
+
+    def __init__(self, *args: Any, **settings: Any):
+        super().__init__(*args, **settings)
+        self.params += loudness()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of a command line."""
+        return super().parse_args(ctx, self._repeated(args))
+
+    def _repeated(self, words: Sequence[str]) -> list[str]:
+        """`--notebooks 1 2` as `--notebooks 1 --notebooks 2`, which click reads."""
+        several = set()
+        for param in self.params:
+            if isinstance(param, Several):
+                several |= set(param.opts)
+        found: list[str] = []
+        option = ""
+        for word in words:
+            if word.startswith("-"):
+                option = word if word in several else ""
+            elif option and found[-1] != option:
+                found.append(option)
+            found.append(word)
+        return found
+
+
+def loudness() -> list[click.Parameter]:
+    """The options -q and -v, which set the level of the log."""
+    quiet = click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_level(logging.WARNING),
+        help="Print results and errors only: no progress, no summary.",
+    )
+    verbose = click.Option(
+        ["-v", "--verbose"],
+        is_flag=True,
+        expose_value=False,
+        callback=_set_level(logging.DEBUG),
+        help="Print a line for every file, and all details of an error.",
+    )
+    return [quiet, verbose]
+
+
+def _set_level(level):
+    def callback(context: click.Context, param: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            log.setLevel(level)
+
+    return callback
+
+
+class _Lines(logging.StreamHandler):
+    """The log as plain lines; a reader that has gone away is noticed."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        raise
+
+
+def require_fork() -> None:
+    """Raise UserError where no process can be forked, as on Windows."""
+    if not hasattr(os, "fork"):
+        raise UserError("this needs Linux or macOS; in a notebook, run all cells instead.")
+
+
+def run(
+    command: click.Command,
+    program: str,
+    words: Sequence[str],
+    extras: Mapping[str, str],
+) -> int:
+    """Run a command and return its exit status; whatever the user can mend is one sentence.
+
+    extras: {subcommand: the extra of pyproject.toml that brings its packages}; "" for the command itself.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a name or sign that the terminal lacks
+    log.handlers = [_Lines(sys.stdout)]
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    name = words[0] if words and words[0] in extras else ""
+    prefix = f"{program} {name}".strip()
+    try:
+        with command.make_context(program, list(words)) as context:
+            status = command.invoke(context)
+        sys.stdout.flush()
+        return status or DONE
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # or Python complains once more as it ends
+        return READER_GONE
+    except KeyboardInterrupt as interrupt:
+        said = f"{prefix}: {interrupt}" if interrupt.args else "stopped."
+        print(f"\n{said}", file=sys.stderr)
+        return STOPPED
+    except (UserError, OSError, ModuleNotFoundError, click.UsageError) as error:
+        if log.level == logging.DEBUG:
+            log.exception("")
+        sentence = _sentence(error, extras.get(name, ""))
+        print(f"{prefix}: {sentence}", file=sys.stderr)
+        return UNUSABLE
+
+
+def _sentence(error: Exception, extra: str) -> str:
+    """What was wrong, for the user; an error of our own making is raised again."""
+    if isinstance(error, ModuleNotFoundError):
+        package, _, _ = (error.name or "").partition(".")
+        if package in ("", "attn_course", "attn_utils") or package in sys.stdlib_module_names:
+            raise error
+        return missing_package(package, "torch" if package == "torch" else extra)
+    if isinstance(error, click.UsageError):
+        return _usage(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        reason = error.strerror[:1].lower() + error.strerror[1:]
+        return f"{error.filename}: {reason}."
+    return str(error)
+
+
+def missing_package(package: str, extra: str) -> str:
+    """Say that a package is not installed, and which line brings it."""
+    line = f'pip install -e ".[{extra}]"' if extra else "pip install -e ."
+    return f"{package} is not installed here; in the course's folder, {line} brings it."
+
+
+def _usage(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx else "attn"
+    if isinstance(error, click.NoSuchOption):
+        said = f"there is no option {error.option_name}"
+        near = get_close_matches(error.option_name, error.possibilities or [], 1, 0.7)
+        if near:
+            return f"{said}; did you mean {near[0]}?"
+    else:
+        message = error.format_message().rstrip(".")
+        said = message[:1].lower() + message[1:]
+    return f"{said}; see {path} --help."

@@ -1,0 +1,212 @@
+"""Grades a class: finds the files, has each judged, and writes gradebook, feedback and pages."""
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from attn_course import register
+from attn_course.command_line import ATTENTION, DONE, log, missing_package
+from attn_course.errors import UserError
+from attn_course.grading import (
+    report,
+    written_marks,
+)
+from attn_course.grading.dask_backend import grade_on_dask
+from attn_course.grading.grade_many import grade_many
+from attn_course.grading.grade_one import Settings
+from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.references import references
+from attn_course.grading.results import Results
+from attn_course.grading.roster import Roster
+from attn_course.grading.roster import load as load_roster
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
+from attn_course.grading.submissions import find
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "tqdm")  # for the pages
+SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `attn grade` was asked for; its help says what each means."""
+
+    submissions: Path
+    out: Path
+    notebooks: tuple[str, ...]
+    written: tuple[Path, ...]
+    roster: Path | None
+    export: tuple[str, ...]
+    anonymous: bool
+    regrade: tuple[str, ...]
+    jobs: int
+    dask: str | None
+    timeout: float
+    memory: int
+    all_cells: bool
+    no_sandbox: bool
+    seed: int | None
+
+
+def grade_class(options: Options) -> int:
+    """Grade what is not graded yet and write all files; return the exit status."""
+    for package in PACKAGES:  # what is missing is noticed before a file is graded
+        import_module(package)
+    notebooks = notebooks_of(options.notebooks)
+    students, files = find(options.submissions, notebooks)
+    if not options.notebooks:
+        files = [file for file in files if _counts(file.notebook)]
+    roster = load_roster(options.roster) if options.roster else Roster()
+    _refuse(options, roster)
+    options.out.mkdir(parents=True, exist_ok=True)
+    results = Results(options.out / "results.jsonl", options.seed)
+    students = sorted({*students, *roster.people})
+    codes = written_marks.codes(results.seed, students)
+    marks = _marks(options, codes)
+    results.forget(_regraded(options.regrade, files))
+    todo = [file for file in files if not results.has(file)]
+    settings = _settings(options, todo, results.seed)
+    if options.dask is None:
+        _require_torch(settings.notebooks)
+        records = grade_many(todo, settings, options.jobs)
+    else:
+        records = grade_on_dask(todo, settings, options.dask, options.jobs)
+    _run(records, len(todo), results)
+    handed_in = {file.notebook for file in files}
+    counted = [name for name in notebooks if options.notebooks or name in handed_in]
+    book = Gradebook(
+        students,
+        counted,
+        files,
+        results,
+        marks=marks,
+        references=references(counted, ROOT / "solutions"),
+        roster=roster,
+    )
+    if marks:
+        text = written_marks.dump(book.stamped_marks())
+        report.save(options.out / "written.csv", text)
+    bad = sum(bool(results.get(file.key).problem) for file in files)
+    good = len(files) - bad
+    waiting = report.write(
+        book,
+        options.out,
+        counts={
+            "students": len(students),
+            "notebooks graded": good,
+            "files not graded": bad,
+        },
+        codes=codes if options.anonymous else None,
+        formats=options.export,
+    )
+    log.info(
+        f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
+        f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
+    )
+    return ATTENTION if bad else DONE
+
+
+def notebooks_of(numbers: Sequence[str]) -> list[str]:
+    """Return the names of the notebooks to look for: those asked for, else all."""
+    known = {name[:2]: name for name in register.NOTEBOOKS}
+    wanted = [number.partition("_")[0].zfill(2) for number in numbers]
+    unknown = [said for said, number in zip(numbers, wanted, strict=True) if number not in known]
+    if unknown:
+        raise UserError(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
+    if wanted:
+        return [known[number] for number in sorted(set(wanted))]
+    return list(known.values())
+
+
+def _counts(notebook):
+    """Whether a notebook is graded unasked: the first one has no points, and a stray file has no name."""
+    return not notebook or register.points_of(notebook) > 0
+
+
+def _refuse(options, roster):
+    """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
+    submissions = options.submissions.resolve()
+    if options.out.resolve().is_relative_to(submissions):
+        raise UserError(f"{options.out} lies among the submissions; choose another --out.")
+    if options.out.exists() and not options.out.is_dir():
+        raise UserError(f"{options.out} is a file; --out is a folder.")
+    people = roster.people.values()
+    if options.export and not any(person.id or person.email for person in people):
+        raise UserError(
+            "--export needs a --roster with the column id or email, to know who is who."
+        )
+    is_not_needed = options.no_sandbox or options.dask
+    missing = [] if is_not_needed else missing_mechanisms()
+    if missing:
+        raise UserError(
+            f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
+            "change your files. To run all the same: --no-sandbox."
+        )
+
+
+def _settings(options, files, seed):
+    limits = Limits(
+        cell=min(Limits.cell, options.timeout),
+        total=options.timeout,
+        memory=options.memory << 20,
+    )
+    notebooks = {file.notebook for file in files if file.notebook}
+    return Settings(
+        seed=seed,
+        limits=limits,
+        notebooks=tuple(sorted(notebooks)),
+        tier=Nothing.name if options.no_sandbox else best_tier(),
+        everything=options.all_cells,
+    )
+
+
+def _require_torch(notebooks):
+    needing = [name for name in notebooks if register.needs_torch(name)]
+    if needing and find_spec("torch") is None:
+        raise UserError(f"{needing[0]} cannot be graded: {missing_package('torch', 'torch')}")
+
+
+def _marks(options, codes):
+    """Return all points given by a person so far, those of --written among them."""
+    students = codes.keys()
+    hidden = {code: student for student, code in codes.items()}
+    place = options.out / "written.csv"
+    kept = {}
+    if place.exists():
+        kept = written_marks.load(place, students, strict=False)
+    arrived = {}
+    for path in options.written:
+        arrived[str(path)] = written_marks.load(path, students, hidden=hidden)
+    return written_marks.merged(kept, arrived)
+
+
+def _regraded(questions, files):
+    """Return the files to run again; questions: none for no file, an empty one for all."""
+    if "" in questions:
+        return list(files)
+    try:
+        found = [register.find(question_id) for question_id in questions]
+    except KeyError as error:
+        raise UserError(f"--regrade: {error.args[0]}") from None
+    notebooks = {question.notebook for question in found}
+    return [file for file in files if file.notebook in notebooks]
+
+
+def _run(records, number, results):
+    from tqdm import tqdm
+
+    is_quiet = not number or not log.isEnabledFor(logging.INFO)
+    tqdm.monitor_interval = 0  # its thread would be alive while workers are forked
+    with (
+        contextlib.closing(records),
+        tqdm(total=number, unit=" notebooks", bar_format=SPEED, disable=is_quiet) as bar,
+    ):
+        for record in records:
+            results.add(record)
+            bar.update()
+            log.debug(f"{record.student}/{record.file}: {record.problem or 'graded.'}")

@@ -1,0 +1,48 @@
+"""Recorded results: files in attn_course/runs, written by `python -m attn_course.runs`, read by notebooks."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from attn_course.errors import UserError
+
+FOLDER = Path(__file__).parent / "runs"
+LONGEST_LINE = 120  # of a list of texts; a list of numbers is always one line
+
+
+def read(name: str) -> dict[str, Any]:
+    """What attn_course/runs/NAME.json holds."""
+    path = FOLDER / f"{name}.json"
+    if not path.exists():
+        raise UserError(f"there is no recorded run attn_course/runs/{path.name}.")
+    return json.loads(path.read_text("utf-8"))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain data; a file beside it is written first and renamed, so that none is ever half written."""
+    aside = path.with_suffix(".tmp")
+    aside.write_text(_indented(value) + "\n", encoding="utf-8")
+    os.replace(aside, path)
+
+
+def _indented(value, margin="\n"):
+    """JSON with an item a line, but lists of numbers and short lists of texts on one."""
+    inner = margin + " "
+    if isinstance(value, dict) and value:
+        items = [
+            f"{json.dumps(str(k), ensure_ascii=False)}: {_indented(v, inner)}"
+            for k, v in value.items()
+        ]
+        return "{" + inner + ("," + inner).join(items) + margin + "}"
+    line = json.dumps(value, ensure_ascii=False)
+    if not isinstance(value, (list, tuple)) or all(
+        isinstance(item, (int, float)) for item in value
+    ):
+        return line
+    if len(line) <= LONGEST_LINE and not any(
+        isinstance(item, (dict, list, tuple)) for item in value
+    ):
+        return line
+    items = [_indented(item, inner) for item in value]
+    return "[" + inner + ("," + inner).join(items) + margin + "]"

@@ -1,0 +1,112 @@
+"""Records one of the course's results: `python -m attn_course.runs NAME` writes attn_course/runs/NAME.json.
+
+A recording that was stopped goes on where it was if the same --folder is given.
+"""
+
+import argparse
+import shlex
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import torch
+
+from attn_course import records
+from attn_course.errors import UserError
+from attn_course.experiments import delayed_copy
+from attn_course.knowledge import PRESETS, Preset, findings
+from attn_course.training.devices import best_device
+from attn_course.translation import ablation, sentence_maps
+
+Options: TypeAlias = argparse.Namespace
+
+
+def _knowledge(
+    preset: Preset, seeds: Sequence[int] = (0,), *, watch_forgetting: bool = True
+) -> Callable:
+    def record(options: Options) -> dict[str, Any]:
+        return findings.record(
+            preset,
+            seeds,
+            folder=options.folder,
+            watch_forgetting=watch_forgetting,
+            device=options.device,
+        )
+
+    return record
+
+
+SMALLER = replace(  # the full model on a smaller world, as far as one core takes it in an hour
+    PRESETS["full"],
+    num_people=(40, 20, 20),
+    pretrain_steps=2000,
+    finetune_steps=100,
+    scratch_steps=200,
+    batch_size=32,
+)
+RECORDINGS: dict[str, Callable[[Options], dict[str, Any]]] = {
+    "knowledge": _knowledge(PRESETS["default"], (0, 1, 2)),
+    "knowledge_synthesizer": _knowledge(
+        replace(PRESETS["default"], attention="synthesizer"), (0, 1, 2)
+    ),
+    "knowledge_full": _knowledge(SMALLER, watch_forgetting=False),
+    "knowledge_gpu": _knowledge(PRESETS["full"]),  # not recorded yet: it wants a GPU
+    "position": lambda options: delayed_copy.record(),
+    "sentence_maps": lambda options: sentence_maps.record(),
+    "ablation": lambda options: ablation.record(options.folder, options.data),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Record one result in a file."""
+    parser = argparse.ArgumentParser(prog="python -m attn_course.runs", description=__doc__)
+    parser.add_argument("name", choices=RECORDINGS)
+    parser.add_argument("--out", type=Path, help="the file, if not attn_course/runs/NAME.json")
+    parser.add_argument("--folder", type=Path, help="where to keep what is done, and resume from")
+    parser.add_argument("--data", help="the folder of Multi30k's raw files, if not downloaded")
+    parser.add_argument("--device", help="cpu, cuda or mps, if not the best there is")
+    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    options = parser.parse_args(words)
+    if options.threads < 1:
+        parser.error("--threads is a whole number from 1 on.")
+    torch.set_num_threads(options.threads)
+    start = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="attn-") as temporary:
+        options.folder = options.folder or Path(temporary)
+        options.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            with warnings.catch_warnings(action="error", category=UserWarning):
+                found = RECORDINGS[options.name](options)
+        except UserWarning as stopped:  # half a run is not recorded
+            raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
+        except UserError as error:
+            raise SystemExit(str(error)) from None
+    device = best_device(options.device).type
+    record = {
+        "command": shlex.join(["python", "-m", "attn_course.runs", *_without_paths(words)]),
+        "date": date.today().isoformat(),
+        "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
+        "cpu_seconds": round(time.process_time() - start, 1),
+        **found,
+    }
+    records.write_json(options.out or records.FOLDER / f"{options.name}.json", record)
+
+
+def _without_paths(words):
+    """The words of the command with no folder of anybody's machine in them."""
+    shown: list[str] = []
+    for word in words:
+        before = shown[-1] if shown else ""
+        shown.append("DIR" if before in ("--folder", "--data", "--out") else word)
+    return shown
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,280 @@
+"""Attention changed at test time, and what each change costs in BLEU.
+
+A setting is a text of words. `cross*0.25` multiplies the scores of the cross-attention by 0.25 (0 is the
+mean of all keys), `cross-scale` leaves 1/sqrt(d) out, `cross-heads` switches all heads off and `cross-1.2`
+the second head of the first layer, `encoder-positions` leaves the rotation out, `-causal` removes the causal
+mask, `pads=5` appends five PAD to each source and `-padding` removes the mask over them. The empty text
+changes nothing.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from attn_course.errors import UserError
+from attn_course.records import write_json
+from attn_course.translation import scoring
+from attn_course.translation.bundled import FOLDER, open_run
+from attn_course.translation.config import BEAM
+from attn_course.translation.corpora import TextPair, load
+from attn_course.translation.runs import Run
+from attn_course.translation.transformer import CrossMemory, TransformerTranslator
+from attn_course.translation.vocabulary import PAD
+from attn_utils import attend, rotate
+from attn_utils.layers import merge_heads, split_heads
+
+PLACES = ("encoder", "decoder", "cross")
+CHANGES = ("*0", "*0.25", "*0.5", "*2", "*4", "-scale", "*16", "-heads")
+NUM_PADS = (1, 5, 20)
+NUM_SAMPLES = 2000  # of the bootstrap
+SEED = 0  # of the bootstrap
+
+
+def settings_of(model: TransformerTranslator) -> list[str]:
+    """The settings whose BLEU is recorded: one change at a time, and each change in all places at once."""
+    settings = [""]
+    for change in CHANGES:
+        settings += [place + change for place in PLACES]
+        settings.append(" ".join(place + change for place in PLACES))
+    settings += ["encoder-positions", "decoder-positions", "encoder-positions decoder-positions"]
+    settings.append("-causal")
+    settings += [f"pads={number} -padding" for number in NUM_PADS]
+    settings.append(f"pads={NUM_PADS[-1]}")
+    for place, layers in zip(PLACES, (model.encoder, model.decoder, model.decoder), strict=True):
+        for number, layer in enumerate(layers, 1):
+            heads = range(1, layer.attention.num_heads + 1)
+            settings += [f"{place}-{number}.{head}" for head in heads]
+    return settings
+
+
+@dataclass
+class Change:
+    """What is changed in one place. off: heads as "layer.head", counted from 1, or "heads" for all."""
+
+    factor: float = 1.0
+    scale: bool = True
+    positions: bool = True
+    off: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Setting:
+    """A setting, read from its text."""
+
+    encoder: Change = field(default_factory=Change)
+    decoder: Change = field(default_factory=Change)
+    cross: Change = field(default_factory=Change)
+    causal: bool = True
+    padding_mask: bool = True
+    num_pads: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "Setting":
+        """The setting that a text describes.
+
+        >>> Setting.parse("cross*0 -causal").cross.factor
+        0.0
+        """
+        setting = cls()
+        for word in text.split():
+            try:
+                setting._read(word)
+            except (ValueError, AttributeError):
+                raise UserError(f"{word!r} is not a change of attention that is known.") from None
+        return setting
+
+    def _read(self, word):
+        if word == "-causal":
+            self.causal = False
+        elif word == "-padding":
+            self.padding_mask = False
+        elif word.startswith("pads="):
+            self.num_pads = int(word.removeprefix("pads="))
+        elif "*" in word:
+            place, factor = word.split("*")
+            getattr(self, place).factor = float(factor)
+        else:
+            place, part = word.split("-")
+            change = getattr(self, place)
+            if part in ("scale", "positions"):
+                setattr(change, part, False)
+            else:
+                change.off.add(part)
+
+
+class AblatedTranslator(nn.Module):
+    """A trained Transformer whose attention follows a setting; searches call it as they call the model.
+
+    maps: {place: the weights (B, H, T, S) of each layer, in the order of the calls}, if keep_maps is set.
+    """
+
+    def __init__(self, model: TransformerTranslator, setting: str = "") -> None:
+        super().__init__()
+        self.model = model
+        self.setting = Setting.parse(setting)
+        self.maps: dict[str, list[Tensor]] = {place: [] for place in PLACES}
+        self.keep_maps = False
+
+    def encode(self, source: Tensor, lengths: Tensor) -> CrossMemory:
+        """source (B, S), lengths (B,) -> CrossMemory of S + num_pads keys."""
+        model = self.model
+        num_pads = self.setting.num_pads
+        source = nn.functional.pad(source, (0, num_pads), value=PAD)
+        seen = lengths + (0 if self.setting.padding_mask else num_pads)
+        positions = torch.arange(source.shape[1], device=source.device)
+        mask = positions < seen[:, None].to(source.device)
+        x = model._embedded(source)
+        for number, layer in enumerate(model.encoder, 1):
+            q, k, v = self._projected(layer, x)
+            if self.setting.encoder.positions:
+                q = rotate(q, positions)
+                k = rotate(k, positions)
+            context = self._attend("encoder", number, q, k, v, mask[:, None, None])
+            x = x + layer.attention.out(merge_heads(context))
+            x = x + layer.mlp(layer.before_mlp(x))
+        states = model.memory_norm(x)
+        pairs = [layer.cross_attention.keys_and_values(states) for layer in model.decoder]
+        return CrossMemory(torch.cat(pairs), mask)
+
+    def decode(
+        self, inputs: Tensor, memory: CrossMemory, state: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
+
+        With the causal mask the state is the keys and values so far, (2L, B, H, t, d). Without it a new
+        token changes what all earlier ones see: the state is the tokens, (1, B, t), and all of them are
+        computed again.
+        """
+        model = self.model
+        past = None
+        first = 0
+        if not self.setting.causal:
+            inputs = inputs if state is None else torch.cat([state[0], inputs], 1)
+        elif state is not None:
+            past = state
+            first = state.shape[3]
+        x = model._embedded(inputs)
+        positions = first + torch.arange(inputs.shape[1], device=inputs.device)
+        crosses = memory.cross.split(2)
+        parts: list[Tensor] = []
+        for number, layer in enumerate(model.decoder, 1):
+            q, k, v = self._projected(layer, x)
+            if self.setting.decoder.positions:
+                q = rotate(q, positions)
+                k = rotate(k, positions)
+            if past is not None:
+                k = torch.cat([past[len(parts)], k], 2)
+                v = torch.cat([past[len(parts) + 1], v], 2)
+            parts += [k, v]
+            context = self._attend("decoder", number, q, k, v, None)
+            x = x + layer.attention.out(merge_heads(context))
+            cross = layer.cross_attention
+            q = split_heads(cross.query(layer.before_cross(x)), cross.num_heads)
+            keys, values = crosses[number - 1]
+            context = self._attend("cross", number, q, keys, values, memory.mask[:, None, None])
+            x = x + cross.out(merge_heads(context))
+            x = x + layer.mlp(layer.before_mlp(x))
+        x = model.output_norm(x[:, -1:])
+        logits = nn.functional.linear(x, model.embed.weight, model.bias)
+        new = torch.stack(parts) if self.setting.causal else inputs[None]
+        return logits, self._weights[:, :, -1:].mean(1), new
+
+    def _projected(self, layer, x):
+        """Queries, keys and values (B, H, T, d) of a layer's self-attention."""
+        attention = layer.attention
+        x = layer.before_attention(x)
+        projections = (attention.query, attention.key, attention.value)
+        return [split_heads(project(x), attention.num_heads) for project in projections]
+
+    def _attend(self, place, layer, q, k, v, mask):
+        """The context of every head, zero for those that are off."""
+        change = getattr(self.setting, place)
+        H, d = q.shape[1], q.shape[-1]
+        scale = change.factor * (d**-0.5 if change.scale else 1.0)
+        context, weights = attend(q, k, v, mask=mask, scale=scale)
+        on = [
+            "heads" not in change.off and f"{layer}.{head}" not in change.off
+            for head in range(1, H + 1)
+        ]
+        gates = torch.tensor(on, dtype=q.dtype, device=q.device)[:, None, None]
+        self._weights = weights * gates
+        if self.keep_maps:
+            self.maps[place].append(self._weights)
+        return context * gates
+
+
+def record(folder: Path, data: str | None = None) -> dict[str, Any]:
+    """What each setting costs the bundled model on the test set of Multi30k, with a beam of 5.
+
+    folder: where the translations under each setting are kept; those that are there are not made again.
+    data: the folder of Multi30k's raw files, if it is not to be downloaded.
+    """
+    run = open_run(device="cpu")
+    pairs = load("multi30k", data=data).test
+    assert isinstance(run.model, TransformerTranslator)
+    settings = settings_of(run.model)
+    for setting in settings:
+        path = folder / f"{setting or 'intact'}.json"
+        if not path.exists():
+            write_json(
+                path, measure(Run(AblatedTranslator(run.model, setting), run.vocabulary), pairs)
+            )
+    return {
+        "model": json.loads((FOLDER / "record.json").read_text("utf-8"))["command"],
+        "test": f"{len(pairs):,} sentences of Multi30k, test 2016",
+        "beam": BEAM,
+        "bootstrap": {"samples": NUM_SAMPLES, "seed": SEED},
+        "settings": summarise(folder, settings),
+    }
+
+
+def measure(run: Run, pairs: Sequence[TextPair]) -> dict[str, Any]:
+    """The translations of some pairs, and what BLEU needs of each."""
+    sources = [source for source, _ in pairs]
+    references = [reference for _, reference in pairs]
+    hypotheses = run.translate(sources, beam_size=BEAM)
+    counts = scoring.counts(hypotheses, references)
+    return {"hypotheses": hypotheses, "counts": counts.tolist()}
+
+
+def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """{setting: BLEU, its 95% interval, what is lost against the intact model, ...} of what `record` kept.
+
+    The intervals are those of a bootstrap over sentences, the second one paired.
+    """
+    intact = json.loads((folder / "intact.json").read_text("utf-8"))
+    whole = np.array(intact["counts"])
+    evenly = np.full(len(whole), 1 / len(whole))
+    picks = np.random.default_rng(SEED).multinomial(len(whole), evenly, NUM_SAMPLES)
+    table = {}
+    for setting in settings:
+        found = json.loads((folder / f"{setting or 'intact'}.json").read_text("utf-8"))
+        counts = np.array(found["counts"])
+        lost = scoring.bootstrap(counts, whole, np.random.default_rng(SEED), NUM_SAMPLES)
+        interval = np.quantile(scoring.bleu_of_counts(picks @ counts), [0.025, 0.975])
+        pairs = zip(found["hypotheses"], intact["hypotheses"], strict=True)
+        table[setting] = {
+            "bleu": round(float(scoring.bleu_of_counts(counts.sum(0))), 2),
+            "interval": interval.round(2).tolist(),
+            "lost": round(float(lost[0]), 2),
+            "lost interval": [round(float(end), 2) for end in lost[1:3]],
+            "changed": sum(one != other for one, other in pairs),
+        }
+    return table
+
+
+def bleu_table(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """A line for each of some recorded settings, {what it is called: setting}."""
+    lines = [f"{'':34} BLEU (95% interval)     lost (95% interval)    changed"]
+    for name, setting in names.items():
+        row = record["settings"][setting]
+        bleu = "{:5.1f} ({:.1f} to {:.1f})".format(row["bleu"], *row["interval"])
+        lost = "{:5.1f} ({:.1f} to {:.1f})".format(row["lost"], *row["lost interval"])
+        lines.append(f"{name:34} {bleu:23} {lost:23} {row['changed']:>5}")
+    return "\n".join(lines)
