@@ -23,7 +23,7 @@ def guard_cells() -> None:
 
 
 class Guard(ast.NodeTransformer):
-    """Puts all of a cell but the line that shows its result into `try`, if it assigns a chain or shows one."""
+    """Puts a cell that makes a chain into `try`, all but the line that shows its result."""
 
     def visit_Module(self, module: ast.Module) -> ast.Module:
         """The cell, guarded."""
@@ -60,7 +60,7 @@ def _makes_chain(statement):
 
 
 def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    """A chain with a fault for each name that the cell did not come to. names: first and last line of each."""
+    """A chain with a fault for each name that was not assigned. names: first and last line of each."""
     from attn_course.derivation import Derivation
 
     assert error.__traceback__

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy.random import Generator
 
-from attn_course.answers.answer import Caller
+from attn_course.answers import Caller
 
 if TYPE_CHECKING:
     from attn_course.proofs.domains import Domain
@@ -69,5 +69,3 @@ def chains_prove(make_claims: Callable[[], Claims], message: str) -> Callable[..
 
     judge.claims = make_claims  # type: ignore[attr-defined]
     return judge
-
-

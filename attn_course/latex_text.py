@@ -1,6 +1,6 @@
 """Text that a student wrote, as LaTeX that MathJax and KaTeX both show as it was typed.
 
-Between dollars, formulas of a small part of LaTeX are typeset; anything else between dollars is shown as typed.
+Between dollars, formulas in a small part of LaTeX are typeset; anything else there is shown as typed.
 """
 
 import re

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from attn_course.proofs.chain_rules import close_to_integer, denominator, occurs_at_most, unpadded
 from bank import chains, claims
 
 from attn_course import check, derive
@@ -18,7 +19,6 @@ from attn_course.answers import Answer, NotAttempted, NotYet
 from attn_course.derivation import as_data, domain_of, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, Claim, from_data, judge_derivation
 from attn_course.proofs import modular, positivity, trees
-from attn_course.proofs.chain_rules import close_to_integer, denominator, occurs_at_most, unpadded
 from attn_course.proofs.compare_lines import apart, compare, difference_at
 from attn_course.proofs.domains import CONTEXTS, Domain, Range, draw_points
 from attn_course.proofs.trees import Unreadable

@@ -1,4 +1,4 @@
-"""Does one line follow from the line before? Algebra and signs prove it; numbers with error bounds refute it."""
+"""Whether a line follows from the line before: algebra and signs prove, numbers with error bounds refute."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +126,7 @@ class Comparer:
             num_decided += 1
             agrees = relation[0] == ("<" if sign < 0 else ">") if sign else "=" in relation
             if not agrees:
-                seen = difference(relation, *values, sign)
+                seen = difference(relation, sign, *values)
                 return Outcome(FAILS, f"{_at(point, left, right)}{seen}. {FIND_THE_SLIP}")
         return Outcome(SEEN, f"compared at {num_decided} points")
 
@@ -149,7 +149,7 @@ def _at(point, *lines):
     return f"at {place} " if place else ""
 
 
-def difference(relation: str, left: Any, right: Any, sign: int) -> str:
+def difference(relation: str, sign: int, left: Any, right: Any) -> str:
     """What two lines are at a point where `left relation right` is false."""
     if not sign:
         return f"both sides are {short(left)}, so {relation} does not hold"

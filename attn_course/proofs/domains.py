@@ -99,14 +99,16 @@ class Domain:
                         break
                     next_end = {"low": rational(fraction_of(end) + 1)}
                     domain = domain.changed(name, **next_end if place.whole else {"low_open": True})
-            if place.high and is_number(place.high) and not place.high_open and not place.whole:
-                if _lacks_value(domain, used, name, place.high):
-                    domain = domain.changed(name, high_open=True)
+            closed = (
+                place.high and is_number(place.high) and not place.high_open and not place.whole
+            )
+            if closed and _lacks_value(domain, used, name, place.high):
+                domain = domain.changed(name, high_open=True)
         return domain
 
 
 def _lacks_value(domain, lines, name, end):
-    """Whether a line that uses the symbol `name` has no value where it is at this end, whatever the others."""
+    """Whether a line with the symbol `name` has no value where that is at this end."""
     for line in lines:
         if name not in symbols(line):
             continue
@@ -138,13 +140,15 @@ class Point:
             found: dict[str, intervals.Ball] = {}
             evaluator = intervals.Evaluator(mp, found)
             for name, place in self.places.items():
-                exact = isinstance(place, Fraction)
-                found[name] = evaluator.exact(place) if exact else evaluator.value(place)
+                if isinstance(place, Fraction):
+                    found[name] = evaluator.exact(place)
+                else:
+                    found[name] = evaluator.value(place)
             self._known[mp] = found
         return self._known[mp]
 
     def shown(self, *lines: Tree) -> str:
-        """The values of the names in some lines, and the first entries of the lists, as a message shows them."""
+        """The values of the names in some lines, and the first entries of lists, for a message."""
         values = self.values(CONTEXTS[0])
         names = set[str]().union(*map(names_in, lines))
         lists = names.difference(*map(symbols, lines))

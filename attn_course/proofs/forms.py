@@ -40,7 +40,7 @@ def straight_line(what: str, name: str) -> Form:
 
 
 def one_exponential(what: str) -> Form:
-    """All exponentials in the line are one and the same, and so are the powers with a symbol in the exponent."""
+    """All exponentials in the line, and all powers with a symbol in the exponent, are one and the same."""
 
     def holds(line: Tree) -> bool:
         powers = {node for node in walk(line) if node[0] == "Pow" and not is_number(node[2])}

@@ -80,7 +80,8 @@ def program(tree: Tree) -> list[tuple]:
         below = children(node)
         details = tuple(part for part in node[1:] if not isinstance(part, tuple))
         if head in BINDING:  # both ends are arguments; the body has a program of its own
-            _, level, *below, body = node
+            _, level, low, high, body = node
+            below = low, high
             details = level, program(body), ("Bound", level) in walk(body)
         slots = tuple(map(place, below))
         code.append((head, details, slots))
@@ -310,11 +311,11 @@ class Evaluator:
             return combine(self.run(code), self.exact(Fraction(count)))
         if count * len(code) > self.work.here:
             raise TooLong
-        combine = self.mul if head == "Product" else self.add
+        join = self.mul if head == "Product" else self.add
         inner = Evaluator(self.mp, self.point, self.work)
         for k in range(first, last + 1):
             inner.point = self.point | {level: self.exact(Fraction(k))}
-            total = combine(total, inner.run(code))
+            total = join(total, inner.run(code))
         return total
 
 

@@ -27,6 +27,7 @@ from attn_course.proofs.trees import (
     BINDING,
     MINUS_ONE,
     ONE,
+    ZERO,
     Tree,
     add,
     children,
@@ -71,7 +72,7 @@ def always_positive(tree: Tree, domain: Domain) -> bool:
     if len(closed) > CLOSED_RANGES:
         return False
     for name in closed:
-        at_end = substitute(tree, {name: places[name].high})
+        at_end = substitute(tree, {name: places[name].high or ZERO})
         inside = domain.changed(name, high_open=True)
         return always_positive(at_end, domain) and always_positive(tree, inside)
     return _is_shown(tree, domain, strictly=True)
@@ -101,9 +102,13 @@ def has_value(tree: Tree, domain: Domain) -> bool:
     if head == "Pow" and is_number(tree[2]):
         _, base, exponent = tree
         if exponent[2] > 1:  # a root
-            return _is_positive(base, domain) or (exponent[1] > 0 and _is_not_negative(base, domain))
+            return _is_positive(base, domain) or (
+                exponent[1] > 0 and _is_not_negative(base, domain)
+            )
         below = exponent[1] < 0
-        return not below or _is_positive(base, domain) or _is_positive(times(MINUS_ONE, base), domain)
+        return (
+            not below or _is_positive(base, domain) or _is_positive(times(MINUS_ONE, base), domain)
+        )
     if head == "Pow":
         return _is_positive(tree[1], domain)
     return head != "tan"
@@ -299,16 +304,19 @@ class Unknowns:
         """A whole power of the exponential of `key`, or of the share of it that all powers have in common."""
         unit = ("exp", key)
         sign: Polynomial | None = None
-        with contextlib.suppress(ArithmeticError):  # only the sign of what stands in the exponent counts
+        with contextlib.suppress(
+            ArithmeticError
+        ):  # only the sign of what stands in the exponent counts
             parts = [power(generator, rational(k)) for generator, k in key]
             sign, _ = self.quotient(times(ONE, *parts))
         if sign is None or not _has_no_negative(sign):
             self.unknown(unit, above_zero=True)
             return monomial(unit, exponent), UNIT
         excess = self.unknown(unit, self.is_positive(sign))
-        if abs(exponent) > LARGEST_POWER:
+        size = int(abs(Fraction(exponent)))
+        if size > LARGEST_POWER:
             raise Unproved
-        factors = [added(UNIT, excess)] * int(abs(exponent))
+        factors = [added(UNIT, excess)] * size
         whole = functools.reduce(multiplied, factors, UNIT)
         return (whole, UNIT) if exponent > 0 else (UNIT, whole)
 

@@ -162,8 +162,9 @@ def _reader(head, detail):
     if head in HYPERBOLIC:
         return 1, lambda argument: by_exponentials(head, argument)
     if head == "Pow":
-        return 2, lambda base, exponent: (
-            ("exp", exponent) if base == _E else ("Pow", base, exponent)
+        return (
+            2,
+            lambda base, exponent: ("exp", exponent) if base == _E else ("Pow", base, exponent),
         )
     return num_taken, lambda *arguments: _in_order(head, list(arguments))
 

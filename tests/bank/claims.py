@@ -4,9 +4,6 @@ CLAIMS[name] is (claim, honest chains, {part of what must be said: sham}).
 """
 
 import sympy as sp
-
-from attn_course import derive
-from attn_course.judge_derivation import Claim
 from attn_course.proofs.chain_rules import (
     LOGS,
     PLAIN,
@@ -14,6 +11,9 @@ from attn_course.proofs.chain_rules import (
     gone,
     occurs_at_most,
 )
+
+from attn_course import derive
+from attn_course.judge_derivation import Claim
 
 
 def chain(claim, *lines):

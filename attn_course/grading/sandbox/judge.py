@@ -33,7 +33,7 @@ from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import Session
 from attn_course.grading.untrusted_text import one_line
 from attn_course.judge_derivation import FOR_A_PERSON
-from attn_course.proofs.compare_lines import compare
+from attn_course.proofs.compare_lines import Comparer
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all
@@ -49,7 +49,6 @@ def prepare(preload: Sequence[str]) -> None:
     for name in preload:
         module = sys.modules[name]
         questions += getattr(module, "QUESTIONS", ())
-        _rehearse_claims(module)
     for question in questions:
         for part in question.parts:
             if part.judge:
@@ -87,16 +86,12 @@ def _rehearse_chains():
     )
 
 
-def _rehearse_claims(module):
-    """Compare the first line of each claim with its last: the points are drawn for all submissions."""
-    for name, make in vars(module).items():
-        if name.startswith("claims_of_"):
-            for claim in make():
-                compare(claim.first_line, claim.relation, claim.wanted, claim.domain)
-
-
 def _rehearse(part):
+    """Judge an answer that nobody gave; of a claim, the points are then drawn for all submissions."""
     import sympy
+
+    for claim in part.judge.claims() if part.kind == "derive" else ():
+        Comparer(claim.domain).compare(claim.first_line, claim.relation, claim.wanted)
 
     one = sympy.Integer(1)
 
@@ -175,7 +170,7 @@ def judge_submission(
     limits: dict[str, Any],
     everything: bool,
 ) -> dict[str, Any]:
-    """Return the reply on a file: (status, message, answer) of each part, in order, and remarks.
+    """Return the reply on a file: (status, message, answer, share of points) a part, in order, and remarks.
 
     data: the bytes of the file as an array; suffix: how its name ends. secret: the text from which
     this submission's inputs are drawn; None draws those that `check` draws in the notebook.
@@ -202,16 +197,17 @@ def _judged(session, cells, question, part, secret):
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
     if not part.judge and text:
-        return State.WAITING, "a person reads this.", text
+        return State.WAITING, "a person reads this.", text, 0.0
     if not part.judge:
-        return State.NOT_ATTEMPTED, "the answer is still empty.", ""
+        return State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
     answers = session.answers(part.answers, seconds)
     verdict = judge(patient, part, rng, answers)
     message = _message(verdict, found)
-    return verdict.status, message, text
+    share = verdict.points / part.points if part.points else 0.0
+    return verdict.status, message, text, float(share)
 
 
 def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
@@ -245,7 +241,7 @@ def _stopped(errors):
 
 def _undecided(asked, verdicts):
     """Yield a remark on each derivation in which a step is neither shown nor refuted."""
-    for (question, part), (_, message, _) in zip(asked, verdicts, strict=True):
+    for (question, part), (_, message, *_) in zip(asked, verdicts, strict=True):
         if part.kind == "derive" and FOR_A_PERSON in message:
             yield f"{question.id}: a step could not be decided; a person should look."
 
@@ -254,7 +250,7 @@ def _lent(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
     right = []
     names: list[str] = []
-    for (question, part), (status, _, _) in zip(asked, verdicts, strict=True):
+    for (question, part), (status, *_) in zip(asked, verdicts, strict=True):
         if status == CORRECT:
             right.append((question, part))
             names += part.answers
