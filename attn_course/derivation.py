@@ -38,9 +38,10 @@ let_numpy_take_symbols()
 class Step:
     """One line of a chain: `relation` ties it to the line above."""
 
-    expression: object
+    expression: Any
     reason: str
-    relation: str = EQUAL
+    relation: str
+    tree: "Tree"
 
 
 @dataclass
@@ -206,8 +207,7 @@ def _read(step):
         raise trees.Unreadable(f"a {type(expression).__name__} is not an expression") from None
     if not isinstance(found, sp.Expr):
         raise trees.Unreadable("it is not an expression of numbers and symbols")
-    trees.tree_of(found)
-    return Step(found, str(reason), read_relation(relation))
+    return Step(found, str(reason), read_relation(relation), trees.tree_of(found))
 
 
 def look_at(chain: Derivation) -> None:
@@ -215,7 +215,7 @@ def look_at(chain: Derivation) -> None:
     from attn_course.proofs import trees
     from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
 
-    lines = [trees.tree_of(step.expression) for step in chain.steps]
+    lines = [step.tree for step in chain.steps]
     chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
     try:
         chain.domain = domain_of(_first_of_each_name(chain), chain.where, lines)
@@ -467,9 +467,7 @@ def _symbols_left(chain):
     """The symbols in its lines, sorted, without those that have gone to a limit."""
     from attn_course.proofs import trees
 
-    names = set()
-    for step in chain.steps:
-        names |= trees.symbols(trees.tree_of(step.expression))
+    names = set[str]().union(*(trees.symbols(step.tree) for step in chain.steps))
     names -= {name for name, _ in chain.limits}
     left = [symbol for symbol in _first_of_each_name(chain) if str(symbol) in names]
     return sorted(left, key=str)

@@ -57,6 +57,7 @@ class Domain:
     values: dict[str, Tree] = field(default_factory=dict)
     drawn: dict[frozenset[str], "DrawnPoints"] = field(default_factory=dict, compare=False)
     defined: set[Tree] = field(default_factory=set, compare=False)  # lines shown to have values
+    known: dict[Tree, Tree] = field(default_factory=dict, compare=False)  # lines with values put in
 
     @property
     def positive(self) -> frozenset[str]:
@@ -69,16 +70,20 @@ class Domain:
 
     def changed(self, name: str, **ends: Any) -> "Domain":
         """The same with another range for one symbol."""
-        return Domain({**self.ranges, name: replace(self.range_of(name), **ends)}, self.values)
+        ranges = {**self.ranges, name: replace(self.range_of(name), **ends)}
+        return Domain(ranges, self.values, known=self.known)
 
     def with_values(self, line: Tree) -> Tree:
         """`line` with the values of all symbols that have one; a value may use others."""
-        for _ in self.values:
-            line = substitute(line, self.values)
-        circular = sorted(symbols(line) & set(self.values))
-        if circular:
-            raise Unreadable(f"the value of {shown_name(circular[0])} is said with itself")
-        return line
+        if line not in self.known:
+            found = line
+            for _ in self.values:
+                found = substitute(found, self.values)
+            circular = sorted(symbols(found) & set(self.values))
+            if circular:
+                raise Unreadable(f"the value of {shown_name(circular[0])} is said with itself")
+            self.known[line] = found
+        return self.known[line]
 
     def narrowed(self, lines: Iterable[Tree]) -> "Domain":
         """Without the ends at which one of the lines has no value or another range is turned round.
@@ -113,16 +118,17 @@ def _lacks_value(domain, lines, name, end):
         if name not in symbols(line):
             continue
         there = substitute(line, {name: end})
-        found = []
+        lacking = False
         for _, point in itertools.islice(draw_points(names_in(there), domain), 3):
             try:
                 intervals.Evaluator(CONTEXTS[0], point.values(CONTEXTS[0])).value(there)
-                found.append(True)
+                lacking = False
+                break
             except intervals.NoValue:
-                found.append(False)
+                lacking = True
             except ArithmeticError:
                 continue
-        if found and not any(found):
+        if lacking:
             return True
     return False
 
