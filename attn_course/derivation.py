@@ -467,10 +467,17 @@ def _symbols_left(chain):
     """The symbols in its lines, sorted, without those that have gone to a limit."""
     from attn_course.proofs import trees
 
-    names = set[str]().union(*(trees.symbols(step.tree) for step in chain.steps))
+    lines = [step.tree for step in chain.steps]
+    if chain.domain:
+        lines += [chain.domain.with_values(line) for line in lines]
+    names = set[str]().union(*map(trees.symbols, lines))
     names -= {name for name, _ in chain.limits}
-    left = [symbol for symbol in _first_of_each_name(chain) if str(symbol) in names]
-    return sorted(left, key=str)
+    known = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
+    for said in chain.where.values():
+        for end in said if isinstance(said, tuple | list) else (said,):
+            for symbol in getattr(end, "free_symbols", ()):
+                known.setdefault(str(symbol), symbol)
+    return [known[name] for name in sorted(names) if name in known]
 
 
 def _kind(place):

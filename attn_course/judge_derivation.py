@@ -165,18 +165,9 @@ def _judge_end(end, proved, claim, comparer):
 def _other_end(end, proved, claim, comparer):
     """What to say of a last line that is not the one that is asked for."""
     place, wanted, found = comparer.difference_at(claim.wanted, end)
-    if proved == EQUAL:
-        seen = (
-            f"at {place} it is {found}, and {wanted} is required"
-            if place
-            else "it is another number"
-        )
-        what = "its last line is not what is asked for"
-    else:
-        seen = (
-            f"at {place} it is {found}, and {wanted} can be reached"
-            if place
-            else "show a closer one"
-        )
-        what = "its last line is not the best bound"
-    return f"every step of {claim.name} holds, but {what}: {seen}."
+    what, reached = "not what is asked for", "is required"
+    if proved != EQUAL:
+        what, reached = "not the best bound", "can be reached"
+    where = f"at {place} " if place else ""
+    seen = f": {where}it is {found}, and {wanted} {reached}" if wanted else ""
+    return f"every step of {claim.name} holds, but its last line is {what}{seen}."

@@ -105,7 +105,7 @@ one_weight = derive(
     # BEGIN SOLUTION
     (">", 0, "an exponential is positive, and so is a sum of them"),
     # END SOLUTION
-    where={Z: all_powers},  # Z is the sum
+    where={Z: all_powers, j: (1, n)},
 )
 display(sum_of_weights, one_weight)
 

@@ -307,7 +307,10 @@ ratio = derive(
     (two_heads / one_head, "mean squared distances"),
     # BEGIN SOLUTION
     (n_ / (2 * (n_ - 1)) * P * (1 - P), "$P (1 - P)$ is common, and the rest is one"),
-    (n_ / (8 * (n_ - 1)) * (1 - sp.erf(1 / sp.sqrt(2 * beta)) ** 2), "$P$ put in: sum times difference"),
+    (
+        n_ / (8 * (n_ - 1)) * (1 - sp.erf(1 / sp.sqrt(2 * beta)) ** 2),
+        "$P$ put in: sum times difference",
+    ),
     # END SOLUTION
     where={P: (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2},
 )

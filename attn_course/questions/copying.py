@@ -1,7 +1,6 @@
 """Questions 1.1-1.7, when attention copies one value."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -138,25 +137,24 @@ def claims_of_1_1() -> Claims:
     scores = sp.IndexedBase("s")
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
     Z = sp.Symbol("Z", positive=True)
-    common: dict[str, Any] = {
-        "where": {Z: sp.Sum(sp.exp(scores[k]), (k, 1, n))},
-        "only": (),
-    }
+    sums = {Z: sp.Sum(sp.exp(scores[k]), (k, 1, n))}
     in_all = Claim(
         name="`sum_of_weights`",
         start=sp.Sum(sp.exp(scores[i]) / Z, (i, 1, n)),
         goal=sp.Integer(1),
         symbols=(scores, Z, n),
-        **common,
+        where=sums,
+        only=(),
     )
     each = Claim(
         name="`one_weight`",
         start=sp.exp(scores[j]) / Z,
         goal=sp.Integer(0),
         symbols=(scores, Z, j, n),
+        where={**sums, j: (1, n)},
         relation=">",
+        only=(),
         one_line=True,
-        **common,
     )
     return in_all, each
 

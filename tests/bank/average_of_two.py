@@ -47,7 +47,7 @@ t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
 weight = sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest)
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
+tie = {s_a: t, s_b: t, s_i: 0}
 closed = 1 / (2 + (n - 2) * sp.exp(-t))
 scored = sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2)))
 counted = sp.exp(t) / (2 * sp.exp(t) + n - 2)
@@ -58,12 +58,8 @@ def chain(*steps):
 
 
 g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
-unit = {g_aa: (1, 1), g_bb: (1, 1), g_ab: (0, 0), g_ia: (0, 0), g_ib: (0, 0)}
-query = {
-    s_a: (t * (g_aa + g_ab),) * 2,
-    s_b: (t * (g_ab + g_bb),) * 2,
-    s_i: (t * (g_ia + g_ib),) * 2,
-}
+unit = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
+query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 
 
 def score(start, *steps):
