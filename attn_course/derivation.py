@@ -256,9 +256,12 @@ def _gone_without_value(chain, lines, k):
     """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
     from attn_course.proofs import trees
 
-    gone = trees.symbols(lines[k - 1]) - trees.symbols(chain.domain.with_values(lines[k]))
-    gone &= trees.symbols(chain.domain.with_values(lines[k - 1]))
+    used = chain.domain.with_values
+    gone = trees.symbols(lines[k - 1]) - trees.symbols(used(lines[k]))
+    gone &= trees.symbols(used(lines[k - 1]))
     gone -= {str(symbol) for symbol in chain.where}
+    for value in chain.domain.values.values():  # what the value of a symbol holds may go with it
+        gone -= trees.symbols(used(value))
     gone = {name for name in gone if not chain.domain.range_of(name).whole}
     if not gone:
         return ""

@@ -5,7 +5,6 @@ import itertools
 import math
 import random
 import re
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +78,7 @@ def test_what_is_not_a_step_is_one_sentence(step):
 
 def test_a_chain_is_shown_as_one_aligned_block():
     shown = derive((share, "100% sure"), ("t -> oo", sp.Rational(1, 2), "limit"))._repr_markdown_()
-    assert r"100\% sure" in shown and r"\xrightarrow{t\to \infty}" in shown
+    assert r"\text{100}\%\text{ sure}" in shown and r"\xrightarrow{t\to \infty}" in shown
     assert shown.count("&&") == 2
 
 
@@ -274,30 +273,45 @@ PLAINLY = {
     "Add": lambda *parts: sum(parts),
     "Mul": lambda *parts: math.prod(parts),
     "Pow": lambda base, exponent: base**exponent,
-} | {name: getattr(math, name) for name in ("exp", "log", "erf", "erfc", "cosh", "tanh")}
+} | {name: getattr(math, name) for name in ("exp", "log", "erf", "erfc", "sin", "cos")}
 
 
-def plain_value(tokens):
-    """The expression in floats at one point, worked out without any of the course's own machinery."""
-    stack = []
-    for token in tokens:
-        head, _, detail = token.partition(" ")
-        if head == "Rational":
-            stack.append(float(Fraction(detail)))
-        elif head == "Symbol":
-            stack.append(7.0 if detail == "n" else 0.1 + random.Random(detail).random() / 2)
-        elif head == "Sum":
-            high, low, body = stack.pop(), stack.pop(), stack.pop()
-            stack.append(body * (high - low + 1))
-        else:
-            parts = [stack.pop() for _ in range(int(detail))]
-            stack.append(PLAINLY[head](*parts[::-1]))
-    return stack[0]
+def plain_value(tree, seed, bound=()):
+    """The tree in floats at one point, worked out without any of the course's own arithmetic."""
+    head, *parts = tree
+    if head == "Rational":
+        return parts[0] / parts[1]
+    if head == "Bound":
+        return dict(bound)[parts[0]]
+    if head == "Symbol":
+        whole = {"n": 5 + seed, "j": 2}
+        return whole.get(parts[0], 0.1 + random.Random(f"{parts[0]} {seed}").random() / 2)
+    if head == "Indexed":
+        return random.Random(f"{parts[0]} {plain_value(parts[1], seed, bound)} {seed}").random()
+    if head == "Sum":
+        level, low, high, body = parts
+        first, last = (round(plain_value(end, seed, bound)) for end in (low, high))
+        terms = (plain_value(body, seed, (*bound, (level, k))) for k in range(first, last + 1))
+        return sum(terms)
+    return PLAINLY[head](*(plain_value(part, seed, bound) for part in parts))
 
 
-def is_the_same(tokens, others):
-    with contextlib.suppress(ArithmeticError, TypeError, ValueError):
-        return np.isclose(plain_value(tokens), plain_value(others), rtol=1e-9)
+def is_false(chain, claim):
+    """Whether a line of the chain is wrong at one of a few points, in floats, or the last is not the goal."""
+    lines = [claim.domain.with_values(line.tree) for line in chain]
+    goal = claim.domain.with_values(claim.wanted)
+    for seed in range(4):
+        try:
+            values = [float(plain_value(line, seed)) for line in lines]
+        except (ArithmeticError, TypeError, ValueError):
+            return True
+        if not np.isclose(values[-1], plain_value(goal, seed), rtol=1e-9):
+            return True
+        for line, (above, value) in zip(chain[1:], itertools.pairwise(values), strict=True):
+            equal = np.isclose(above, value, rtol=1e-9)
+            holds = {"=": equal, "<": not equal and above < value, ">": not equal and above > value}
+            if not (holds[line.relation[0]] or (equal and "=" in line.relation)):
+                return True
     return False
 
 
@@ -314,8 +328,6 @@ def mutants(data):
                 others = [other for other in others if other != token]
             for other in others:
                 changed = [*tokens[:place], other, *tokens[place + 1 :]]
-                if is_the_same(tokens, changed):
-                    continue
                 yield [*data[:k], [relation, why, changed], *data[k + 1 :]]
 
 
@@ -331,9 +343,10 @@ def test_no_false_mutant_of_an_honest_chain_passes(key):
     tried = 0
     for chain in chains.HONEST[key].values():
         for changed in mutants(as_data(chain)):
-            tried += 1
-            with pytest.raises((NotYet, NotAttempted)):
-                judge_derivation(Wire(changed), CLAIMS[key])
+            if is_false(from_data(changed), CLAIMS[key]):
+                tried += 1
+                with pytest.raises((NotYet, NotAttempted)):
+                    judge_derivation(Wire(changed), CLAIMS[key])
         if tried >= 40:
             break
     assert tried
@@ -344,7 +357,8 @@ def test_the_given_line_of_a_claim_has_a_value_everywhere_and_not_the_form_asked
     claim = CLAIMS[key]
     line = claim.domain.with_values(claim.first_line)
     assert positivity.has_value(line, claim.domain)
-    left = trees.names_in(claim.first_line) - set(map(str, claim.only or claim.symbols))
+    allowed = claim.symbols if claim.only is None else claim.only
+    left = trees.names_in(claim.first_line) - set(map(str, allowed))
     assert left or not all(form.holds(claim.first_line) for form in claim.forms)
 
 
@@ -655,14 +669,14 @@ SIGNS = {
     "an exponential below one": (1 - sp.exp(-x), True),
     "a hyperbolic function": (1 - sp.tanh(x), True),
     "halves of an exponent": (sp.exp(x) - sp.exp(x / 2), True),
-    "a whole number of 2 or more": (n**2 - 4, True),
-    "a whole number of 3 or more": (n**2 - 9, False),
+    "a whole number of 1 or more": (n**2 - 1, True),
+    "a whole number of 2 or more": (n**2 - 4, False),
     "a power with a negative base": ((-2) ** n, False),
     "a root": (sp.sqrt(x - u), True),
     "a root of a symbol, squared": ((1 + sp.sqrt(x)) ** 2 - x, True),
     "the opposite of a root": (-sp.sqrt(x), False),
     "a root of a square": (sp.sqrt((x - 2) ** 2, evaluate=False) - x + 2, False),
-    "a logarithm in an exponent": (sp.exp(sp.log(n) - x) - 2 * sp.exp(-x), True),
+    "a logarithm in an exponent": (sp.exp(sp.log(n) - x) - sp.exp(-x), True),
     "a logarithm": (sp.log(1 + x), False),
     "a small exponential": (1 - sp.exp(-(10**6) * x), False),
     "a sum of exponentials": (sp.Sum(sp.exp(i * t), (i, 1, n)), True),
@@ -683,12 +697,17 @@ def test_signs_show_what_is_never_negative_and_nothing_else(expression, shown):
 
 
 def test_nothing_is_above_zero_that_is_zero_at_an_end():
-    domain = domain_of({x, n}, {x: (0, 1)})
-    for expression in (n - 2, x, 1 - x, sp.sqrt(1 + sp.sin(x))):
-        tree = trees.read(trees.write(expression))
+    y = sp.Symbol("y", real=True)
+    domain = domain_of({y, n}, {y: (0, 1)})
+    for expression in (n - 1, y, 1 - y, sp.sqrt(1 + sp.sin(y))):
+        tree = trees.tree_of(expression)
         assert positivity.never_negative(tree, domain)
         assert not positivity.always_positive(tree, domain)
-    assert positivity.always_positive(trees.read(trees.write(n - 1)), domain)
+    for expression in (n, 1 + y, 2 - y):
+        assert positivity.always_positive(trees.tree_of(expression), domain)
+    inside = domain_of({y}, {y: (0, 1)}, [trees.tree_of(1 / y + 1 / (1 - y))])
+    for expression in (y, 1 - y, y * (1 - y)):
+        assert positivity.always_positive(trees.tree_of(expression), inside)
 
 
 def test_a_long_chain_gets_a_sentence():
@@ -715,9 +734,9 @@ def test_what_cannot_be_decided_is_left_to_a_person():
 
 def test_what_is_wrong_for_certain_is_said_before_what_nobody_can_decide():
     tower = sp.exp(sp.exp(10**10 * x))
-    lines = (chains.total, chains.total + tower, chains.single)
+    lines = (chains.total, chains.total + tower, chains.joined)
     verdict = check("0.2", derive(*((line, "") for line in lines)))
-    assert "two things at once" in verdict.message and "A person" not in verdict.message
+    assert "x in one place" in verdict.message and "A person" not in verdict.message
 
 
 def test_a_forged_refusal_asks_for_no_person():
@@ -744,31 +763,38 @@ def test_a_symbol_that_lies_in_a_range_is_not_asked_for_its_value():
 
 def test_what_goes_with_the_value_of_a_symbol_is_not_asked_for():
     m, n, delta = sp.symbols("m n delta", real=True)
-    is_known = {m: (n + delta, n + delta)}
-    wrong = derive((m - n, "given"), (2 * delta, "both have gone"), where=is_known)
+    wrong = derive((m - n, "given"), (2 * delta, "both have gone"), where={m: n + delta})
     assert "Step 1 does not follow" in repr(wrong)
-    assert "has gone" not in repr(wrong)
+    assert "n has gone" not in repr(wrong)
 
 
-def test_a_symbol_that_goes_instead_of_the_one_with_a_value_is_asked_for():
+def test_a_value_may_be_used_in_any_line():
     m, n, delta = sp.symbols("m n delta", real=True)
-    is_known = {m: (n + delta, n + delta)}
-    other = derive((m - 2 * n, "given"), (2 * delta - m, "n has gone"), where=is_known)
-    assert "n has gone: if the question says what it stands for" in repr(other)
+    for line in (2 * delta - m, delta - n, m - 2 * n):
+        assert derive((m - 2 * n, "given"), (line, "so"), where={m: n + delta}).fault is None
+    assert derive((2 * x, ""), (t, ""), (t + 2 * x - t, ""), where={t: 2 * x}).fault is None
 
 
-def test_symbols_that_stand_after_their_values_were_used_are_named():
-    m, k = sp.symbols("m k", positive=True)
-    values = {m: (2 * x, 2 * x), k: (3 * x, 3 * x)}
-    assert "m still stands here" in derive((2 * x, ""), (m, ""), where=values).fault
-    assert "k and m still stand here" in derive((5 * x, ""), (m + k, ""), where=values).fault
+def test_two_equal_ends_are_a_value():
+    assert derive((t, ""), (2 * x, ""), where={t: (2 * x, 2 * x)}).fault is None
+
+
+@pytest.mark.parametrize("where", [{t: (1, 2, 3)}, {"t": 1}, {t: "1"}, {t: (0, "x")}], ids=repr)
+def test_values_that_cannot_be_read_get_a_sentence(where):
+    fault = derive((t, ""), (t + 0, ""), where=where).fault
+    assert fault.startswith("`where` cannot be read") and "\n" not in fault
+
+
+def test_a_value_that_is_said_with_itself_gets_a_sentence():
+    s, u = sp.symbols("s u", real=True)
+    assert "is said with itself" in derive((s, ""), (u, ""), where={s: u + 1, u: s - 1}).fault
 
 
 def test_a_strict_step_takes_more_than_the_step_that_allows_equality():
     two = sp.Integer(2)
-    assert "1 by signs" in derive((two, ""), ("<=", n, "")).summary()
-    assert "at n = 2 the line before is 2" in derive((two, ""), ("<", n, "")).fault
-    assert "at n = 2 the line before is 2" in derive((n, ""), (">", two, "")).fault
+    assert "1 by signs" in derive((two, ""), ("<=", n + 1, "")).summary()
+    assert "at n = 1 both sides are 2, so < does" in derive((two, ""), ("<", n + 1, "")).fault
+    assert "at n = 1 both sides are 2, so > does" in derive((n + 1, ""), (">", two, "")).fault
 
 
 def test_another_root_of_the_same_number_is_another_number():
@@ -800,8 +826,8 @@ def test_a_head_with_another_number_of_arguments_is_refused(tokens):
     [
         (trees.BINDERS, lambda k: ["Symbol x", *["Rational 1", "Rational 3", "Sum i"] * k]),
         (trees.NAME, lambda k: ["Symbol " + k * "x"]),
-        (trees.NODES + trees.DEPTH, lambda k: ["Symbol x"] * (k - 1) + [f"Add {k - 1}"]),
-        (trees.DEPTH + 9, lambda k: ["Symbol x"] + ["exp 1"] * k),
+        (trees.NODES, lambda k: ["Symbol x"] * (k - 1) + [f"Add {k - 1}"]),
+        (trees.DEPTH, lambda k: ["Symbol x"] + ["exp 1"] * (k - 1)),
         (60, lambda k: ["Rational " + k * "9"]),
     ],
     ids=["sums", "letters", "nodes", "levels", "digits"],
