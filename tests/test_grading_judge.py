@@ -213,7 +213,7 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
     found = attack(
         r"""
         def attack():
-            parts = [("not yet", "\x1b[2J\n" * 9_999, "\x1b[2J" + "x" * 99_999)] * 7
+            parts = [("not yet", "\x1b[2J\n" * 9_999, "\x1b[2J" + "x" * 99_999, 0.0)] * 7
             parts.append(("not attempted", "", ""))
             return honest() | {"parts": parts, "remarks": ["a\rb" * 999, 7] * 400}
         """

@@ -67,9 +67,8 @@ def score(start, *steps):
 
 
 score_a = score(s_a, t * (g_aa + g_ab), t)
-score_b = score(s_b, t * (g_ab + g_bb), t)
 score_i = score(s_i, t * (g_ia + g_ib), 0)
-scores = (score_a, score_b, score_i)
+scores = (score_a, score_i)
 
 
 def tied(height, size):
@@ -154,7 +153,6 @@ RIGHT = {
         ),
         "one product at a time": (
             score(s_a, t * g_aa + t * g_ab, t * g_aa, t),
-            score_b,
             score_i,
             chain((scored, "scores"), (counted, "count")),
         ),
@@ -242,7 +240,7 @@ WRONG = {
             ),
             "step 1 of `two_tied`",
         ),
-        "one step": ((*scores, chain((closed, "clear"))), "two things at once: the scores"),
+        "one step": ((*scores, chain((closed, "clear"))), "show at least one line between"),
         "not finished": (
             (
                 *scores,
@@ -263,20 +261,20 @@ WRONG = {
         ),
         "a number": ((*scores, 0.5), "this is of type float"),
         "the others oppose the query": (
-            (score_a, score_b, score(s_i, -t * (g_ia + g_ib), -t), chain()),
+            (score_a, score(s_i, -t * (1 + g_ib), -t), chain()),
             "step 1 of `score_i`",
         ),
         "a key is orthogonal to itself": (
-            (score(s_a, t * (g_aa + g_ab), 0), score_b, score_i, chain()),
+            (score(s_a, t * (g_aa + g_ab), 0), score_i, chain()),
             "step 2 of `score_a`",
         ),
         "the score without a reason": (
-            (score(s_a, t), score_b, score_i, chain()),
-            "two things at once: orthonormality used and the query put in",
+            (score(s_a, t), score_i, chain()),
+            "`score_a` goes from its first line to its last in one step",
         ),
         "a product is left": (
-            (score_a, score(s_b, t * (g_ab + g_bb), t * g_bb), score_i, chain()),
-            "`score_b` still contains g_bb",
+            (score(s_a, t * (g_aa + g_ab), t * g_aa), score_i, chain()),
+            "`score_a` still contains g_aa",
         ),
     },
     "2.4": {

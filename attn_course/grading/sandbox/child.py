@@ -37,6 +37,7 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
+    "claims.py",
     "judge_derivation.py",
 )
 
