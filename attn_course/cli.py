@@ -14,12 +14,14 @@ from attn_course.errors import UserError
 COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it needs)
     "lab": ("attn_course.lab:lab", "lab"),
     "check": ("attn_course.grading.command:check", ""),
+    "collect": ("attn_course.grading.command:collect", "grade"),
     "grade": ("attn_course.grading.command:grade", "grade"),
     "diff": ("attn_course.grading.command:diff", "grade"),
     "release": ("attn_course.grading.command:release", "grade"),
     "gradescope": ("attn_course.grading.command:gradescope", "grade"),
     "translate": ("attn_course.translation.command:translate", "torch"),
     "build": ("attn_course.building.command:build", "dev"),
+    "new": ("attn_course.building.command:new", "dev"),
     "site": ("attn_course.building.command:site", "dev"),
     "help": ("attn_course.cli:help_", ""),
 }

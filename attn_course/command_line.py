@@ -161,7 +161,11 @@ def run(
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name or sign that the terminal lacks
-    log.handlers = [_Lines(sys.stdout)]
+    told = _Lines(sys.stdout)
+    told.addFilter(lambda record: record.levelno < logging.WARNING)
+    warned = _Lines(sys.stderr)
+    warned.setLevel(logging.WARNING)
+    log.handlers = [told, warned]
     log.propagate = False
     log.setLevel(logging.INFO)
     name = words[0] if words and words[0] in extras else ""

@@ -32,8 +32,6 @@ PARTS = {
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
-# Notebooks that run on NumPy, matplotlib and SymPy alone; a test holds this to what they import.
-WITHOUT_TORCH: frozenset[str] = frozenset(PARTS["Attention by hand"])
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class Question:
     def notebook(self) -> str:
         """The name of its notebook, as "01_copying"."""
         number = self.id.partition(".")[0]
-        return _notebook(number)
+        return notebook_numbered(number) or ""
 
     @property
     def kind(self) -> str:
@@ -84,8 +82,8 @@ class Question:
         return next(part for part in self.parts if part.kind == kind)
 
 
-def _notebook(number):
-    """The notebook with this number, or None."""
+def notebook_numbered(number: str) -> str | None:
+    """The notebook with this number, written as "1" or "01"."""
     start = f"{number.zfill(2)}_"
     return next((name for name in NOTEBOOKS if name.startswith(start)), None)
 
@@ -93,8 +91,11 @@ def _notebook(number):
 @cache
 def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
-    module = import_module(f"{__package__}.questions.{notebook[3:]}")
-    return module.QUESTIONS
+    return _questions_module(notebook).QUESTIONS
+
+
+def _questions_module(notebook):
+    return import_module(f"{__package__}.questions.{notebook[3:]}")
 
 
 def points_of(notebook: str) -> float:
@@ -108,15 +109,15 @@ def is_bonus(notebook: str) -> bool:
 
 
 def needs_torch(notebook: str) -> bool:
-    """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
-    return notebook not in WITHOUT_TORCH
+    """Whether a notebook uses torch; its file of questions says so, and a test holds it to the notebook."""
+    return getattr(_questions_module(notebook), "USES_TORCH", False)
 
 
 def find(question_id: str) -> Question:
     """The question with this id; KeyError with a sentence where there is none."""
     question_id = str(question_id)
     number = question_id.partition(".")[0]
-    notebook = _notebook(number)
+    notebook = notebook_numbered(number)
     questions = questions_of(notebook) if notebook else ()
     for question in questions:
         if question.id == question_id:

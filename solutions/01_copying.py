@@ -265,9 +265,10 @@ def draw(angle, length):
     pair = np.array([[0.0, 1.0], turned])
     shadow = turned * [0.0, 1.0]  # what of key 1 lies along the query
     left, right = plots.panels(2)
-    left.plot(*np.c_[turned, shadow], "--", color="0.5", linewidth=1)  # from key 1 to its shadow
     named = {"query / 2": 4 * pair[0], "its shadow": shadow, "key 0": pair[0], "key 1": turned}
-    plots.arrows(named, limit=4.6, colours={"key 0": 0, "key 1": 1, "its shadow": 3}, ax=left)
+    colours = {"key 0": 0, "key 1": 1, "its shadow": 3}
+    plots.arrows(named, limit=4.6, colours=colours, dashed=[(turned, shadow)], ax=left)
+    left.limits(x=(-1.6, 4.6))  # key 1 never turns to the left
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 
 
@@ -310,8 +311,8 @@ points /= np.linalg.norm(points, axis=-1, keepdims=True)
 points[:, 0] = 0  # v_j is the origin
 distance = np.linalg.norm(np.einsum("bn,bnd->bd", softmax(scores), points), axis=-1)
 label = {"xlabel": "gap", "ylabel": "distance of c from v_j"}
-ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, **label)
-ax.set(yscale="log", ylim=(1e-6, 3))
+ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, log="y", **label)
+ax.limits(y=(1e-6, 3))
 if check("1.5", copy_error_bound):
     bound = np.ravel([copy_error_bound(gap, 10, 1.0) for gap in gaps])
     plots.curves(gaps, {"your bound": bound}, ax=ax, **label)

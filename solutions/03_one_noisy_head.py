@@ -59,7 +59,7 @@ for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
     cloud_a, cloud_b = blur[0] + np.c_[stretch, 0 * stretch], blur[1] + [0, 1]
     plots.scatter(cloud_a, **axis, title=title, colour=0, label="k_a", ax=ax)
     plots.scatter(cloud_b, **axis, title=title, colour=1, label="k_b", ax=ax)
-    ax.set(xlim=(-1.5, 3.5), ylim=(-0.5, 2))
+    ax.limits(x=(-1.5, 3.5), y=(-0.5, 2)).equal()
 backwards = np.mean(lengths < 0), math.erfc(1) / 2
 print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
 
@@ -140,7 +140,7 @@ def draw(log_noise):
         share = {f"gap: variance {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
         label = {"xlabel": "share of a", "title": f"query of length {length}", "bins": 20}
         plots.histogram(share, limits=(0, 1), **label, ax=ax)
-        ax.set_ylim(0, 25)  # one scale for all three, and for every noise
+        ax.limits(y=(0, 25))  # one scale for all three, and for every noise
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
@@ -292,7 +292,7 @@ if check("3.4", behaviour, robust_query):
         named = ["v_a", "v_b", "another", "another"]
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
         plots.scatter(values, size=60, colour=6, label="four values", names=named, **axis)
-        ax.set(xlim=(-0.3, 2.2), ylim=(-0.3, 2.2))
+        ax.limits(x=(-0.3, 2.2), y=(-0.3, 2.2)).equal()
 
 
 # %%
@@ -305,7 +305,7 @@ def density(t, n):
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
     drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
     plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
-    right.set_ylim(0, 12)  # the same for every t
+    right.limits(y=(0, 12))  # the same for every t
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):

@@ -171,8 +171,8 @@ axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
 for ax, (name, weights) in zip(panes, kept.items(), strict=True):
     plots.scatter(weights @ values, colour=1, label="2,000 outputs", title=name, ax=ax, **axes)
     plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
-    ax.set_ylim(-1, 4.5)
-last.set_ylim(0, 32)  # room for the legend
+    ax.limits(y=(-1, 4.5))
+last.limits(y=(0, 32))  # room for the legend
 on_a = {name: weights[:, a] for name, weights in kept.items()}
 plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
@@ -216,7 +216,7 @@ def draw(t, variance):
     ell = 1 + sqrt(variance) * noise
     samples = {name: weights_over(ell, t * scores)[:, a] for name, scores in designs.items()}
     label = {"xlabel": "weight on v_a", "title": f"t = {t:g}", "bins": 20}
-    plots.histogram(samples, limits=(0, 1), **label).set_ylim(0, 25)  # one scale for all settings
+    plots.histogram(samples, limits=(0, 1), **label).limits(y=(0, 25))  # one scale for all settings
 
 
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))

@@ -160,7 +160,7 @@ for ax, (title, (i, j)) in zip(plots.panels(2, height=3.9), sides.items(), stric
         places = (points - tokens[1]) @ view[:, [i, j]]
         style = {"xlabel": label[i], "ylabel": label[j], "title": title, "label": name}
         plots.scatter(places, colour=colour, size=size, ax=ax, **style)
-    ax.set(aspect="equal", ylim=(-0.15, 1.75))
+    ax.limits(y=(-0.15, 1.75)).equal()
 for added in (None, "d"):
     gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
     print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} β away from u_b")

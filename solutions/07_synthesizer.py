@@ -120,7 +120,7 @@ found = {
     "keys and queries": dependence.reach_of_weights(layers.CausalSelfAttention(8, 2), x[0]),
     "synthesizer": dependence.reach_of_weights(synthesizer, x[0]),
 }
-names = {"rows": [f"row {t}" for t in range(6)], "columns": [f"$x_{s}$" for s in range(6)]}
+names = {"rows": [f"row {t}" for t in range(6)], "columns": "x₀ x₁ x₂ x₃ x₄ x₅".split()}
 top = max(float(sizes.max()) for sizes in found.values())  # one scale for both
 for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict=True):
     plots.matrix(sizes, **names, top=top, colour_bar=False, title=title, ax=ax)

@@ -186,7 +186,7 @@ born = Counter(person.city for person in world.group("told"))
 shares = np.array([born[city] for city in CITIES]) / 50
 marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
 ax = plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
-ax.set_xlim(0, 1)
+ax.limits(x=(0, 1))
 for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
@@ -247,7 +247,7 @@ levels, shares_held = tables.calibration(held)
 _, shares_strangers = tables.calibration(strangers)
 series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
 plots.curves(levels, series, xlabel="probability of the answer", ylabel="share right", ax=right)
-right.set(xlim=(0, 1), ylim=(0, 1.05))
+right.limits(x=(0, 1), y=(0, 1.05))
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 

@@ -244,7 +244,7 @@ print(recorder.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recorder.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
-ax.set_ylim(0, 45)
+ax.limits(y=(0, 45))
 axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:
@@ -319,7 +319,7 @@ for name, records in embedded.items():
 for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
     words, series = recorder.by_length(ladders[title])
     plots.curves(words, series, xlabel="German words", ylabel="BLEU", title=title, ax=ax)
-    ax.set_ylim(0, min(100, 1.5 * max(map(max, series.values()))))  # room for the legend
+    ax.limits(y=(0, min(100, 1.5 * max(map(max, series.values())))))  # room for the legend
     for name, values in series.items():
         print(f"{title} {name:10} {np.round(values, 1)}")
 

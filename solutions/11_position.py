@@ -3,13 +3,13 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *60 min, needs 06*
+# *100 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
 # - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention does not,
 # - **implement** sinusoids and rotations, and **derive** that a rotated score knows distances alone,
-# - **predict** which model fails at positions it never saw, and which at distances.
+# - **predict** which model fails at positions it never saw and which at distances, and **extend** RoPE to longer sequences.
 
 # %%
 from itertools import permutations
@@ -56,14 +56,15 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
     print(f"{name}:", *context.round(2).tolist())
 
 # %% [markdown]
-# Every token gets what it got before; the four outputs stand in reverse. More layers of this kind cannot tell a sentence
+# Every token gets what it got before; the four outputs are in reverse order. More layers of this kind cannot tell a sentence
 # from its mirror image either.
 #
 # ### 11.1
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
 # *equivariant*: permuting the tokens, in any way, permutes the outputs in the same way and does nothing else.
-# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
+# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in another order. Then a
+# paragraph below.
 #
 # *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
 
@@ -135,8 +136,8 @@ print("orders of 720 that merely move the outputs:", kept)
 # %% [markdown]
 # ### 11.2
 #
-# **Given** tokens 0 to 5 with random embeddings, no positions, layers with residuals. **Find** three pairs of different
-# sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
+# **Given** tokens 0 to 5 with random embeddings and no positions, and layers with residual connections. **Find** three pairs
+# of different sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
 #
 # - `"unmasked"`: the mean output is the same for a stack of any depth without a mask.
 # - `"one layer"`: the *last* output of one causal layer is the same, that of two layers is not.
@@ -183,9 +184,10 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders fall on one point: it knows its token and the *proportions* of what it saw, since
+# With one layer all 24 orders give the same point. The last token knows itself and the *proportions* of the words before it, since
 # $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
-# orders apart, and *ab* from *aabb*: the first gave tokens a past. Constant sequences stay constant.
+# orders apart, and *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
+# sequence all outputs are equal at any depth.
 #
 # ### 11.3
 #
@@ -193,7 +195,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
 # `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# *Predict:* a hand comes round again and again. Do two positions share an embedding?
+# Picture each pair as the hand of a clock that turns by $\theta_i$ at every position. *Predict:* every hand comes back to where
+# it was again and again. Do two different positions ever have the same embedding?
 
 
 # %% answer="11.3"
@@ -222,7 +225,9 @@ def draw(pair, position):
     plots.arrows({f"at {position}": clock[position]}, limit=1.5, **label, ax=left)
     series = {f"d = {d}": sinusoid_distance.distance(range(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
-    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).set_ylim(-0.3, 11)
+    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).limits(
+        y=(-0.3, 11)
+    )
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
@@ -234,26 +239,28 @@ print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_
 print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 
 # %% [markdown]
-# Pair 0 at position 44 stands almost where it stood at 0, and at $d = 2$ that is all there is. Slower hands tell the
-# two apart: with $d = 64$ no position comes as close to 0 as its neighbours do. The printed lines name the closest of
-# ten thousand positions.
+# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
+# positions apart: with $d = 64$ no position is as close to position 0 as its neighbour 1. The printed lines name the closest
+# of ten thousand positions. Position 355 is printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position
+# 0, but its cosine is almost $-1$, so the hand points the opposite way. Only twice as far, at 710, does it come back.
 #
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
-# one pair of coordinates? Prove it or give them, for base 10,000, and say what the hands' coming round does lead to.
+# one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand comes back again
+# and again.
 
 # %% [markdown] written="11.3"
 # No. Take the first pair, $\theta_0 = 1$ for every base. It agrees for $p$ and $p'$ only if $p - p' = 2\pi z$ for an
 # integer $z$. With integers $p \ne p'$ this would make $\pi = (p - p') / 2z$ a fraction, and $\pi$ is irrational. Nor does
 # any other pair: $\theta_i$ is a root of a fraction, hence algebraic, and $\theta_i (p-p') = 2\pi z$ would make $\pi$
-# algebraic, which it is not. What coming round does give are near-twins, at good fractions for $2\pi$: the first pair
-# of $p$ and $p + 710$ differs by 0.00006, and other pairs keep them apart. Real positions, or integers rounded to few
-# bits, can collide.
+# algebraic, which it is not. Because every hand comes back again and again, there are positions that nearly agree in one
+# pair, wherever a fraction is close to $2\pi$: the first pair of $p$ and $p + 710$ differs by 0.00006, and other pairs
+# tell them apart. Positions that are not integers, or are rounded to few bits, can have equal embeddings.
 
 # %% [markdown] rubric="11.3"
 # **Rubric (1 point).** ⅓ reduces to one pair and $\theta\,(p-p') = 2\pi z$ · ⅓ irrationality of $\pi$ with *integer*
-# positions · ⅓ says what periodicity does give: near-twins, or equal embeddings of real positions, or finite precision
-# (any one). For the other pairs transcendence is welcome; "each pair has its own period" is accepted there. No point
-# for "periodic, hence two positions repeat". 355 is no twin but an antipode: it fools the sine alone.
+# positions · ⅓ says what follows from periodicity: positions that nearly agree, or equal embeddings of real positions, or of
+# rounded ones (any one). For the other pairs transcendence is welcome; "each pair has its own period" is accepted. No point
+# for "periodic, hence two positions repeat". Position 355 is no example: its sine agrees with that of 0, its cosine is opposite.
 
 # %% [markdown]
 # ### 11.4
@@ -304,9 +311,14 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 
 # %% [markdown]
 # Stripes mean that scores depend on the distance alone. The inner product has them, and so has every $W$ of blocks
-# $xI + yJ$ with $J$ a quarter turn: these commute with $M$, and they are few (printed above). Attending by
-# distance is *possible*; learning must find it.
-#
+# $xI + yJ$ with $J$ a quarter turn: these are the matrices that commute with $M$, and they are few (printed above). So a layer
+# with added sinusoids *can* attend by distance, but training has to find one of these few matrices.
+
+# %% [markdown]
+# **A good place for a pause.** So far positions were *added* to the tokens. In the second half queries and keys are *rotated*,
+# and every $W$ scores by distance.
+
+# %% [markdown]
 # ### 11.5
 #
 # **Given** one pair of a query at $m$ and one of a key at $n$, turned by position times $\theta$. **Prove** that
@@ -382,14 +394,16 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together: the pair turns as one and its score stays, for *every* query and key. It need not fall with
-# distance: the dashed key is seen best nine back. Values are never compared, so they stay.
+# Move both sliders by the same amount: query and key turn together, and their score stays the same, for *every* query and key.
+# The score need not fall with distance: the dashed key scores highest at distance nine. Values are not compared with anything,
+# so they are not rotated.
 #
 # ### 11.6
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p in an unknown layout. **Find** one query and one key,
-# the same everywhere, with which each of 24 tokens puts 99% of its causal attention on the one $r$ back, if any.
-# Scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; a paragraph below.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pair
+# turns fast, and in which sense. **Find** one query and one key, the same at every position, so that each of 24 tokens puts 99% of
+# its causal attention on the token $r$ back, if there is one. Scores are divided by $\sqrt d$.
+# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; a paragraph below.
 
 
 # %% answer="11.6"
@@ -407,13 +421,13 @@ check("11.6", look_back)
 # %% [markdown]
 # ## Say the token three back
 #
-# By hand it works. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
-# with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
-# learned table, by added sinusoids, by rotation (RoPE). It is trained on sequences of 16 and tested on 128.
+# You found such vectors by hand. What does *training* find? We draw random sequences of 8 letters. A model of one causal layer with
+# one head must say, at each place, the letter three back. There are four models: one without positions, one with a learned table
+# of positions, one with added sinusoids, one with rotation (RoPE). They are trained on sequences of 16 letters and tested on 128.
 #
-# *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts $N_w$ of the $m$
-# earlier letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
-# $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
+# *Predict* the accuracy of each up to position 15, and beyond. The model without positions knows at best the counts $N_w$ of
+# the $m$ earlier letters. All orders are equally likely, so its best guess is the commonest letter, which is right with
+# probability $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
 
 # %% tags=["nbval-ignore-output"]
 # my prediction, none / learned / sinusoid / RoPE: ...
@@ -422,14 +436,15 @@ models = {way: delayed_copy.train(way) for way in delayed_copy.WAYS}
 places = np.arange(3, 128)
 series = {way: delayed_copy.accuracy(model)[3:] for way, model in models.items()}
 series["-best without order"] = delayed_copy.bound_by_position()[3:]
-left, right = plots.panels(2, height=3.6)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
-plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
+ax = plots.panels(1, width=10, height=3.2)[0]
+plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=ax)
+ax.limits(x=(0, 160), y=(0, 1.05)).ticks(y=(0, 0.25, 0.5, 0.75, 1))
 kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-right.set_ylim(-20, 30)  # room for the legend
-plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+ax = plots.panels(1, width=10, height=2.8)[0]
+plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=ax)
+ax.limits(x=(0, 150))
 
 # %%
 found = delayed_copy.recorded()  # the same, recorded for seeds 0 / 1 / 2
@@ -438,9 +453,9 @@ print(delayed_copy.table(found))
 print(delayed_copy.remarks(found))
 
 # %% [markdown]
-# Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways, which you are
-# asked to tell apart; how badly RoPE fails depends on the seed. At *random offsets* sequences start anywhere in training,
-# not at 0 alone. Halving the positions of a trained RoPE model makes it say the token *six* back.
+# The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways, which you
+# are asked to tell apart; how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
+# position in training, not always at 0. A trained RoPE model whose positions are halved says the token *six* back.
 #
 # **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
 # had each never seen? Use the numbers above.
@@ -449,9 +464,9 @@ print(delayed_copy.remarks(found))
 # The learned table falls to chance (one in eight) at once: its rows from 16 on are the random vectors they began as. The
 # sinusoid falls to about a half, later a quarter: its vectors exist everywhere, but the matrices were fitted to 16 of
 # them, and few matrices score them by distance (11.4). Both met *positions* they had never seen. RoPE at 16 to 31 still
-# says nearly every token, since scores depend on distances and those that matter were trained. It fails later, when many
-# *distances* above 15 are in sight: their scores were never pushed down, some are nearly as high as that three back.
-# Random offsets cure the first failure, not the second.
+# says nearly every token, since scores depend on distances and the distance that matters was trained. It fails later, when
+# there are many tokens at *distances* above 15: their scores were never trained, and some are nearly as high as that of the token
+# three back. Random offsets help against the first failure, not against the second.
 
 # %% [markdown] rubric="11.6"
 # **Rubric (1 point).** ⅓ learned and sinusoid fail because *positions* from 16 on were never trained (random rows;
@@ -460,18 +475,80 @@ print(delayed_copy.remarks(found))
 # alone: no point. Not needed: offsets, interpolation, the bound.
 
 # %% [markdown]
+# ## Longer than it was trained for
+#
+# A model with RoPE was trained on 16 tokens and should read 64. Two ways change its frequencies $\theta_i$ by a `factor`
+# (here 4), and nothing else:
+#
+# - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16. Every pair
+#   turns `factor` times slower.
+# - The **NTK-aware** way chooses a larger base $b'$ in $\theta_i = b'^{-2i/d}$, so that the slowest pair turns exactly
+#   `factor` times slower, and the fastest as before. (NTK stands for *neural tangent kernel*, from which the idea came.)
+#
+# ### 11.7
+#
+# **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots, \theta_{d/2-1})$ for both
+# ways. **Form:** the two functions below, each returning an array (d/2,).
+#
+# *Predict:* the model says the letter three back. Which way still finds it without further training?
+
+
+# %% answer="11.7"
+# my prediction: ...
+def interpolated(d, base, factor):
+    """Frequencies (d/2,) that are all `factor` times slower than base ** (-2i / d)."""
+    # BEGIN SOLUTION
+    return base ** (-np.arange(0, d, 2) / d) / factor
+    # END SOLUTION
+
+
+def ntk_aware(d, base, factor):
+    """Frequencies (d/2,) of a larger base: the first as before, the last `factor` times slower."""
+    # BEGIN SOLUTION
+    larger = base * factor ** (d / (d - 2))
+    return larger ** (-np.arange(0, d, 2) / d)
+    # END SOLUTION
+
+
+# %% check="11.7"
+check("11.7", interpolated, ntk_aware)
+
+# %% tags=["nbval-ignore-output"]
+ways = delayed_copy.ways_to_extend(4)
+if check("11.7", interpolated, ntk_aware):
+    ways |= {"interpolated": interpolated(32, 1e4, 4), "NTK-aware": ntk_aware(32, 1e4, 4)}
+longer = {name: delayed_copy.extend(models["RoPE"], new) for name, new in ways.items()}
+label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "queries 16 to 63"}
+curves = {
+    name: [delayed_copy.score_at_distance(model, 16, 63, back) for back in range(40)]
+    for name, model in longer.items()
+}
+plots.curves(range(40), curves, marks={"three back": 3}, **label).limits(x=(0, 50))
+found = delayed_copy.recorded("longer")
+print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
+print(delayed_copy.table_of_longer(found))
+
+# %% [markdown]
+# The curves of scores tell why. Interpolation stretches the whole curve: the peak moves from distance 3 to distance 12, and the
+# model says the letter twelve back. It would have to learn its distances again, and 100 steps are not enough. The NTK-aware base
+# leaves the fast pairs as they were, and these decide between neighbours: the peak stays at 3. On this task neither way is
+# better than leaving RoPE alone, since a short distance is all that matters. They are made for large models that use slow
+# pairs too, whose angles beyond the trained length were never seen; there both are followed by some further training.
+
+# %% [markdown]
 # ## Common mistakes
 #
-# The cell refutes each:
+# The cell prints a number against each.
 #
-# 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
-# 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; it is one only for weights
-#    trained the other way.
-# 3. "Rotation makes scores decay with distance." With a key turned by nine they peak there.
+# 1. "Attention is permutation *invariant*." The mean over tokens is invariant; the output at one place is not.
+# 2. "Pairing halves instead of neighbours is a bug." If the features are reordered, the scores agree. It is a bug only with
+#    weights that were trained the other way.
+# 3. "Rotation makes scores decay with distance." With a key turned by nine they are highest at distance nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ it takes fewer. (Exponents $2i/(d-2)$ do reach
-#    it; 11.3 accepts them with a remark.)
-# 6. "Without positions nothing can count." A head that looks at all alike reads $1/t$ off a start token.
+# 5. "The slowest hand takes $2\pi b$ steps for a turn." With $\theta_i = b^{-2i/d}$ it takes fewer. (With exponents
+#    $2i/(d-2)$ it does take that many; 11.3 accepts them with a remark.)
+# 6. "Without positions nothing can count." If a causal head looks at all $t$ tokens equally, the first token, a start mark, gets
+#    the weight $1/t$, from which the position can be read.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
@@ -496,10 +573,12 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 1. Attention (1) is equivariant; one causal layer is not, and knows proportions, not order or counts.
 # 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
+# 4. Interpolation slows all pairs down, the NTK-aware base mostly the slow ones.
 #
 # **Without notes:** Which orders does a masked layer commute with? Why are *ab* and *aabb* one to a causal layer? Why do two
-# positions never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
+# positions never quite agree? Which $W$ score sinusoids by distance? Which failure do random offsets mend?
 #
 # **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions.
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al.
+# (2023), position interpolation; Peng et al. (2023), YaRN, which also describes the NTK-aware base.

@@ -288,7 +288,7 @@ def draw(length, groups):
         series[name] = [cache_bytes(1, 32, G, 128, int(T), 2) / 2**30 for T in lengths]
     here = cache_bytes(1, 32, groups, 128, 1024 * length, 2) / 2**30
     label = {"xlabel": "tokens", "ylabel": "GiB", "title": f"{length} Ki tokens: {here:.2f} GiB"}
-    plots.curves(lengths, series, marks={"your length": 1024 * length}, **label).set_ylim(0, 70)
+    plots.curves(lengths, series, marks={"your length": 1024 * length}, **label).limits(y=(0, 70))
 
 
 if check("12.4", decode_flops, cache_bytes):
@@ -372,7 +372,7 @@ for (name, W), ax in zip(weights.items(), axes, strict=False):
     plots.attention_map(W, [""] * 16, [""] * 16, title=name, colour_bar=False, ax=ax)
 spectra = {name: torch.linalg.svdvals(W).clamp(min=1e-17) for name, W in weights.items()}
 label = {"xlabel": "number", "ylabel": "singular value", "log": "y"}
-plots.curves(range(1, 17), spectra, ax=axes[2], **label).set_ylim(1e-10, 10)
+plots.curves(range(1, 17), spectra, ax=axes[2], **label).limits(y=(1e-10, 10))
 print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
 print(f"the two differ by up to {torch.sub(*weights.values()).abs().max():.2f}")
 
@@ -427,7 +427,7 @@ plots.curves(counts, bounds, **label, ax=left)
 for colour, (name, errors) in enumerate(associative_recall.errors_by_count(counts).items()):
     plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
     print(f"{name}, errors for n = {counts[0]} to {counts[-1]}:", *np.round(errors, 3))
-left.set_ylim(-0.05, 1.9)  # room for the legend
+left.limits(y=(-0.05, 1.9))  # room for the legend
 plots.attention_map(runs[0], numbers=False, title="positive features, trained", ax=right)
 
 # %% [markdown]

@@ -50,8 +50,8 @@ STATE = """({
   }).length,
 })"""
 # Each slider goes from end to end; the milliseconds until its picture is laid out.
-SLIDE = """[...document.querySelectorAll(".attn-moving input")].flatMap((input) => {
-  const figure = input.closest(".attn-moving");
+SLIDE = """[...document.querySelectorAll(".attn-frames input")].flatMap((input) => {
+  const figure = input.closest(".attn-frames");
   const spent = [];
   for (let place = 0; place <= Number(input.max); place++) {
     const start = performance.now();
@@ -63,7 +63,7 @@ SLIDE = """[...document.querySelectorAll(".attn-moving input")].flatMap((input) 
   return spent;
 })"""
 TIP = "document.querySelector('.tip').getAttribute('aria-valuetext')"
-FRAME = "document.querySelector('.attn-moving .attn-frame').outerHTML"
+FRAME = "document.querySelector('.attn-frames:has(input) .attn-frame').outerHTML"
 
 
 class Page(HTMLParser):
@@ -219,10 +219,10 @@ def moving_problems(browser, tally):
         browser.press("ArrowUp")
         if browser.run(TIP) == before:
             yield "has a plane whose query no key moves."
-    if not browser.run("document.querySelectorAll('.attn-moving input').length"):
+    if not browser.run("document.querySelectorAll('.attn-frames input').length"):
         return
     before = browser.run(FRAME)
-    browser.run("document.querySelector('.attn-moving input').focus()")
+    browser.run("document.querySelector('.attn-frames input').focus()")
     browser.press("ArrowLeft")
     browser.press("ArrowLeft")
     if browser.run(FRAME) == before:

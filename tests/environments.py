@@ -46,7 +46,7 @@ nbclient.NotebookClient(notebook, kernel_name="python3").execute()
 outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
 pages = [output.get("data", {}).get("text/html", "") for output in outputs]
 views = [output for output in outputs if "widget-view" in str(output.get("data", {}).keys())]
-moving = sum("attn-moving" in page for page in pages)
+moving = sum("attn-frames" in page for page in pages)
 print(f"figures that move without a kernel: {moving}, as ipywidgets: {len(views)}")
 """
 

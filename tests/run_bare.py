@@ -14,8 +14,6 @@ import sys
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
 from attn_course import Verdict
 
 
@@ -48,7 +46,6 @@ def run_notebook(path):
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             found = run("".join(cell["source"]), space)
-        plt.close("all")
         if isinstance(found, Verdict):
             count += 1
             said = repr(found)
@@ -58,7 +55,6 @@ def run_notebook(path):
 
 
 def main():
-    plt.switch_backend("agg")
     os.environ["ATTN_FIGURES"] = "still"
     for name in sys.argv[1:]:
         path = Path(name)

@@ -3,17 +3,18 @@
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from course import ROOT
 
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import Session
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
-HERE = [tier.name for tier in tiers.LOCKED if tiers.works(tier)]
+HERE = [tier.name for tier in tiers.SANDBOXES if tiers.works(tier)]
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
 ATTN = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
 FINE = "def fine(x):\n    return 2 * x"
@@ -33,19 +34,19 @@ def tier(request):
 
 
 @pytest.fixture(scope="module")
-def zygote(tier):
-    with Zygote(("numpy", "sympy"), tier=tier) as zygote:
-        yield zygote
+def fork_server(tier):
+    with ForkServer(("numpy", "sympy"), tier=tier) as fork_server:
+        yield fork_server
 
 
 @pytest.fixture
-def submit(zygote):
+def submit(fork_server):
     """Start a session with these cells, a sound one last; it must still answer unless ended."""
     sessions = []
 
-    def submit(*cells, limits=SMALL):
+    def submit(*cells, limits=SMALL, names=()):
         sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
-        session = Session(zygote, dict(enumerate(sources, 1)), limits)
+        session = Session(fork_server, dict(enumerate(sources, 1)), limits, names)
         sessions.append(session)
         session.run()
         return session
@@ -61,3 +62,12 @@ def ask(session, name, *args, **kwargs):
 
 def still_fine(session):
     return ask(session, "fine", 21) == 42
+
+
+def descendants(pid):
+    """Return the ids of every process below `pid`."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for below in map(int, task.read_text().split()):
+            found += [below, *descendants(below)]
+    return found

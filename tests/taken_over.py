@@ -12,7 +12,7 @@ prepare = judge.prepare
 
 def serve(lines, *, output):
     """Judge as usual, but for a submission that begins with ASKS: then what it defines reports."""
-    supervisor, *children = map(channel.Line, lines)
+    supervisor, *children = map(channel.Connection, lines)
     job = supervisor.receive(time.monotonic() + 60, judge.MAX_JOB)
     if not job["data"].tobytes().startswith(ASKS):
         reply = judge.judge_submission(judge.Children(supervisor, children), **job)
@@ -23,7 +23,7 @@ def serve(lines, *, output):
         supervisor.send(message, time.monotonic() + 60)
 
     def ask(what):
-        say({"do": what, "id": 0, "figures": False})
+        say({"do": what, "id": 0, "figures": False, "is_gone": False})
         return supervisor.receive(time.monotonic() + 60)
 
     here = {"say": say, "ask": ask, "honest": honest, "os": os}

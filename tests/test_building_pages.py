@@ -1,7 +1,8 @@
 """Pages of the site: the student's text, the solution's pictures, and nothing that answers a question."""
 
 import json
-from importlib import import_module
+import runpy
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,15 +11,16 @@ from course import ROOT, WRITTEN
 
 from attn_course import register
 from attn_course.building import (
+    cards,
     interactive,
+    outputs,
     pages,
-    reference,
     site,
 )
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 
-FIGURE = '<div class="attn-figure attn-moving" data-frames="..."></div>'
+FIGURE = '<div class="attn-figure attn-frames" data-frames="..."></div>'
 CELLS = {
     "given": "import numpy as np\nstart = np.arange(3)",
     "answer": "def double(x):\n    # BEGIN SOLUTION\n    return np.add(x, x)\n    # END SOLUTION",
@@ -50,12 +52,12 @@ def picture(alt, plain="a picture"):
     return nbformat.v4.new_output("display_data", data=data, metadata={"image/png": {"alt": alt}})
 
 
-def packed_figures(notebook):
-    """A stand-in for each figure with sliders."""
+def page_figures(notebook):
+    """A stand-in for each figure."""
     found = {}
     for cell in notebook.cells:
-        count = sum(pages.has_sliders(output) for output in cell.get("outputs", []))
-        found[cell.id] = [FIGURE] * count
+        pictures = [out for out in cell.get("outputs", []) if "image/png" in out.get("data", {})]
+        found[cell.id] = [FIGURE] * len(pictures)
     return found
 
 
@@ -66,7 +68,7 @@ def made(tmp_path_factory):
     found = {}
     for name in WRITTEN:
         solution = stored(name)
-        found[name] = solution, pages.page_of(solution, packed_figures(solution), folder)
+        found[name] = solution, pages.page_of(solution, page_figures(solution), folder)
     return found
 
 
@@ -89,11 +91,15 @@ def test_no_page_shows_an_answer_a_rubric_or_a_reference(made, name):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_no_page_says_what_a_check_of_the_solution_said(made, name):
+def test_a_page_shows_the_verdict_of_one_right_code_answer_and_of_no_derivation(made, name):
     _, page = made[name]
-    for cell in page.cells:
-        if {"answer", "check"} & set(cell.metadata):
-            assert cell.outputs == []
+    checks = [cell for cell in page.cells if {"answer", "check"} & set(cell.metadata)]
+    shown = [cell for cell in checks if cell.outputs]
+    assert len(shown) == 1
+    place = shown[0].metadata["check"]
+    assert "code" in register.find(place.split()[0]).kind and "derive" not in place
+    told, verdict = shown[0].outputs
+    assert told.data["text/markdown"] == pages.VERDICT and "correct" in str(verdict)
 
 
 @pytest.mark.parametrize("name", WRITTEN)
@@ -162,52 +168,119 @@ def test_a_cell_that_uses_an_answer_shows_pictures_alone(tmp_path):
     assert [path.suffix for path in (tmp_path / pages.PICTURES).iterdir()] == [".png"]
 
 
-def test_a_figure_with_sliders_stands_after_its_still_picture(tmp_path):
-    still = picture("bars", "bars. With sliders: t = 1.")
-    first, second = pages.for_page([still], [f"{FIGURE}<style></style>"], tmp_path)
-    assert "<img " in first.data["text/html"]
-    assert second.data["text/html"] == FIGURE
+def test_a_figure_stands_after_its_still_picture(tmp_path):
+    (shown,) = pages.for_page([picture("bars")], [FIGURE], tmp_path)
+    assert shown.data["text/html"].startswith("<img ")
+    assert shown.data["text/html"].endswith(FIGURE)
 
 
-def test_figures_with_sliders_are_packed_once_and_kept(tmp_path):
+def test_figures_are_made_for_pages_once_and_kept(tmp_path):
     draw = "def draw(t):\n    plots.bars([t, 1 - t])\n"
-    sources = ["from attn_course import plots", "1 / 0", f"{draw}plots.explore(draw, t=(0, 1, 1))"]
+    sources = ["from attn_course import plots", "plots.bars([1.0])"]
+    sources += [
+        f"{draw}plots.explore(draw, t=(0, 1, 1))",
+        "1 / 0",
+    ]  # nothing is run after a picture
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
-    cells[1].metadata["check"] = "1.4"  # left out
-    cells[2].outputs = [picture("bars", "bars. With sliders: t = 1.")]
+    for cell in cells[1:3]:
+        cell.outputs = [picture("bars")]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    found = interactive.moving_figures(notebook, "trial", tmp_path)
-    (figure,) = found[cells[2].id]
-    assert pages.FIGURE.fullmatch(figure) and "attn-moving" in figure
+    cache = tmp_path / "kept"
+    found = interactive.page_figures(notebook, "trial", tmp_path, cache)
+    assert list(found) == [cells[1].id, cells[2].id]
+    for (figure,) in found.values():
+        assert pages.FIGURE.fullmatch(figure) and "attn-frames" in figure
 
-    (kept,) = tmp_path.iterdir()
+    (kept,) = cache.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
-    assert interactive.moving_figures(notebook, "trial", tmp_path) == {"as": ["kept"]}
+    assert interactive.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
 
 
-def test_the_reference_has_every_public_name_of_attn_utils():
-    text = reference.reference_page()
-    for name in import_module("attn_utils").__all__:
-        module = getattr(import_module("attn_utils"), name).__module__
-        assert f"{{py:function}} {module}.{name}(" in text
-    for name in ("CausalSelfAttention", "SynthesizerAttention", "Cache"):
-        assert f"{{py:class}} attn_utils.layers.{name}(" in text
-    assert ">>> causal_mask(2, 3).astype(int)" in text
-    assert "- `mask`: boolean" in text
+def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
+    with pytest.raises(UserError, match="a cell fails"):
+        outputs.execute(notebook, tmp_path, figures="page")
 
 
-def test_the_contents_name_every_notebook_once():
-    text = site.contents({name: name.title() for name in register.NOTEBOOKS})
+def attention(q, k, v, mask):
+    """Has arguments for a docstring."""
+
+
+def docstring_lines(text):
+    """What the site's extension of Sphinx makes of a docstring."""
+    extension = runpy.run_path(str(Path(site.__file__).parent / "site" / "docstrings.py"))
+    lines = text.split("\n")
+    extension["list_arguments"](None, "function", "f", attention, None, lines)
+    return lines
+
+
+def test_the_reference_lists_arguments_and_keeps_examples():
+    text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\n"
+    text += "needed: no name\n\n>>> f(1)\n2"
+    assert docstring_lines(text) == [
+        *("Attention.", "", "", "- `q`: (T, d) queries,", "  floats kept. k, v: keys."),
+        *("", "- `mask`: boolean", "", "needed: no name", "", ">>> f(1)", "2"),
+    ]
+
+
+def test_the_contents_name_every_notebook_and_every_page_of_docs_once():
+    docs = {"install.md": "Where it runs"}
+    text = site.contents({name: name.title() for name in register.NOTEBOOKS}, docs)
     assert '        title: "00 00_Start_Here"\n' in text
-    for name in (*register.NOTEBOOKS, "graders", "reference"):
+    for name in (*register.NOTEBOOKS, "install", "reference"):
         assert text.count(f"- file: {name}\n") == 1
 
 
-def test_a_section_that_readme_lacks_stops_the_site(tmp_path):
-    (tmp_path / "README.md").write_text("# Course\n\n## One\n\ntext\n\n## Two\n", "utf-8")
-    assert site.readme_sections(tmp_path, "One") == ["## One\n\ntext"]
-    with pytest.raises(UserError, match="Three"):
-        site.readme_sections(tmp_path, "Three")
+PUBLISHED = "https://github.com/owner/course"
+
+
+@pytest.mark.parametrize(
+    ("link", "unpublished", "published"),
+    [
+        ("[a](install.md#b)", "[a](install.md#b)", "[a](install.md#b)"),
+        ("[a](../notebooks/01_copying.ipynb)", "[a](01_copying.ipynb)", "[a](01_copying.ipynb)"),
+        ("[a](../Makefile)", "a", f"[a]({PUBLISHED}/blob/main/Makefile)"),
+        ("[a](other.txt)", "a", f"[a]({PUBLISHED}/blob/main/docs/other.txt)"),
+        ("[a](https://x.org/y)", "[a](https://x.org/y)", "[a](https://x.org/y)"),
+        ("![a](images/x.png)", "![a](images/x.png)", "![a](images/x.png)"),
+    ],
+)
+def test_links_of_docs_lead_to_pages_of_the_site_or_to_the_repository(link, unpublished, published):
+    assert site.site_text(link, {"install.md"}, "") == unpublished
+    assert site.site_text(link, {"install.md"}, PUBLISHED) == published
+
+
+def test_launch_buttons_and_links_to_the_repository_need_a_repository():
+    unpublished = site.configuration("")
+    published = site.configuration(PUBLISHED)
+    assert "launch_buttons" not in unpublished and "button: true" not in unpublished
+    assert "CC BY 4.0" in unpublished and "Repository" not in unpublished
+    assert "colab_url" in published and f'url: "{PUBLISHED}"' in published
+    assert f"{PUBLISHED}/issues" in published and "use_issues_button: true" in published
+
+
+def test_the_landing_page_opens_with_the_plane_and_has_a_card_for_every_notebook(made):
+    rows = [cards.Row(name, name.title(), "What?", 10) for name in WRITTEN]
+    shown = {name: page for name, (_, page) in made.items()}
+    text = site.landing_page(rows, plane_first(shown), PUBLISHED)
+    assert text.index("attn-plane") < text.index("grid-item-card")
+    for name in WRITTEN:
+        assert f":link: {name}\n" in text
+    assert text.count(":img-top: _static/figures/") == len(WRITTEN)
+    assert "og:image" in text and "https://owner.github.io/course/_static/figures/" in text
+    assert "og:image" not in site.landing_page(rows, plane_first(shown), "")
+
+
+def plane_first(shown):
+    """Pages as the site makes them: the first figure of 00 as a plane, in the place of a stand-in."""
+    first = shown[site.FIRST]
+    for cell in first.cells:
+        for output in cell.get("outputs", []):
+            html = output.get("data", {}).get("text/html", "")
+            if FIGURE in html:
+                output["data"]["text/html"] = html.replace("attn-frames", "attn-plane")
+                return shown
+    return shown
 
 
 @pytest.mark.parametrize(

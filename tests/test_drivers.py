@@ -10,7 +10,7 @@ from course import JUDGED, ROOT, answers_in
 from attn_course import drivers
 from attn_course.answers import Answer, NotYet
 from attn_course.checking import listening
-from attn_utils import attend, rotate
+from attn_utils import rotate
 
 BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
 
@@ -182,14 +182,12 @@ def test_the_rotation_that_is_handed_over_is_that_of_the_kernels():
     assert np.allclose(back, x)
 
 
-def test_a_layer_told_as_arrays_attends_under_its_mask_and_adds_its_positions():
-    rng = np.random.default_rng(0)
-    x, positions = rng.normal(size=(2, 5, 3))
-    projections = rng.normal(size=(3, 3, 3))
-    told = {"projections": projections, "mask": np.tri(5, dtype=bool), "positions": positions}
-    q, k, v = (x + positions) @ projections
-    wanted, _ = attend(q, k, v, causal=True)
-    assert np.allclose(drivers.make_layer(told)(x), wanted)
+def test_a_layer_is_known_by_its_outputs_alone_and_other_inputs_are_asked_for():
+    x = np.arange(6.0).reshape(3, 2)
+    found = drivers.call_with_outputs(lambda layer, x: layer(x[::-1]).sum(), x, [x[::-1]], [x])
+    assert found == {"said": 15.0}
+    found = drivers.call_with_outputs(lambda layer, x: layer(2 * x), x, [x], [x])
+    assert np.array_equal(found["asked"], 2 * x)
 
 
 def test_a_state_of_any_kind_stays_beside_the_student_and_only_its_size_comes_back():

@@ -1,31 +1,33 @@
-"""The figures: a scene is what matplotlib would draw, every picture has words, sliders need no kernel."""
+"""The figures: marks are drawn alike as SVG and as PNG, every picture has words, sliders need no kernel."""
 
 import base64
 import io
 import json
 import re
+import subprocess
 import sys
 import zlib
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Canvas
 
 from attn_course import plots
 from attn_course.figures import (
     alt_text,
     display,
-    layout,
+    image,
+    legend,
     marks,
+    panel,
     plane,
+    png,
     sliders,
+    ticks,
 )
-from attn_course.figures.canvas import drawing_on
-from attn_course.figures.scene import Scene
-from attn_course.figures.svg import to_svg
-from attn_course.figures.ticks import NotInScene
+from attn_course.figures.frame import Frame
+from attn_course.figures.layout import layout
+from attn_course.figures.svg import render_svg
 
 GRID = np.linspace(0, 14, 57)
 RNG = np.random.default_rng(0)
@@ -62,8 +64,7 @@ def draw_scatter():
 def draw_histogram():
     samples = {"one": NORMAL, "two": 2 * NORMAL}
     curve = (GRID - 7, np.exp(-((GRID - 7) ** 2) / 2))
-    ax = plots.histogram(samples, xlabel="x", bins=20, limits=(-7, 7), curve=curve)
-    ax.set_ylim(top=1.25 * ax.get_ylim()[1])
+    plots.histogram(samples, xlabel="x", bins=20, limits=(-7, 7), curve=curve).limits(y=(0, 0.6))
 
 
 def draw_intervals():
@@ -86,8 +87,8 @@ def draw_arrows():
 
 def draw_powers():
     series = {"square": (1 + GRID) ** 2, "-cube": (1 + GRID) ** 3}
-    ax = plots.curves(10 ** (GRID / 3), series, xlabel="x", ylabel="y", log="xy")
-    ax.set_ylim(1e-1, 1e4)
+    ax = plots.curves(10 ** (GRID / 3), series, xlabel="x", ylabel="y", log="xy", dots=True)
+    ax.limits(y=(1e-1, 1e4))
 
 
 DRAWN = [
@@ -105,9 +106,9 @@ DRAWN = [
 
 @pytest.fixture(autouse=True)
 def no_figure_is_left_open():
-    plt.close("all")
+    panel.open_figures.clear()
     yield
-    plt.close("all")
+    panel.open_figures.clear()
 
 
 @pytest.fixture
@@ -118,238 +119,342 @@ def shown(monkeypatch):
     return found
 
 
-def both(draw):
-    """The figure by matplotlib and the scene of the same calls."""
+def drawn(draw):
+    """The one figure that a function makes."""
     draw()
-    figure = plt.gcf()
-    figure.savefig(io.BytesIO(), format="png")
-    with drawing_on(Scene(layout.freeze(figure))) as scene:
-        draw()
-    return figure, scene
+    (figure,) = panel.open_figures
+    return figure
 
 
-def seen_ticks(axis, limits):
-    low, high = sorted(limits)
-    pairs = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
-    slack = 1e-9 * (high - low)
-    return [
-        (p, set_powers(label.get_text())) for p, label in pairs if low - slack <= p <= high + slack
-    ]
+def svg_of(figure):
+    return render_svg(figure, layout(figure), alt_text.describe(figure))
 
 
-def set_powers(text):
-    """Mathtext's power of ten as one line of text."""
-    found = re.fullmatch(r"\$\\mathdefault\{10\^\{(-?\d+)\}\}\$", text)
-    raised = str.maketrans("-01234", "⁻⁰¹²³⁴")
-    return f"10{found[1].translate(raised)}" if found else text
+def marks_of(ax, kind):
+    return [mark for mark in ax.marks if isinstance(mark, kind)]
+
+
+def texts_of(ax):
+    return [mark.text for mark in marks_of(ax, marks.Text)]
+
+
+@pytest.fixture
+def axes_of(monkeypatch):
+    """The Axes of matplotlib that a figure's PNG was drawn on, panel by panel."""
+    found = []
+    save = Canvas.savefig
+    monkeypatch.setattr(Canvas, "savefig", lambda *a, **k: found.append(a[0]) or save(*a, **k))
+
+    def axes(figure):
+        png.render_png(figure)
+        return [ax for ax in found[-1].axes if ax.get_label() != "<colorbar>"]
+
+    return axes
+
+
+def test_importing_the_figures_and_drawing_marks_loads_no_matplotlib():
+    code = (
+        "import sys; from attn_course import plots; ax = plots.bars([0.5, 0.5]);"
+        "from attn_course.figures import layout, svg;"
+        "svg.render_svg(ax.figure, layout.layout(ax.figure), '');"
+        "print('matplotlib' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
-def test_a_scene_has_the_limits_ticks_and_names_that_matplotlib_has(draw):
-    figure, scene = both(draw)
-    assert len(scene.axes) == len(figure.axes)
-    for ours, theirs in zip(scene.axes, figure.axes, strict=True):
-        np.testing.assert_allclose(ours.get_ylim(), theirs.get_ylim(), atol=1e-9)
-        assert ours.ylabel == theirs.get_ylabel()
-        directions = [(ours.y, theirs.yaxis, theirs.get_ylim())]
-        if ours.scale is None:
-            np.testing.assert_allclose(ours.get_xlim(), theirs.get_xlim(), atol=1e-9)
-            assert (ours.title, ours.xlabel) == (theirs.get_title(loc="left"), theirs.get_xlabel())
-            directions.append((ours.x, theirs.xaxis, theirs.get_xlim()))
-        for axis, other, limits in directions:
+def test_both_renderers_show_the_same_ticks_limits_and_names(draw, axes_of):
+    figure = drawn(draw)
+    text = svg_of(figure)
+    for ours, theirs in zip(figure.panels, axes_of(figure), strict=True):
+        for axis, other in ((ours.x, theirs.xaxis), (ours.y, theirs.yaxis)):
             places, labels = axis.ticks()
-            wanted = seen_ticks(other, limits)
-            np.testing.assert_allclose(places, [place for place, _ in wanted], atol=1e-9)
-            assert labels == [label for _, label in wanted]
-
-
-def hex_of(colour):
-    return to_hex(colour[:3])
-
-
-@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
-def test_a_scene_has_the_series_and_colours_that_matplotlib_has(draw):
-    figure, scene = both(draw)
-    panels = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
-    for ours, theirs in zip([a for a in scene.axes if a.scale is None], panels, strict=True):
-        of_kind = {
-            kind: [m for m in ours.marks if isinstance(m, kind)] for kind in map(type, ours.marks)
-        }
-        lines = of_kind.get(marks.Line, [])
-        rules = of_kind.get(marks.Rule, [])
-        assert len(lines) + len(rules) == len(theirs.lines)
-        kept = [line for line in theirs.lines if list(line.get_ydata()) != [0, 1] or not rules]
-        for line, other in zip(lines, kept, strict=True):
-            np.testing.assert_allclose(line.x, np.asarray(other.get_xdata(), float))
-            np.testing.assert_allclose(line.y, np.asarray(other.get_ydata(), float))
-            assert line.colour == other.get_color()
-        for bars, other in zip(of_kind.get(marks.Bars, []), theirs.containers, strict=True):
-            np.testing.assert_allclose(
-                bars.top + bars.foot, [r.get_height() for r in other], atol=1e-12
-            )
-            np.testing.assert_allclose(bars.left, [r.get_x() for r in other], atol=1e-12)
-            colours = bars.colours * (len(other) // len(bars.colours))
-            assert colours == [hex_of(r.get_facecolor()) for r in other]
-        clouds = [c for c in theirs.collections if len(c.get_offsets()) and c.get_sizes().size]
-        for points, other in zip(of_kind.get(marks.Points, []), clouds, strict=True):
-            np.testing.assert_allclose(np.c_[points.x, points.y], other.get_offsets())
-            assert points.colour == hex_of(other.get_facecolor()[0])
-        for cells, other in zip(of_kind.get(marks.Cells, []), theirs.images, strict=True):
-            np.testing.assert_allclose(cells.values, other.get_array())
-            assert (
-                cells.low,
-                cells.high,
-            ) == other.get_clim() and cells.cmap == other.get_cmap().name
-        texts = {text.get_text() for text in theirs.texts} - {""}
-        assert {word.text for word in of_kind.get(marks.Word, [])} == texts
+            np.testing.assert_allclose(other.get_ticklocs(), places)
+            assert [label.get_text() for label in other.get_ticklabels()] == labels
+            np.testing.assert_allclose(other.get_view_interval(), axis.limits())
+            for label in [*labels, axis.label]:
+                assert f">{label}</text>" in text or not label
+        assert theirs.get_title(loc="left") == ours.title
+        assert f">{ours.title}</text>" in text or not ours.title
 
 
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
-def test_a_scene_and_its_figure_have_the_same_alt_text(draw):
-    figure, scene = both(draw)
-    assert alt_text.describe_scene(scene) == alt_text.describe_figure(figure)
+def test_both_renderers_draw_every_mark(draw, axes_of):
+    figure = drawn(draw)
+    for ours, theirs in zip(figure.panels, axes_of(figure), strict=True):
+        lines = marks_of(ours, marks.Line) + marks_of(ours, marks.Rule)
+        assert len(theirs.lines) == len(lines)
+        assert len(theirs.containers) == len(marks_of(ours, marks.Bars))
+        areas = marks_of(ours, marks.Points) + marks_of(ours, marks.Band)
+        assert len(theirs.collections) == len(areas)
+        assert len(theirs.images) == len(marks_of(ours, marks.Cells))
+        arrows = marks_of(ours, marks.Arrow)
+        assert [text.get_text() for text in theirs.texts if text.get_text()] == texts_of(ours)
+        assert len(theirs.texts) == len(texts_of(ours)) + len(arrows)
+
+    text = svg_of(figure)
+    for ax in figure.panels:
+        for word in texts_of(ax):
+            assert f">{word}</text>" in text
+
+
+KINDS = [kind for kind in vars(marks).values() if isinstance(kind, type) and kind is not marks.Mark]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(kind, marks.Mark)])
+def test_no_kind_of_mark_lacks_a_renderer(kind):
+    from attn_course.figures import svg
+
+    for module in (svg, png):
+        missing = module._draw.dispatch(marks.Mark)
+        assert module._draw.dispatch(kind) is not missing
+
+
+@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+def test_axes_stay_inside_their_drawing(draw):
+    for box in layout(drawn(draw)):
+        assert 0 < box.left < box.right <= box.width
+        assert 0 < box.top < box.bottom < box.height
+
+
+def test_panels_of_a_row_are_equally_high_whatever_their_labels():
+    left, right = plots.panels(2)
+    plots.bars([1.0], ["one\ntwo"], title="high", ax=left)
+    plots.bars([1.0], xlabel="", ax=right)
+    one, other = layout(left.figure)
+    assert (one.top, one.bottom) == (other.top, other.bottom)
+
+
+def test_a_unit_is_equally_long_in_both_directions_where_it_is_asked_for():
+    ax = plots.scatter([[0, 0], [4, 1]], xlabel="x", ylabel="y").limits(x=(0, 4), y=(0, 1)).equal()
+    (box,) = layout(ax.figure)
+    assert box.right - box.left == pytest.approx(4 * (box.bottom - box.top))
 
 
 def test_a_line_that_leaves_the_panel_keeps_its_numbers_and_gaps():
-    _, scene = both(draw_curves)
-    drawing = to_svg(scene, "two panels")
+    drawing = svg_of(drawn(draw_curves))
     assert "nan" not in drawing and "inf" not in drawing
-    assert 'aria-label="two panels"' in drawing and drawing.count("<svg viewBox") == 2
+    assert drawing.count("<svg viewBox") == 2
 
 
-def test_names_are_escaped_in_a_scene():
-    def draw():
-        plots.bars([1.0], ["<b>&"], title='"<script>"')
-
-    _, scene = both(draw)
-    drawing = to_svg(scene, '"<i>')
+def test_names_are_escaped():
+    ax = plots.bars([1.0], ["<b>&"], title='"<script>"')
+    drawing = render_svg(ax.figure, layout(ax.figure), '"<i>')
     assert "<script>" not in drawing and "<b>" not in drawing and "<i>" not in drawing
 
 
-def test_the_alt_text_says_kind_title_axes_and_series():
-    draw_curves()
-    text = alt_text.describe_figure(plt.gcf())
+@pytest.mark.parametrize(
+    ("ends", "places", "labels"),
+    [
+        ((0, 1.05), [0, 0.2, 0.4, 0.6, 0.8, 1], ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        ((-0.7, 14.7), [0, 2.5, 5, 7.5, 10, 12.5], ["0.0", "2.5", "5.0", "7.5", "10.0", "12.5"]),
+        ((-3, 110_000), [0, 20_000, 40_000, 60_000, 80_000, 100_000], None),
+        ((-0.02, 0.021), [-0.02, -0.01, 0, 0.01, 0.02], ["−0.02", "−0.01", "0.00", "0.01", "0.02"]),
+    ],
+)
+def test_ticks_are_round_numbers_with_the_same_digits(ends, places, labels):
+    found, written = ticks.linear_ticks(*ends, 6)
+    np.testing.assert_allclose(found, places, atol=1e-12)
+    assert written == (labels or [str(place) for place in places])
+
+
+@pytest.mark.parametrize(
+    ("ends", "labels"),
+    [
+        ((0.05, 500), ["10⁻¹", "10⁰", "10¹", "10²"]),
+        ((3, 80), ["5", "10", "20", "50"]),
+        ((1e-9, 10), ["10⁻⁹", "10⁻⁷", "10⁻⁵", "10⁻³", "10⁻¹", "10¹"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_powers_or_round_numbers(ends, labels):
+    assert ticks.log_ticks(*ends, 6)[1] == labels
+
+
+def test_an_axis_whose_numbers_are_all_equal_has_limits_around_them():
+    axis = plots.curves([2, 2], {"one": [3, 3]}, xlabel="x", ylabel="y").y
+    low, high = axis.limits()
+    assert low < 3 < high and axis.ticks()[0]
+
+
+def test_cells_are_coloured_as_the_scale_says():
+    cells = marks.Cells(np.array([[0.0, 1.0]]), 0, 1, "blues")
+    np.testing.assert_allclose(cells.image().colours[0, 0] * 255, [247, 251, 255])
+    np.testing.assert_allclose(cells.image().colours[0, 1] * 255, [8, 48, 107])
+
+
+def test_an_image_of_cells_is_a_png_that_others_read():
+    imread = pytest.importorskip("matplotlib.image").imread
+    colours = RNG.integers(0, 256, (3, 5, 3)) / 255
+    read = imread(io.BytesIO(image.encode_png(colours)))
+    np.testing.assert_allclose(read, colours, atol=1e-6)
+
+
+def test_the_alt_text_says_kind_title_axes_and_what_is_seen():
+    text = alt_text.describe(drawn(draw_curves))
     assert text == (
-        "Panel 1: Curves; y over t; with sine, flat, own, here. Panel 2: Curves; z over t; with gap."
+        "Panel 1: Curves; y over t: sine goes from 0 to 1, between −1 and 1; flat stays at 0.3; "
+        "own rises from 0 to 9.8; here at 4. Panel 2: Curves; z over t: gap rises from 0 to 6.8."
     )
+
+
+SEEN = {
+    draw_bars: "Bars “weights”; weight over key: a 0.20, b 0.70, rest 0.10.",
+    draw_groups: "Bars; share over city: one: 0 0.20, 1 -0.30; two: 0 0.50, 1 0.10.",
+    draw_intervals: (
+        "Intervals; gain: none at 0; all at 1; first from 0.2 to 0.7; second from 0.8 to 1.1."
+    ),
+    draw_arrows: (
+        "Arrows “plane”; second coordinate over first coordinate: "
+        "key 0 to (1, 0); key 1 to (0.5, 0.8); query to (2, −1)."
+    ),
+}
+
+
+@pytest.mark.parametrize("draw", SEEN, ids=lambda draw: draw.__name__)
+def test_the_alt_text_of_a_chart_has_its_numbers(draw):
+    assert alt_text.describe(drawn(draw)) == SEEN[draw]
+
+
+def test_the_alt_text_of_a_map_says_where_each_row_is_strongest_and_what_is_hidden():
+    text = alt_text.describe(drawn(draw_maps))
+    assert "0 most at 0 (1), 1 most at 0 (0.5), 2 most at 0 (0.33); 3 hidden cells" in text
+    assert "u most at long name (1.5), v most at w (2)." in text
 
 
 def test_key_i_has_one_colour_as_an_arrow_and_as_a_bar():
     left, right = plots.panels(2)
     plots.arrows({"key 0": (1, 0), "key 1": (0, 1), "query": (1, 1)}, ax=left)
     plots.bars([0.3, 0.7], ax=right)
-    arrows = {text.get_text(): text.get_color() for text in left.texts if text.get_text()}
-    colours = [hex_of(bar.get_facecolor()) for bar in right.containers[0]]
-    assert colours == [arrows["key 0"], arrows["key 1"]]
-    assert arrows["query"] not in colours
+    arrows = {mark.name: mark.colour for mark in marks_of(left, marks.Arrow)}
+    (bars,) = marks_of(right, marks.Bars)
+    assert bars.colours == [arrows["key 0"], arrows["key 1"]]
+    assert arrows["query"] not in bars.colours
+
+
+def test_arrows_along_one_line_are_drawn_beside_each_other():
+    ax = plots.arrows({"query": (0, 4), "shadow": (0, 1.5), "key 0": (0, 1), "key 1": (2, 1)})
+    starts = {mark.name: tuple(mark.start) for mark in marks_of(ax, marks.Arrow)}
+    assert starts["query"] == starts["key 1"] == (0, 0)
+    assert len({starts["query"], starts["shadow"], starts["key 0"]}) == 3
+    for mark in marks_of(ax, marks.Arrow):
+        wanted = {"query": (0, 4), "shadow": (0, 1.5), "key 0": (0, 1), "key 1": (2, 1)}[mark.name]
+        np.testing.assert_allclose(mark.end - mark.start, wanted)
 
 
 def test_the_reader_s_own_curve_leaves_the_colours_of_the_others_alone():
     def colours(series):
         ax = plots.curves(GRID, series, xlabel="t", ylabel="w", strong="n = 30")
-        return {
-            line.get_label(): line.get_color() for line in ax.lines if line.get_label() != "n = 30"
-        }
+        lines = marks_of(ax, marks.Line)
+        return {line.label: line.colour for line in lines if line.label != "n = 30"}
 
     own = {"n = 30": GRID}
     others = {"n = 3": GRID, "n = 12": 2 * GRID}
     assert colours(own | others) == colours(others | own) == colours(others)
 
 
-def test_the_dots_of_a_legend_can_be_seen():
+def test_the_dots_of_a_legend_can_be_seen(axes_of):
     ax = plots.scatter(NORMAL.reshape(-1, 2), xlabel="x", ylabel="y", label="cloud", size=4)
-    (dot,) = ax.get_legend().legend_handles
+    (theirs,) = axes_of(ax.figure)
+    (dot,) = theirs.get_legend().legend_handles
     assert dot.get_sizes()[0] >= 36 and dot.get_alpha() == 1
+    assert re.search(r'<circle [^>]*r="4\.5"', svg_of(ax.figure))
 
 
-def test_no_text_is_smaller_than_nine_points_and_no_figure_wider_than_a_column():
-    draw_maps()
-    for text in plt.gcf().findobj(plt.Text):
-        assert text.get_size() >= 9, text.get_text()
-    plots.panels(4, width=20)
-    assert plt.gcf().get_figwidth() <= 9.0
+def test_a_legend_of_a_drawing_moves_only_when_something_is_in_its_way():
+    def place(y, places):
+        ax = plots.curves(GRID, {"line": y}, xlabel="x", ylabel="y").limits(y=(0, 1))
+        (box,) = layout(ax.figure)
+        list(legend.draw_legend(Frame(ax, box), 0, places))
+        return places[0]
+
+    places = {}
+    assert place(np.where(GRID > 7, 0.95, 0.5), places) == 1  # the right corner is taken
+    assert place(0 * GRID + 0.5, places) == 1  # free again, but it stays
+
+
+def test_no_text_is_smaller_than_nine_points_and_no_figure_wider_than_a_column(axes_of):
+    figure = drawn(draw_maps)
+    for ax in axes_of(figure):
+        for text in ax.figure.findobj(lambda part: hasattr(part, "get_fontsize")):
+            assert text.get_fontsize() >= 9, text.get_text()
+    sizes = re.findall(r'font-size="([\d.]+)"', svg_of(figure))
+    assert min(map(float, sizes)) >= 9 * 100 / 72
+    assert plots.panels(4, width=20)[0].figure.width <= 9.0
 
 
 def test_a_matrix_has_a_negative_half_where_it_is_asked_for():
-    ax = plots.matrix([[3, 1]], top=4, signed=True)
-    assert ax.images[0].get_clim() == (-4, 4)
+    (cells,) = marks_of(plots.matrix([[3, 1]], top=4, signed=True), marks.Cells)
+    assert (cells.low, cells.high) == (-4, 4)
 
 
 def test_a_matrix_without_negative_numbers_has_no_negative_half():
     left, right = plots.panels(2)
     plots.matrix([[3, 1]], ax=left)
     plots.matrix([[3, -1]], ax=right)
-    assert left.images[0].get_clim() == (0, 3) and right.images[0].get_clim() == (-3, 3)
-    assert {text.get_text() for text in left.texts} == {"3", "1"}
+    ends = [(cells.low, cells.high) for ax in (left, right) for cells in marks_of(ax, marks.Cells)]
+    assert ends == [(0, 3), (-3, 3)]
+    assert texts_of(left) == ["3", "1"]
 
 
 def test_cells_of_no_interest_are_hatched_and_have_neither_number_nor_weight_on_the_scale():
     ax = plots.matrix([[9.0, 0.25], [9.0, 9.0]], mask=[[False, True], [False, False]])
-    assert ax.images[0].get_clim() == (0, 0.25) and len(ax.patches) == 3
-    assert [text.get_text() for text in ax.texts] == ["0.25"]
+    (cells,) = marks_of(ax, marks.Cells)
+    (hatching,) = marks_of(ax, marks.Hatching)
+    assert (cells.low, cells.high) == (0, 0.25) and len(hatching.cells) == 3
+    assert texts_of(ax) == ["0.25"]
 
 
 def test_a_hidden_cell_of_a_map_has_no_number_unless_it_leaks():
     mask = [[True, False, False], [True, True, False]]
     ax = plots.attention_map([[0.75, 0.25, 0], [0, 1, 0]], mask=mask)
-    assert [text.get_text() for text in ax.texts] == ["0.75", "0.25", "0.00", "1.00"]
+    assert texts_of(ax) == ["0.75", "0.25", "0.00", "1.00"]
 
 
 def test_words_may_stand_in_the_cells_of_a_matrix():
     ax = plots.matrix([[0, 1]], words=[["cat", "dog"]], colour_bar=False)
-    assert [text.get_text() for text in ax.texts] == ["cat", "dog"]
-    assert len(ax.figure.axes) == 1
+    assert texts_of(ax) == ["cat", "dog"] and ax.colour_bar is None
 
 
 def test_nested_lines_lie_on_one_another_and_are_all_seen():
     same = {"first": GRID, "second": GRID, "third": GRID}
     ax = plots.curves(GRID, same, xlabel="x", ylabel="y", nested=True)
-    widths = [line.get_linewidth() for line in ax.lines]
+    widths = [line.width for line in marks_of(ax, marks.Line)]
     assert widths == sorted(set(widths), reverse=True)
+
+
+def test_a_curve_whose_name_begins_with_an_underscore_is_not_in_the_legend():
+    ax = plots.curves(GRID, {"one": GRID, "_other": GRID}, xlabel="x", ylabel="y")
+    assert [line.label for line in marks_of(ax, marks.Line)] == ["one", ""]
 
 
 def test_each_head_has_a_map_of_its_own_weights_with_the_same_words():
     weights = np.arange(12).reshape(3, 2, 2) / 12
     plots.head_maps(weights, ["a", "b"], ["c", "d"], colour_bar=False)
-    axes = plt.gcf().axes
-    assert [ax.get_title(loc="left") for ax in axes] == ["head 0", "head 1", "head 2"]
-    for head, ax in enumerate(axes):
-        np.testing.assert_array_equal(ax.images[0].get_array(), weights[head])
-        assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a", "b"]
+    (figure,) = panel.open_figures
+    assert [ax.title for ax in figure.panels] == ["head 0", "head 1", "head 2"]
+    for head, ax in enumerate(figure.panels):
+        (cells,) = marks_of(ax, marks.Cells)
+        np.testing.assert_array_equal(cells.values, weights[head])
+        assert ax.y.ticks()[1] == ["a", "b"]
 
 
-def test_panels_in_rows_leave_no_empty_axes():
-    assert len(plots.panels(3, columns=2)) == 3 and len(plt.gcf().axes) == 3
-
-
-def moving(draw, **ends):
-    return sliders.MovingFigure(draw, ends)
+def with_sliders(draw, **ends):
+    return sliders.SliderFigure(draw, ends)
 
 
 def draw_tilted(t):
     plots.curves(GRID, {"line": t * GRID}, xlabel="x", ylabel="y", title=f"t = {t:g}")
 
 
-def test_matplotlib_draws_a_moving_figure_once_however_often_it_moves(monkeypatch):
+def test_matplotlib_draws_a_figure_with_sliders_once_however_often_they_move(monkeypatch):
     saved = []
-    save = Figure.savefig
-    monkeypatch.setattr(Figure, "savefig", lambda *a, **k: saved.append(1) or save(*a, **k))
-    figure = moving(draw_tilted, t=(0.0, 2.0, 1.0))
+    save = Canvas.savefig
+    monkeypatch.setattr(Canvas, "savefig", lambda *a, **k: saved.append(1) or save(*a, **k))
+    figure = with_sliders(draw_tilted, t=(0.0, 2.0, 1.0))
     for t in (0.5, 1.5, 2.0):
         assert f"t = {t:g}" in figure.frame({"t": t})
-    assert len(saved) == 1 and figure.in_scene and not plt.get_fignums()
-
-
-def draw_pie(share):
-    plots.panels(1)[0].pie([share, 1 - share])
-
-
-def draw_own_axes(share):
-    plt.subplots()[1].plot([0, share])
-
-
-def draw_logarithm(share):
-    plots.curves(GRID + 1, {"power": (GRID + 1) ** share}, xlabel="x", ylabel="y", log="xy")
+    assert len(saved) == 1 and not panel.open_figures
 
 
 def draw_more_panels(share):
@@ -357,17 +462,22 @@ def draw_more_panels(share):
         plots.bars([share], ax=ax)
 
 
-@pytest.mark.parametrize("draw", [draw_pie, draw_own_axes, draw_logarithm, draw_more_panels])
-def test_what_a_scene_cannot_draw_is_drawn_by_matplotlib(draw):
-    figure = moving(draw, share=(0.1, 0.9, 0.3))
-    assert 'src="data:image/png;base64,' in figure.frame({"share": 0.6})
-    assert not figure.in_scene and not plt.get_fignums()
+def draw_two_figures(share):
+    plots.bars([share])
+    plots.bars([share])
 
 
-def test_an_option_that_a_scene_does_not_know_is_not_dropped():
-    _, scene = both(draw_bars)
-    with pytest.raises(NotInScene, match="hatch"):
-        scene.axes[0].bar([0], [1], hatch="/")
+def test_a_function_that_draws_no_figure_or_several_is_told_so():
+    for draw, count in ((lambda share: None, 0), (draw_two_figures, 2)):
+        with pytest.raises(ValueError, match=f"must draw one figure with `plots`, not {count}"):
+            with_sliders(draw, share=(0.1, 0.9, 0.3))
+    assert not panel.open_figures
+
+
+def test_a_function_whose_number_of_panels_changes_is_told_so():
+    figure = with_sliders(draw_more_panels, share=(0.1, 0.9, 0.3))
+    with pytest.raises(ValueError, match="the same number of panels"):
+        figure.frame({"share": 0.6})
 
 
 def frames_of(page):
@@ -440,19 +550,27 @@ def test_switches_stand_side_by_side_and_redraw_the_picture(shown, boxes):
     assert "on: 1, 1" in picture.value
 
 
-def test_a_stored_picture_is_given_its_alt_text_and_other_outputs_are_left_alone():
-    picture = {
-        "data": {"image/png": "AAAA\n", "text/plain": "Bars."},
-        "metadata": {"image/png": {"alt": 'Bars “<a> & "b"”.'}},
-    }
-    printed = {"name": "stdout", "text": "1"}
-    table = {"data": {"text/html": "<table>"}, "metadata": {}}
-    words = {"cell_type": "markdown", "source": "text"}
-    outputs = [picture, printed, table]
-    assert plots.add_alt_texts({"cells": [words, {"outputs": outputs}]}) == 1
-    assert 'alt="Bars “&lt;a&gt; &amp; &quot;b&quot;”."' in picture["data"]["text/html"]
-    assert 'src="data:image/png;base64,AAAA"' in picture["data"]["text/html"]
-    assert table["data"] == {"text/html": "<table>"} and printed == {"name": "stdout", "text": "1"}
+def test_a_still_figure_is_a_png_and_a_drawing_that_takes_its_place_where_scripts_run(
+    shown, monkeypatch
+):
+    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+    plots.bars([0.2, 0.8], title='two "bars"')
+    display.show_open_figures()
+    (bundle,) = shown
+    page = bundle["text/html"]
+    assert page.startswith(
+        '<img class="attn-picture" alt="Bars “two &quot;bars&quot;”; weight over'
+    )
+    (drawing,) = frames_of(page)
+    assert "two &quot;bars&quot;" in drawing and "var(--c0)" in drawing
+    assert bundle["image/png"] in page and not panel.open_figures
+
+
+def test_a_stored_notebook_keeps_the_png_of_a_still_figure_alone(shown, monkeypatch):
+    monkeypatch.setenv("ATTN_FIGURES", "still")
+    plots.bars([0.2, 0.8])
+    display.show_open_figures()
+    assert [set(bundle) for bundle in shown] == [{"image/png", "text/plain"}]
 
 
 def test_a_stored_notebook_keeps_one_still_picture_and_its_words(shown, monkeypatch):
@@ -460,14 +578,17 @@ def test_a_stored_notebook_keeps_one_still_picture_and_its_words(shown, monkeypa
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     (bundle,) = shown
     assert set(bundle) == {"image/png", "text/plain"}
-    assert bundle["text/plain"] == "Curves “t = 1”; y over x; with line. With sliders: t = 1."
+    assert (
+        bundle["text/plain"]
+        == "Curves “t = 1”; y over x: line rises from 0 to 14. With sliders: t = 1."
+    )
 
 
 def test_a_page_gets_the_still_picture_first_and_then_what_moves(shown, monkeypatch):
     monkeypatch.setenv("ATTN_FIGURES", "page")
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     still, moves = shown
-    assert 'alt="Curves “t = 1”; y over x; with line."' in still["text/html"]
+    assert 'alt="Curves “t = 1”; y over x: line rises from 0 to 14."' in still["text/html"]
     assert len(frames_of(moves["text/html"])) == 61
 
 
@@ -508,9 +629,9 @@ def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do
     ipywidgets = pytest.importorskip("ipywidgets")
     monkeypatch.setattr(display, "in_kernel", lambda: True)
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
-    live, spare = shown
+    live, fallback = shown
     assert sliders._VIEW in live
-    page = spare["text/html"]
+    page = fallback["text/html"]
     assert len(frames_of(page)) == 31
     name = re.search(r'data-widget="([\w-]+)"', page)[1]
     assert f'body:has(.{name}) [data-widget="{name}"] {{ display: none; }}' in page
@@ -553,5 +674,5 @@ def test_borders_are_where_the_two_best_keys_tie():
 def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
     rows = {"small": (3.4, 2.1, 4.7), "large": (45.0, 43.3, 46.6)}
     ax = plots.intervals(rows, xlabel="gain", marks={"no gain": 0})
-    low, high = ax.get_xlim()
+    low, high = ax.x.limits()
     assert -low > 0.04 * (high - low)

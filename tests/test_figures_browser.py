@@ -79,7 +79,7 @@ def opened(browser, outputs, tmp_path):
         page = tmp_path / "page.html"
         page.write_text(PAGE.format(theme=theme, cells=cells), "utf-8")
         browser.open(page)
-        browser.wait("document.querySelectorAll('.attn-moving svg').length")
+        browser.wait("document.querySelectorAll('.attn-frames svg').length")
         browser.run(STOPWATCH)
         return browser
 
@@ -167,8 +167,8 @@ def test_noise_moves_the_borders_and_leaves_their_ghosts(opened):
 
 def test_a_slider_of_a_page_shows_its_frame_by_the_arrow_keys(opened):
     browser = opened()
-    browser.run("document.querySelector('.attn-moving input').focus()")
-    title = "document.querySelector('.attn-moving .attn-frame').getAttribute('aria-label')"
+    browser.run("document.querySelector('.attn-frames input').focus()")
+    title = "document.querySelector('.attn-frames .attn-frame').getAttribute('aria-label')"
     seen = {browser.run(title)}
     for _ in range(5):
         browser.press("ArrowRight")
@@ -181,8 +181,8 @@ def test_a_slider_of_a_page_shows_its_frame_by_the_arrow_keys(opened):
 
 def test_a_switch_of_a_page_shows_its_frame_when_it_is_clicked(opened):
     browser = opened()
-    browser.wait("document.querySelectorAll('.attn-moving svg').length >= 2")
-    frame = "document.querySelectorAll('.attn-moving .attn-frame')[1]"
+    browser.wait("document.querySelectorAll('.attn-frames svg').length >= 2")
+    frame = "document.querySelectorAll('.attn-frames .attn-frame')[1]"
     title = f"{frame}.getAttribute('aria-label')"
     assert "on: 1, 0" in browser.run(title)
     browser.run("document.querySelectorAll('input[type=checkbox]')[1].click()")
@@ -233,7 +233,7 @@ def test_an_exported_notebook_moves_and_describes_every_picture(browser, outputs
     page = tmp_path / "exported.html"
     exported([outputs[k : k + 2] for k in range(0, len(outputs), 2)], page)
     browser.open(page)
-    browser.wait("document.querySelectorAll('.attn-moving svg').length")
+    browser.wait("document.querySelectorAll('.attn-frames svg').length")
     pictures = "[...document.querySelectorAll('img')].map((i) => [i.alt.slice(0, 13), i.checkVisibility()])"
     planes = [["Territory map", False]] * 2
     others = [["Panel 1: Arro", False], ["Bars “on: 1, ", False]]
@@ -256,14 +256,14 @@ def test_sliders_of_a_kernel_move_when_the_notebook_is_exported_without_it(
     browser.ask("Network.enable")
     browser.heard.clear()
     browser.open(page)
-    browser.wait("document.querySelectorAll('.attn-moving svg').length")
+    browser.wait("document.querySelectorAll('.attn-frames svg').length")
     live, moves = "document.querySelectorAll('.jp-OutputArea-child')", "checkVisibility()"
     assert browser.run(f"[...{live}].map((part) => part.{moves})") == [False, True]
 
-    title = "document.querySelector('.attn-moving .attn-frame').getAttribute('aria-label')"
+    title = "document.querySelector('.attn-frames .attn-frame').getAttribute('aria-label')"
     before = browser.run(title)
-    box = "document.querySelector('.attn-moving input').getBoundingClientRect()"
-    browser.run("document.querySelector('.attn-moving').scrollIntoView()")
+    box = "document.querySelector('.attn-frames input').getBoundingClientRect()"
+    browser.run("document.querySelector('.attn-frames').scrollIntoView()")
     x, y, width = browser.run(f"(b => [b.x, b.y + b.height / 2, b.width])({box})")
     browser.drag([x + width / 3, y], [x + width - 10, y])
     assert browser.run(title) != before

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -30,6 +31,7 @@ READY = """(() => {
   app.shell.activateById(notebook.id);
   return app.commands.isEnabled("notebook:run-all-cells");
 })()"""
+CHANGE_THEME = "void window.jupyterapp.commands.execute('apputils:change-theme', {{theme: '{}'}})"
 # The time from a key press to the next change of the picture, when it is on the screen.
 STOPWATCH = """
 window.spent = [];
@@ -112,11 +114,26 @@ def lab(address, tmp_path_factory):
         browser.close()
 
 
-def test_every_visible_picture_of_the_lab_has_words(lab):
+def test_drawings_take_the_place_of_pictures_in_the_lab_and_say_what_is_seen(lab):
     pictures = "[...document.querySelectorAll('.jp-OutputArea img')].map((i) => [i.alt, i.checkVisibility()])"
-    hidden, seen = lab.run(pictures)
-    assert hidden[0].startswith("Territory map") and not hidden[1]
-    assert seen == ["Bars “two bars”; weight over key.", True]
+    lab.wait(f"!{pictures}.some(([alt, isVisible]) => isVisible)")
+    plane, bars = lab.run(pictures)
+    assert plane[0].startswith("Territory map")
+    assert bars[0] == "Bars “two bars”; weight over key: 0 0.20, 1 0.80."
+    drawn = "[...document.querySelectorAll('.attn-frames:not([hidden]) .attn-frame')]"
+    assert lab.run(f"{drawn}.map((f) => f.getAttribute('aria-label'))") == [bars[0]]
+
+
+def test_still_figures_follow_the_theme_of_the_lab(lab):
+    colour = "getComputedStyle(document.querySelector('.attn-frames .attn-frame path[fill]')).fill"
+    text = "getComputedStyle(document.querySelector('.attn-frames .attn-frame text')).fill"
+    light = lab.run(f"[{colour}, {text}]")
+    lab.run(CHANGE_THEME.format("JupyterLab Dark"))
+    lab.wait(f"document.body.dataset.jpThemeLight === 'false' && {colour} !== '{light[0]}'")
+    assert light[0] == "rgb(0, 114, 178)" and lab.run(colour) == "rgb(74, 168, 232)"
+    brightness = [sum(map(int, re.findall(r"\d+", code)[:3])) for code in (light[1], lab.run(text))]
+    assert brightness[0] < 200 < 600 < brightness[1]
+    lab.run(CHANGE_THEME.format("JupyterLab Light"))
 
 
 def test_arrow_keys_move_the_plane_and_not_the_cells(lab):
@@ -137,10 +154,10 @@ def test_the_frames_for_later_are_not_seen_beside_sliders_that_a_kernel_moves(la
 def test_a_slider_moves_its_picture_at_every_key_press(lab):
     lab.run(STOPWATCH)
     lab.run("document.querySelector('.noUi-handle').focus()")
-    words = "document.querySelector('.widget-html .attn-frame').getAttribute('aria-label')"
+    label = "document.querySelector('.widget-html .attn-frame').getAttribute('aria-label')"
     for step in range(1, 11):
         lab.press("ArrowRight")
-        lab.wait(f"window.spent.length >= {step} && {words}.includes('t = {0.5 + step / 100:g}”')")
+        lab.wait(f"window.spent.length >= {step} && {label}.includes('t = {0.5 + step / 100:g}”')")
     spent = lab.run("window.spent")
     print("key press to picture, ms:", sorted(round(time) for time in spent))
     assert statistics.median(spent) <= 300, spent  # about 75 where nothing else runs

@@ -173,7 +173,7 @@ true_weights = attention_weights
 def attention_weights(query, keys, scale=1.0):
     return true_weights(query, keys, scale) + 0.1j
 """,
-        "complex numbers, where real numbers are expected",
+        "complex numbers came back",
     ),
     "one number that claims to be a billion": Attack(
         COPYING,
@@ -261,7 +261,7 @@ copy_error_bound = judge._largest_distance
 """,
         "the cell of copy_error_bound did not run",
     ),
-    "everybody's results": Attack(
+    "the results of everybody": Attack(
         COPYING,
         "q1-1-code",
         """

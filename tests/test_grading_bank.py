@@ -22,10 +22,10 @@ BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exis
 def verdicts():
     """A function that marks a file: (question, kind) -> what the record says."""
     settings = Settings(None, Limits(), tuple(BUILT), tiers.best_tier())
-    with settings.bench() as bench:
+    with settings.supervisor() as supervisor:
 
         def verdicts(path):
-            record = grade_one(File("someone", path.stem, path, path.name), bench, settings)
+            record = grade_one(File("someone", path.stem, path, path.name), supervisor, settings)
             return {(part.question, part.kind): part for part in record.parts}
 
         yield verdicts

@@ -14,12 +14,12 @@ from attn_course.errors import UserError
 from attn_course.grading import digests
 from attn_course.grading import grade_many as batch
 from attn_course.grading import results as results_module
-from attn_course.grading.grade_one import Settings
+from attn_course.grading.grade_one import Job, Settings, ungraded
 from attn_course.grading.record import Record
 from attn_course.grading.results import Results
 from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.supervisor import Lost
+from attn_course.grading.sandbox.supervisor import NotGraded
 from attn_course.grading.submissions import File
 
 SETTINGS = Settings(1, Limits(total=1.0), ("01_copying",), "none")
@@ -29,59 +29,95 @@ def files(*names):
     return [File(name, "01_copying", Path(name), "01_copying.ipynb") for name in names]
 
 
-class Bench:
-    """Stands in for a bench: one student's judge is lost, one breaks the bench, some are graded."""
+@pytest.fixture
+def handed_in(tmp_path):
+    """Files whose bytes are their students' names."""
 
-    opened = 0
+    def hand_in(*names):
+        for name in names:
+            (tmp_path / name).write_text(name)
+        return [File(name, "01_copying", tmp_path / name, "01_copying.ipynb") for name in names]
+
+    return hand_in
+
+
+class Supervisor:
+    """Stands in for a supervisor: one student's judge gives no grade, one breaks, some are graded."""
 
     def __enter__(self):
-        type(self).opened += 1
         return self
 
     def __exit__(self, *exc_info):
         pass
 
-    def grade(self, file):
-        if file.student == "lost":
-            raise Lost("grading it ended its process.")
-        if file.student == "breaks":
-            raise RuntimeError("the fork server is gone")
-        return Record.of(file)
+    def judge(self, message):
+        student = message["data"].tobytes()
+        if student == b"lost":
+            raise NotGraded("grading it ended its process.")
+        if student == b"breaks":
+            raise RuntimeError("the disk is full")
+        return {"problem": "it is graded.", "remarks": [], "parts": []}, 0.0
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, jobs):
-    monkeypatch.setattr(Settings, "bench", lambda settings: Bench())
-    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
-    monkeypatch.setattr(Bench, "opened", 0)
-    students = ["a", "lost", "b", "breaks", "c", "d"]
-    found = {r.student: r.problem for r in batch.grade_many(files(*students), SETTINGS, jobs)}
-    assert found == {
-        **dict.fromkeys("abcd", ""),
+def test_a_file_that_breaks_its_grader_costs_only_itself(monkeypatch, handed_in, jobs):
+    monkeypatch.setattr(Settings, "supervisor", lambda settings: Supervisor())
+    found = handed_in("a", "lost", "b", "breaks", "c", "d")
+    records = {r.student: r for r in batch.grade_many([*found, *files("gone")], SETTINGS, jobs)}
+    assert {student: record.problem for student, record in records.items()} == {
+        **dict.fromkeys("abcd", "it is graded."),
         "lost": "grading it ended its process.",
-        "breaks": "grading it failed (the fork server is gone).",
+        "breaks": "grading it failed (the disk is full).",
+        "gone": "it cannot be opened (No such file or directory).",
     }
-    assert Bench.opened >= min(jobs, 2)
+    is_final = {student: bool(record.stamp) for student, record in records.items()}
+    assert is_final == {**dict.fromkeys([*"abcd", "gone"], True), "lost": False, "breaks": False}
 
 
-def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch):
+def test_a_batch_that_is_given_up_ends_what_is_in_hand(monkeypatch, handed_in):
     stopped = threading.Event()
 
-    class Endless(Bench):
-        def grade(self, file):
-            if file.student == "endless":
+    class Endless(Supervisor):
+        def judge(self, message):
+            if message["data"].tobytes() == b"endless":
                 stopped.wait()
-            return super().grade(file)
+            return super().judge(message)
 
         def stop(self):
             stopped.set()
 
-    monkeypatch.setattr(Settings, "bench", lambda settings: Endless())
-    monkeypatch.setattr(batch, "grade_one", lambda file, bench, settings: bench.grade(file))
-    records = batch.grade_many(files("a", "endless", "b"), SETTINGS, 1)
+    monkeypatch.setattr(Settings, "supervisor", lambda settings: Endless())
+    records = batch.grade_many(handed_in("a", "endless", "b"), SETTINGS, 1)
     assert next(records).student == "a"
     records.close()
     assert stopped.is_set() and threading.active_count() == 1
+
+
+def test_a_file_replaced_while_it_is_graded_has_the_stamp_of_what_was_judged(
+    monkeypatch, handed_in
+):
+    (file,) = handed_in("a")
+    judged = file.stamp
+
+    class Slow(Supervisor):
+        def judge(self, message):
+            file.path.write_text("another")
+            return super().judge(message)
+
+    monkeypatch.setattr(Settings, "supervisor", lambda settings: Slow())
+    (record,) = batch.grade_many([file], SETTINGS, 1)
+    assert record.stamp == judged != file.stamp
+
+
+def test_inputs_are_those_of_the_bytes_not_of_the_name(handed_in):
+    one, twin, other = handed_in("one", "twin", "other")
+    twin.path.write_bytes(one.read())
+    secrets = [Job.of(file, SETTINGS).message["secret"] for file in (one, twin, other)]
+    assert secrets[0] == secrets[1] != secrets[2]
+    again = Job.of(one, replace(SETTINGS, seed=2)).message["secret"]
+    one.path.write_bytes(one.read() + b" ")
+    assert len({*secrets, again, Job.of(one, SETTINGS).message["secret"]}) == 4
+    assert Job.of(one, replace(SETTINGS, seed=None)).message["secret"] is None
 
 
 def fork_servers():
@@ -90,10 +126,10 @@ def fork_servers():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process():
+def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process(handed_in):
     before = fork_servers()
-    worker = batch.Worker(deque(files("a")), queue.SimpleQueue(), SETTINGS)
-    while worker.bench is None:
+    worker = batch.Worker(deque(handed_in("a")), queue.SimpleQueue(), SETTINGS)
+    while not fork_servers() - before:
         worker.join(0.01)
     assert len(fork_servers() - before) == 1
     worker.stop()
@@ -102,7 +138,8 @@ def test_a_worker_stopped_while_its_fork_servers_start_leaves_no_process():
 
 
 def record(student):
-    return Record.of(files(student)[0])
+    (file,) = files(student)
+    return Record.of(file, file.stamp)
 
 
 def test_results_survive_a_line_cut_short(tmp_path):
@@ -154,7 +191,7 @@ def test_a_file_that_the_grader_itself_could_not_grade_is_tried_again(tmp_path):
     results, (file,) = Results(tmp_path / "r"), files("a")
     results.add(record("a"))
     assert results.has(file)
-    results.add(Record.failed(file, "grading it took too long and was stopped."))
+    results.add(ungraded(file, NotGraded("grading it took too long and was stopped.")))
     assert not results.has(file) and "too long" in results.get(file.key).problem
 
 
@@ -174,17 +211,17 @@ def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("names", "wanted"), [(("01_copying",), False), (("06_x", "01_copying"), True)]
+    ("names", "wanted"), [(("01_copying",), False), (("06_transformer_attention", "01_copying"), True)]
 )
 def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
-    bench = replace(SETTINGS, notebooks=names).bench()
-    assert [("torch" in z.options["preload"]) for z in (bench.students, bench.judges)] == [
-        wanted
-    ] * 2
+    supervisor = replace(SETTINGS, notebooks=names).supervisor()
+    assert [
+        ("torch" in z.options["preload"]) for z in (supervisor.students, supervisor.judges)
+    ] == [wanted] * 2
 
 
 def test_no_judge_is_imported_where_submissions_run():
-    preload = SETTINGS.bench().students.options["preload"]
+    preload = SETTINGS.supervisor().students.options["preload"]
     assert not any("questions" in name for name in preload)
 
 
@@ -193,7 +230,7 @@ def test_results_of_another_format_are_refused_in_a_sentence(tmp_path, monkeypat
     Results(tmp_path / "r").file.close()
     monkeypatch.undo()
     with pytest.raises(
-        UserError, match=r"another version of attn grade \(format 99; this one reads 2"
+        UserError, match=r"another version of attn grade \(format 99; this one reads 3"
     ):
         Results(tmp_path / "r")
 

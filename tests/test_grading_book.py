@@ -18,6 +18,7 @@ from attn_course.grading import (
     roster,
     written_marks,
 )
+from attn_course.grading.collected import Collected, Student
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import Reference
@@ -67,6 +68,7 @@ def handed(student, notebook, path=Path("nowhere")):
 def made(files, notebooks=(PROPER,), results=None, **known):
     students = sorted({file.student for file in files})
     students = known.pop("students", students)
+    known.setdefault("now", datetime(2030, 1, 1).astimezone())
     return Gradebook(students, list(notebooks), files, results or Full(), **known)
 
 
@@ -96,13 +98,34 @@ def test_a_notebook_that_was_not_handed_in_is_blank_and_not_zero():
     assert row["total"] == row["1.1"] == "" and row["problems"] == "nothing was handed in."
 
 
-def test_a_file_that_could_not_be_graded_is_zero_and_not_blank():
+def test_a_file_that_could_not_be_graded_awaits_a_person_in_every_part():
     class Unread:
         def get(self, key):
             return Record(*key, "", problem="it is empty.")
 
-    row = row_of(made([handed("Ann", PROPER)], results=Unread()), "Ann")
-    assert row["total"] == row["1.1"] == "0"
+    book = made([handed("Ann", PROPER)], results=Unread())
+    entries = book.sheet("Ann").entries
+    assert {(entry.status, entry.message) for entry in entries} == {(State.WAITING, "it is empty.")}
+    row = row_of(book, "Ann")
+    assert row["total"] == row["1.1"] == "0" and row["awaiting"] == str(len(entries))
+    assert [row.kinds for row in _class_rows(book)] == ["problem waiting"]
+
+
+def _class_rows(book):
+    page = pages.ClassPage(book)
+    for student in book.students:
+        page.add(book.sheet(student), "")
+    return page.rows
+
+
+def test_many_problems_of_a_student_are_counted():
+    class Unread:
+        def get(self, key):
+            return Record(*key, "", problem="it is empty.")
+
+    files = [replace(handed("Ann", ""), name=f"{k}.ipynb") for k in range(9)]
+    problems = made(files, results=Unread()).sheet("Ann").problems
+    assert len(problems) == 6 and problems[-1] == "and 4 more problems."
 
 
 def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonus):
@@ -149,7 +172,7 @@ def test_a_changed_answer_awaits_a_person_again_and_shows_the_old_mark():
     book = made([handed("Ann", PROPER)], marks=stamped(), results=Full("Something else."))
     assert (row_of(book, "Ann")["1.7"], row_of(book, "Ann")["awaiting"]) == ("0", "1")
     question = register.find("1.7")
-    page = pages.WrittenPage(question, Reference(), {"Ann": "Ann"})
+    page = pages.AnswersPage(question, Reference(), {"Ann": "Ann"})
     page.add(book.sheet("Ann"))
     text = " ".join(page.html(anonymous=False).split())
     assert "has changed since 0.5 points were given by Eve: neat" in text and page.num_waiting == 1
@@ -190,6 +213,35 @@ def test_points_may_be_fractions(tmp_path):
             saved(tmp_path / "w.csv", f"Ann,1.7,{bad},,")
 
 
+OVERRIDE = "Ann,1.1,code,0.5,agreed by mail"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OVERRIDE,
+        f"\ufeff{OVERRIDE}\n",
+        f"student,question,part,points,remark\n{OVERRIDE}",
+        f"Student,Question,Part,Points,Comment\n{OVERRIDE}",
+        OVERRIDE.replace(",", ";").replace("0.5", "0,5"),
+        "student;question;part;points;remark\n" + OVERRIDE.replace(",", ";"),
+        OVERRIDE.replace(",", "\t"),
+    ],
+)
+def test_an_override_is_read_with_and_without_a_header_and_with_any_separator(tmp_path, text):
+    (tmp_path / "w.csv").write_text(text, "utf-8")
+    marks = written_marks.load(tmp_path / "w.csv", {"Ann"})
+    assert marks == {("Ann", "1.1", "code"): Mark(0.5, "agreed by mail")}
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_roster_may_be_separated_as_spreadsheets_do(tmp_path, separator):
+    text = 'student,name,due\nAnn,"Lee, Ann",2026-11-20\n'.replace(",", separator)
+    (tmp_path / "roster.csv").write_text(text, "utf-8")
+    person = roster.load(tmp_path / "roster.csv").people["Ann"]
+    assert person.name == f"Lee{separator} Ann" and person.due.year == 2026
+
+
 def test_graders_who_contradict_each_other_are_listed_and_refused(tmp_path):
     eve = saved(tmp_path / "eve.csv", "Ann,1.7,1,Eve,", "Bob,1.7,1,Eve,")
     dan = saved(tmp_path / "dan.csv", "Ann,1.7,1/2,Dan,", "Bob,1.7,1,Dan,")
@@ -216,7 +268,7 @@ def test_marks_for_another_answer_contradict_nobody():
 def test_anonymous_pages_name_nobody_and_their_points_find_the_student(tmp_path):
     book = made([handed("Ann", PROPER)])
     codes = written_marks.codes(7, ["Ann", "Bob"])
-    page = pages.WrittenPage(register.find("1.7"), Reference(), codes)
+    page = pages.AnswersPage(register.find("1.7"), Reference(), codes)
     page.add(book.sheet("Ann"))
     text = page.html(anonymous=True)
     assert "Ann" not in text and codes["Ann"] in text
@@ -244,7 +296,7 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not():
     students = ["Ann", "Bob", "Cid", "Dan", "Eve"]
     book = made([handed(student, PROPER) for student in students], results=Each())
     reference = Reference("reference words: long enough to be *no accident* at all")
-    page = pages.WrittenPage(register.find("1.7"), reference, {name: name for name in students})
+    page = pages.AnswersPage(register.find("1.7"), reference, {name: name for name in students})
     for student in students:
         page.add(book.sheet(student))
     text = page.html(anonymous=False)
@@ -308,16 +360,60 @@ def test_lateness_costs_what_the_roster_says(tmp_path, student, moment, days, de
     assert ("the roster does not name" in row["problems"]) == (student == "stranger")
 
 
+@pytest.mark.parametrize("moment", ["1999-01-01", "2026-10-31T23:00", "2030-01-02", "2099-01-01"])
+def test_a_date_that_cannot_be_is_a_remark_and_costs_nothing(tmp_path, moment):
+    known = rules(tmp_path, "student,due,released,penalty", "*,2026-11-20,2026-11-01,10%", "Ann,,,")
+    sheet = made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann")
+    assert sheet.total() == judged(PROPER) and sheet.days_late == {} == sheet.deductions
+    (remark,) = sheet.remarks
+    assert remark.startswith(f"{PROPER}.ipynb: its date, {moment[:10]}, cannot be")
+    known = rules(tmp_path, "student,due,released,handed_in", f"Ann,2026-11-20,2026-11-01,{moment}")
+    assert made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann").remarks == []
+
+
+def test_the_first_and_the_last_possible_date_are_dates(tmp_path):
+    known = rules(tmp_path, "student,due,released", "*,2026-11-20,2026-11-01")
+    for moment, days in {"2026-11-01": 0, "2026-11-22": 2, "2030-01-01": 1138}.items():
+        sheet = made([late(tmp_path, "Ann", moment)], roster=known).sheet("Ann")
+        assert sheet.remarks == [] and sheet.most_days_late == days
+
+
 def test_the_roster_may_say_when_work_was_handed_in(tmp_path):
     known = rules(tmp_path, "student,due,penalty,handed_in", "Ann,2026-11-20,1,2026-11-21T06:00")
     book = made([handed("Ann", PROPER)], roster=known)
     assert row_of(book, "Ann")["deducted"] == "1"
 
 
+def told(moment="", *, late=False):
+    """What an LMS tells about the file that Ann handed in."""
+    known = datetime.fromisoformat(moment).astimezone() if moment else None
+    row = Collected("Ann", f"{PROPER}.ipynb", known, late, True, Student("1"), "1", "", "")
+    return {("Ann", f"{PROPER}.ipynb"): row}
+
+
+def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path):
+    known = rules(tmp_path, "student,due,penalty", "Ann,2026-11-20,1")
+    file = late(tmp_path, "Ann", "2026-11-25T06:00")
+    for collected, deducted in (
+        ({}, "5"),
+        (told("2026-11-20T18:00"), "0"),
+        (told("2026-11-21T18:00"), "1"),
+        (told(), "0"),
+        (told(late=True), "0"),
+    ):
+        book = made([file], roster=known, collected=collected)
+        assert row_of(book, "Ann")["deducted"] == deducted
+    (remark,) = book.sheet("Ann").remarks
+    assert remark.endswith("the LMS says that it is late, and not by how much; a person decides.")
+    decided = rules(tmp_path, "student,due,penalty,handed_in", "Ann,2026-11-20,1,2026-11-22")
+    book = made([file], roster=decided, collected=told(late=True))
+    assert row_of(book, "Ann")["deducted"] == "2" and book.sheet("Ann").remarks == []
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("name", "Ann"), "roster.csv needs the columns student."),
+        (("name", "Ann"), "roster.csv needs the columns student; its first line has name."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
         (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
@@ -331,9 +427,9 @@ def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sente
     assert sentence in str(caught.value)
 
 
-def exported(name, book):
+def exported(name, book, *, final=True):
     sheets = [book.sheet(student) for student in book.students]
-    text = csv_text(exports.EXPORTS[name](book, sheets))
+    text = csv_text(exports.EXPORTS[name](book, sheets, final))
     return list(csv.reader(io.StringIO(text)))
 
 
@@ -376,6 +472,36 @@ def test_gradescope_gets_points_and_their_maximum(classbook):
     rows = exported("gradescope", classbook)
     assert rows[0][:5] == ["First Name", "Last Name", "SID", "Email", "Sections"]
     assert rows[1] == ["Ann", "Lee", "17", "ann@x.org", "", "4.5", "6"]
+
+
+@pytest.mark.parametrize("name", exports.EXPORTS)
+def test_an_export_leaves_blank_what_awaits_a_person_unless_it_is_final(name, classbook, tmp_path):
+    def so_far(final):
+        table = exported(name, classbook, final=final)
+        column = table[0].index(PROPER)
+        return next(row[column] for row in table[1:] if "17" in row)
+
+    assert (so_far(False), so_far(True)) == ("", "4.5")
+    assert report.export(classbook, tmp_path, [name], final=False) == 1
+    classbook.marks[("Ann", "1.7", "written")] = Mark(0.5)
+    assert (so_far(False), so_far(True)) == ("4.95", "4.95")
+    assert report.export(classbook, tmp_path, [name], final=False) == 0
+
+
+def test_an_export_leaves_a_file_that_could_not_be_read_blank(classbook):
+    class Unread:
+        def get(self, key):
+            return Record(*key, "", problem="it is empty.")
+
+    classbook.results = Unread()
+    assert exported("canvas", classbook, final=False)[2][-1] == ""
+
+
+def test_an_export_has_the_ids_that_the_lms_knows(classbook):
+    person = replace(classbook.roster.people["Ann"], id="-17", email="+ann@x.org")
+    classbook.roster.people["Ann"] = person
+    for name in exports.EXPORTS:
+        assert {"-17", "+ann@x.org"} <= {cell for row in exported(name, classbook) for cell in row}
 
 
 def test_no_export_lets_a_name_become_a_formula(classbook):
@@ -471,7 +597,7 @@ def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook(tmp_path
     book = made([handed("Ann", PROPER)], results=Unread())
     page = pages.student_page(book, book.sheet("Ann"))
     assert page.count("its JSON breaks off.") == 2  # on top, and where the answers would be
-    assert "3 answers were not graded" in page and 'class="card' not in page
+    assert "This file was not graded" in page and 'class="card' not in page
 
 
 def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path):

@@ -8,10 +8,10 @@ from sessions import SMALL, ask, needs_sandbox
 from attn_course import derivation
 from attn_course.answers import NotAttempted, NotYet
 from attn_course.grading import magics
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import Session
 
-submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 
 
 @needs_sandbox
@@ -59,12 +59,12 @@ def gradient(x):
 @torch.compile
 def compiled(x):
     return 2 * x
-plt.plot([1, 2]); plt.savefig("figure.png")
+plt.plot([1, 2])
 """
     x = torch.eye(2, 3, dtype=torch.float64)
     with (
-        Zygote(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as zygote,
-        Session(zygote, {1: cell}) as session,
+        ForkServer(("numpy", "matplotlib.pyplot", "torch"), tier=tier) as fork_server,
+        Session(fork_server, {1: cell}) as session,
     ):
         gradient, kind = ask(session, "gradient", x)
         assert session.errors == {} and kind == "Tensor"
@@ -176,7 +176,7 @@ def test_what_fails_without_defining_anything_costs_no_definition_below_it(submi
 
 @needs_sandbox
 def test_a_value_does_not_take_the_place_of_the_function_that_made_it(submit):
-    session = submit("def f(x):\n    return x + 1", "f = f(1)\ng = f + 1", "del f")
+    session = submit("def f(x):\n    return x + 1", "f = f(1)\ng = f + 1", "del f", names=["f"])
     assert ask(session, "f", 1) == 2 and session.answers(["g"], 5)[0].value() == 3
 
 
@@ -186,8 +186,17 @@ def test_an_answer_still_calls_the_function_whose_name_went_to_a_value(submit):
         "def f(x):\n    return x + 1\ndef g(x):\n    return f(x) + size",
         "from os.path import getsize as size",
         "f, size = f(1), 5",
+        names=["f", "g"],
     )
     assert ask(session, "g", 1) == 7 and session.answers(["f"], 5)[0].value() == 2
+
+
+@needs_sandbox
+def test_a_name_that_no_question_asks_for_keeps_its_last_value(submit):
+    session = submit(
+        "def big():\n    return 3\nbig = big()\ndef f(x):\n    return big * x", names=["f"]
+    )
+    assert ask(session, "f", 2) == 6
 
 
 @needs_sandbox

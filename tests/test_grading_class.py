@@ -164,6 +164,46 @@ def words_in_a_new_cell(found):
     found["cells"].insert(found["cells"].index(empty) + 1, words)
 
 
+def words(place, *texts, kind="markdown"):
+    """Words in new cells, so far below the empty one that is meant for them."""
+
+    def write(found):
+        empty = cell(found, "q1-7-written")
+        empty["source"] = "*Your answer to 1.7: replace this line.*"
+        where = found["cells"].index(empty) + place
+        for text in reversed(texts):
+            new = {"cell_type": kind if text else "code", "metadata": {}, "source": text}
+            found["cells"].insert(where, new | {"id": f"0123abc{len(text) % 10}"})
+
+    return write
+
+
+def answer_in_its_check(found):
+    answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
+    test["source"] = "".join(answer["source"]) + "\n\n" + "".join(test["source"])
+    found["cells"].remove(answer)
+
+
+def helper_in_a_check(found):
+    answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
+    copied = {**test, "source": "def sharp(row):\n    return 30.0 * row", "id": "0123abcd"}
+    found["cells"].insert(found["cells"].index(answer), copied)
+    answer["source"] = "def copy_query(keys, j):\n    return sharp(np.linalg.pinv(keys)[:, j])"
+
+
+def renamed_answer(found):
+    answer = cell(found, "q1-4-code")
+    answer["source"] = "".join(answer["source"]).replace("copy_query", "my_query")
+
+
+def value_named_as_its_function(found):
+    """A helper that gives way to its own value, as many a notebook has it."""
+    answer = cell(found, "q1-4-code")
+    answer["source"] = "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+    for source in ("big = big()", "def big():\n    return 30.0"):
+        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
+
+
 def out_of_a_judge(found):
     source = "from attn_course.questions.copying import _largest_distance as copy_error_bound"
     cell(found, "q1-5-code")["source"] = source
@@ -196,15 +236,24 @@ ODD = {
     "words in a code cell": (written_as_code, FULL, WRITTEN),
     "format 3": (version_3, FULL, WRITTEN),
     "a deleted cell": (deleted, FULL - 1, WRITTEN),
-    "a retyped cell": (retyped, FULL - 1, WRITTEN),
+    "a retyped cell": (retyped, FULL - 1, WRITTEN + 1),
     "leaves its process": (leaves, FULL - 1, WRITTEN),
-    "answers called checks": (answers_called_checks, 0, WRITTEN),
+    "answers called checks": (answers_called_checks, 0, WRITTEN + 7),
     "magics and modules": (magics_and_modules, FULL, WRITTEN),
     "names used again": (names_used_again, FULL, WRITTEN),
     "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
     "words in a new cell": (words_in_a_new_cell, FULL, WRITTEN),
     "out of a judge": (out_of_a_judge, FULL - 1, WRITTEN),
-    "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN),
+    "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN + 1),
+    "an answer in its check cell": (answer_in_its_check, FULL - 1, WRITTEN + 1),
+    "a helper in a copied check cell": (helper_in_a_check, FULL - 1, WRITTEN + 1),
+    "an answer of another name": (renamed_answer, FULL - 1, WRITTEN + 1),
+    "a value named as its function": (value_named_as_its_function, FULL, WRITTEN),
+    "words with a heading": (words(1, "## Mine\n\nBecause."), FULL, WRITTEN),
+    "words after an empty cell": (words(1, "", "Because."), FULL, WRITTEN),
+    "words above": (words(0, "Because."), FULL, WRITTEN),
+    "words at the end": (words(99, "Because."), FULL, WRITTEN),
+    "words as a comment": (words(99, "# Because.", kind="code"), FULL, WRITTEN),
     "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
     "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
     "=HYPERLINK(1)": (None, FULL, WRITTEN),
@@ -306,7 +355,8 @@ def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
     good = len(found) - len(UNREADABLE)
     assert status == 1
     assert said.startswith(f"{good} notebooks of {len(found)} students graded, {bad} could")
-    assert f"{len(ODD) + 1} written answers await a person." in said
+    waiting = sum(int(row["awaiting"]) for row in found.values())
+    assert waiting > len(ODD) and f"{waiting} answers await a person." in said
     assert f"{good + bad}/{good + bad}" in progress and "notebooks/s" in progress
 
 
@@ -339,7 +389,7 @@ def test_results_follow_the_schema_of_gradescope(graded):
     ("who", "question", "sentence"),
     [
         ("a deleted cell", "1.4", "its cell is gone, and nothing has the name"),
-        ("a retyped cell", "1.4", "is a markdown cell, which does not run."),
+        ("a retyped cell", "1.4", "A person will look at what is not run as an answer: cell"),
         ("leaves its process", "1.1", "it stopped the process (exit status 0)."),
         ("untouched", "1.1", "the answer is still empty."),
         ("a check of their own", "1.1", "one number came back"),
@@ -356,7 +406,8 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
 @needs_sandbox
 def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
     pages = list(graded[1].rglob("*.html"))
-    assert len(pages) == len(graded[-1]) + 2
+    code = [page.stem for page in pages if page.stem.endswith(("-code", "-derive"))]
+    assert len(pages) == len(graded[-1]) + 2 + len(code) and len(code) == 7
     for page in pages:
         text = page.read_text("utf-8")
         assert text.count("<script") == 1 and "<img" not in text, page.name
@@ -391,7 +442,8 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     found = rows(kept)
     assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.75", "0")
     assert found["=HYPERLINK(1)"]["1.7"] == "0.5" and found["cut short"]["total"] == "1"
-    assert f"{len(ODD) - 1} written answers await" in again.stdout
+    waiting = sum(int(row["awaiting"]) for row in found.values())
+    assert f"{waiting} answers await" in again.stdout
     assert "neat" in (kept / "students" / "right.html").read_text("utf-8")
 
 
@@ -401,7 +453,10 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     (tmp_path / "roster.csv").write_text("student,name,id\nann,Ann Lee,17\nbob,Bob,18\n")
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
     known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
-    assert attn(*arguments, *known).returncode == 0
+    done = attn(*arguments, *known)
+    assert done.returncode == 1 and "canvas.csv: 1 notebooks are left blank" in done.stderr
+    assert "Ann Lee,,17,,,\n" in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
+    assert attn(*arguments, *known, "--final").returncode == 0
     found = rows(tmp_path / "out")
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
@@ -421,13 +476,13 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
     assert float(rows(tmp_path / "out")["ann"]["1.7"]) == pytest.approx(1 / 3, abs=1e-5)
     for question, runs in (("2.1", False), ("1.4", True)):
         done = attn(*arguments, "--regrade", question)
-        assert ("1/1" in done.stderr) == runs and "0 written answers await" in done.stdout
+        assert ("1/1" in done.stderr) == runs and "0 answers await" in done.stdout
     done = attn(*arguments, "--regrade", "7.7.7")
     assert done.returncode == 2 and "--regrade: there is no question 7.7.7" in done.stderr
     changed = all_right()
     cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
     save(notebook_path, changed)
-    assert "1 written answers await" in attn(*arguments).stdout
+    assert "1 answers await" in attn(*arguments).stdout
     page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
     assert "has changed since 0.3333 points were" in page and "by Eve" in page
 
@@ -439,7 +494,7 @@ BAD_POINTS = {
     "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
     "right,1.1,1": "line 2: question 1.1 has no written part.",
     "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
-    "right,1.7," + "1" * 200_000: "is not a table of commas and lines (field larger than",
+    "right,1.7," + "1" * 200_000: "is not a table of cells and lines (field larger than",
 }
 
 

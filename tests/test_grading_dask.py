@@ -15,6 +15,7 @@ from attn_course.errors import UserError
 from attn_course.grading import (
     dask_backend,
 )
+from attn_course.grading.grade_one import Job
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.submissions import File
 
@@ -159,4 +160,4 @@ def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
 
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
     with pytest.raises(UserError, match=sentence):
-        dask_backend.record_from(file, Future())
+        dask_backend.record_from(Job(file, "", {}), Future())

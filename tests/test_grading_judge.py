@@ -1,5 +1,7 @@
 """What a judge that was taken over can do to anybody else: nothing. Each attack runs for real."""
 
+import os
+import signal
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -7,19 +9,16 @@ from pathlib import Path
 import pytest
 import sessions
 from course import ROOT
-from sessions import needs_sandbox
+from sessions import descendants, needs_sandbox
 from taken_over import ASKS
 
 from attn_course.grading import grade_one as grading
 from attn_course.grading.grade_one import Settings, grade_one, secret_of
-from attn_course.grading.record import Record
-from attn_course.grading.sandbox import supervisor as benches
+from attn_course.grading.record import Record, State
+from attn_course.grading.sandbox import supervisor as supervising
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
-from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
-)
+from attn_course.grading.sandbox.supervisor import Supervisor
 from attn_course.grading.submissions import File
 
 NAME, FULL = "01_copying", 5.5
@@ -29,31 +28,31 @@ tier = sessions.tier  # a fixture
 
 
 @pytest.fixture(scope="module")
-def bench(tier):
-    with Bench([NAME], LIMITS, tier, judge="tests.taken_over") as bench:
-        yield bench
+def supervisor(tier):
+    with Supervisor([NAME], LIMITS, tier, judge="tests.taken_over") as supervisor:
+        yield supervisor
 
 
-def graded(student, path, bench):
-    settings = Settings(SEED, LIMITS, (NAME,), bench.students.options["tier"])
-    return grade_one(File(student, NAME, path, path.name), bench, settings)
+def graded(student, path, supervisor):
+    settings = Settings(SEED, LIMITS, (NAME,), supervisor.students.options["tier"])
+    return grade_one(File(student, NAME, path, path.name), supervisor, settings)
 
 
 @pytest.fixture
-def attack(bench, tmp_path):
+def attack(supervisor, tmp_path):
     """A function that has a submission take its judge over, and returns its record."""
 
     def attack(code):
         path = tmp_path / f"{NAME}.py"
         path.write_bytes(ASKS + textwrap.dedent(code).encode())
-        return graded("mallory66", path, bench)
+        return graded("mallory66", path, supervisor)
 
     return attack
 
 
-def a_classmate_gets_full_points(bench):
+def a_classmate_gets_full_points(supervisor):
     path = ROOT / "solutions" / f"{NAME}.ipynb"
-    record = graded("swanson77", path, bench)
+    record = graded("swanson77", path, supervisor)
     return sum(part.points for part in record.parts) == FULL and record.problem == ""
 
 
@@ -87,17 +86,17 @@ REACHES_OUT = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", REACHES_OUT)
-def test_a_judge_that_was_taken_over_reaches_nothing(attack, bench, name):
+def test_a_judge_that_was_taken_over_reaches_nothing(attack, supervisor, name):
     body = textwrap.indent(textwrap.dedent(REACHES_OUT[name]).strip(), "    ")
     said = attack(f"def attack():\n{body}").parts[0].message
     refused = ("FileNotFoundError", "PermissionError", "OSError", "ProcessLookupError")
     assert said.startswith(refused), said
-    assert a_classmate_gets_full_points(bench)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
-def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(bench, attack):
-    assert a_classmate_gets_full_points(bench)
+def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(supervisor, attack):
+    assert a_classmate_gets_full_points(supervisor)
     said = (
         attack(
             """
@@ -117,44 +116,41 @@ def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(benc
     assert said == "True"
 
 
-@needs_sandbox
-def test_two_submissions_are_drawn_different_inputs_and_no_secret_tells_the_seed(tmp_path):
-    files = [File(who, NAME, tmp_path, "x") for who in ("ann", "bob")]
-    files.append(File("ann", "02_average_of_two", tmp_path, "x"))
-    secrets = {secret_of(SEED, file) for file in files}
+def test_no_secret_of_a_file_tells_the_seed():
+    secrets = {secret_of(SEED, stamp) for stamp in "ab"} | {secret_of(SEED + 1, "a")}
     assert len(secrets) == 3 and not any(f"{SEED:x}" in secret for secret in secrets)
-    assert secrets != {secret_of(SEED + 1, file) for file in files}
 
 
 FORGED = {
     "more points": "honest() | {'points': 100, 'total': 100, 'out_of': 1}",
     "another student": "honest() | {'student': 'alice', 'file': 'x', 'stamp': '', 'notebook': 'x'}",
-    "a problem of another form": "honest() | {'cpu': 'x', 'seal': 1, 'seed': 'ff'}",
+    "a problem of another form": "honest() | {'cpu': 'x', 'checksum': 1, 'seed': 'ff'}",
 }
 
 
 @needs_sandbox
 @pytest.mark.parametrize("name", FORGED)
-def test_what_a_judge_has_no_say_in_it_cannot_set(attack, bench, name, tmp_path):
+def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_path):
     found = attack(f"def attack(): return {FORGED[name]}")
     path = tmp_path / f"{NAME}.py"
-    expected = Record.of(File("mallory66", NAME, path, path.name))
+    file = File("mallory66", NAME, path, path.name)
+    expected = Record.of(file, file.stamp)
     assert replace(found, parts=(), tier="", cpu=0.0) == expected
     assert [part.points for part in found.parts] == [0] * 8
     assert sum(part.out_of for part in found.parts) == FULL + 0.5
 
 
 @needs_sandbox
-def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, bench):
+def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, supervisor):
     found = attack(
         """
         def attack():
-            parts = [("correct", "", "")] * 7 + [("awaits a person", "", "")]
+            parts = [("correct", "", "", 1.0)] * 7 + [("awaits a person", "", "", 0.0)]
             return honest() | {"parts": parts}
         """
     )
     assert sum(part.points for part in found.parts) == FULL
-    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(bench)
+    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(supervisor)
 
 
 UNREADABLE = {
@@ -174,7 +170,10 @@ UNREADABLE = {
     "an end of its parent": ("os.kill(os.getppid(), 9)", "PermissionError"),
     "an end of its group": ("os.killpg(0, 9)", "PermissionError"),
     "a crash": ("import ctypes; ctypes.string_at(0)", "grading it ended its process."),
-    "an end before any start": ("return {'do': 'end', 'id': 1}", "where that is not possible"),
+    "an end before any start": (
+        "return {'do': 'end', 'id': 1, 'is_gone': False}",
+        "where that is not possible",
+    ),
     "a figure that is none": (
         "return {'do': 'spawn', 'id': 1, 'figures': 'x'}",
         "nothing that a judge may ask",
@@ -190,22 +189,20 @@ UNREADABLE = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, bench, name):
+def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, supervisor, name):
     body, sentence = UNREADABLE[name]
-    try:
-        said = attack(f"def attack():\n    {body}").parts[0].message
-    except Lost as error:
-        said = str(error)
-    assert sentence in said and a_classmate_gets_full_points(bench)
+    found = attack(f"def attack():\n    {body}")
+    assert sentence in (found.problem or found.parts[0].message)
+    assert bool(found.stamp) == bool(found.parts) and a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
-def test_a_judge_that_never_ends_is_ended(attack, bench, monkeypatch):
-    monkeypatch.setattr(benches, "MARGIN", 1.0 - LIMITS.total)
-    with pytest.raises(Lost, match=r"grading it took too long and was stopped\."):
-        attack("def attack():\n    while True: pass")
+def test_a_judge_that_never_ends_is_ended(attack, supervisor, monkeypatch):
+    monkeypatch.setattr(supervising, "MARGIN", 1.0 - LIMITS.total)
+    found = attack("def attack():\n    while True: pass")
+    assert found.problem == "grading it took too long and was stopped."
     monkeypatch.undo()
-    assert a_classmate_gets_full_points(bench)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 @needs_sandbox
@@ -226,19 +223,68 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
 
 
 @needs_sandbox
-def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, bench):
-    with pytest.raises(Lost, match="ended its process"):
-        attack("def attack():\n    say({'do': 'spawn', 'id': 0, 'figures': False}); os._exit(0)")
-    assert a_classmate_gets_full_points(bench)
+def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, supervisor):
+    found = attack(
+        "def attack():\n    say({'do': 'spawn', 'id': 0, 'figures': False}); os._exit(0)"
+    )
+    assert found.problem == "grading it ended its process."
+    assert a_classmate_gets_full_points(supervisor)
 
 
-def test_a_step_that_could_not_be_decided_is_remarked_on(tier, tmp_path):
+@needs_sandbox
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("victim", ["submission", "judge", "fork server"])
+def test_what_others_kill_is_tried_once_more_and_then_is_a_persons(
+    supervisor, monkeypatch, victim, times
+):
+    assert a_classmate_gets_full_points(supervisor)
+    killed = []
+
+    def killing(server):
+        fork = server.fork
+
+        def fork_and_kill(*arguments):
+            before = set(descendants(supervisor.processes[0].pid))
+            fork(*arguments)
+            if len(killed) < times:
+                found = before
+                while found <= before:
+                    found = set(descendants(supervisor.processes[0].pid))
+                pids = found - before
+                if victim == "fork server":
+                    pids = {supervisor.processes[0].pid, *found}
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                killed.append(pids)
+
+        return fork_and_kill
+
+    server = supervisor.judges if victim == "judge" else supervisor.students
+    monkeypatch.setattr(server, "fork", killing(server))
+    found = graded("swanson77", ROOT / "solutions" / f"{NAME}.ipynb", supervisor)
+    assert len(killed) == times
+    if times == 1:
+        assert found.problem == "" and found.stamp
+    else:
+        assert found.problem and found.stamp == "" and found.parts == ()
+    monkeypatch.undo()
+    assert a_classmate_gets_full_points(supervisor)
+
+
+@needs_sandbox
+def test_a_judge_whose_submission_was_killed_says_so_and_gives_no_grade(attack):
+    found = attack("def attack(): return honest() | {'killed': True}")
+    assert "ended from outside" in found.problem and found.stamp == ""
+
+
+def test_a_step_that_could_not_be_decided_awaits_a_person(tier, tmp_path):
     name = "00_start_here"
     text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
     line = '    (total + sp.exp(sp.exp(10**10 * x)), "so"),\n'
     path = tmp_path / f"{name}.py"
     path.write_text(text.replace("    # BEGIN SOLUTION\n    ((", line + "    ((", 1), "utf-8")
-    with Bench([name], LIMITS, tier) as bench:
+    with Supervisor([name], LIMITS, tier) as supervisor:
         settings = Settings(SEED, LIMITS, (name,), tier)
-        record = grade_one(File("swanson77", name, path, path.name), bench, settings)
-    assert "0.2: a step could not be decided; a person should look." in record.remarks
+        record = grade_one(File("swanson77", name, path, path.name), supervisor, settings)
+    (found,) = [part for part in record.parts if part.question == "0.2"]
+    assert found.status == State.WAITING and "could not be decided" in found.message

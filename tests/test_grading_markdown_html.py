@@ -86,6 +86,28 @@ def test_a_displayed_formula_may_stand_inside_a_sentence():
     assert made.count("<math") == 2 and "$" not in made and "and let" in made
 
 
+@pytest.mark.parametrize(
+    "name", ["align", "align*", "aligned", "alignat", "eqnarray", "gather", "equation"]
+)
+def test_an_environment_is_set_with_and_without_dollars(name):
+    argument = "{2}" if name == "alignat" else ""
+    inside = r"a &= b \label{x} \\ c &= \frac{1}{2} \nonumber"
+    formula = rf"\begin{{{name}}}{argument} {inside} \end{{{name}}}"
+    formula = formula.replace("&", "") if name in ("gather", "equation") else formula
+    texts = [f"$${formula}$$"]
+    if name != "aligned":  # it stands inside a formula only
+        texts.append(f"So we have\n{formula}\nwhich is all.")
+    for text in texts:
+        made = as_html(text)
+        assert (
+            "<mfrac>" in made
+            and "begin" not in made
+            and "&amp;" not in made
+            and "label" not in made
+        )
+        assert ("<mtable" in made) == (name != "equation")
+
+
 WRITTEN_PARTS = [
     (question.id, part.points)
     for name in register.NOTEBOOKS

@@ -1,14 +1,16 @@
 """Which files are whose, which cells answer what, and which cells an answer needs."""
 
+import hashlib
 import os
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from attn_course import register
 from attn_course.errors import UserError
-from attn_course.grading import find_cells, report, submissions
+from attn_course.grading import find_cells, report, roster, submissions, written_marks
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.submissions import find
 
@@ -81,8 +83,65 @@ def problems(folder):
 def test_a_folder_of_thousands_of_files_is_read_up_to_a_limit_and_said_so(tmp_path, monkeypatch):
     monkeypatch.setattr(submissions, "MAX_FILES", 5)
     put(tmp_path, *(f"ann/{number:04}.ipynb" for number in range(9)))
-    assert len(found(tmp_path)[1]) == 5 + 1
     assert problems(tmp_path)["ann"] == "it holds over 5 files; the others were not looked at."
+    monkeypatch.undo()
+    said = problems(tmp_path)
+    assert len(said) == 5 and said["..."] == "5 more files were passed over."
+
+
+def test_copies_of_a_notebook_are_named_up_to_five(tmp_path):
+    put(tmp_path, *(f"ann/{number}/01_copying.ipynb" for number in range(9)))
+    _, (file,) = find(tmp_path, NAMES)
+    assert file.name == "0/01_copying.ipynb" and len(file.remarks) == 6
+    assert file.remarks[0] == "1/01_copying.ipynb was handed in too, and not graded."
+    assert file.remarks[-1] == "3 more copies were not graded."
+
+
+def test_the_shallowest_of_several_notebooks_is_graded_and_the_others_are_named(tmp_path):
+    put(tmp_path, "ann/00_backup/01_copying.ipynb", "ann/01_copying (final).ipynb")
+    _, (file,) = find(tmp_path, NAMES)
+    assert file.name == "01_copying (final).ipynb"
+    assert file.remarks == ("00_backup/01_copying.ipynb was handed in too, and not graded.",)
+
+
+SAME = [("zoe", "zoe "), ("Zoë", "Zoe\u0308"), ("Ann", "ANN"), ("straße", "STRASSE")]
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_two_folders_of_one_name_are_refused(tmp_path, names):
+    put(tmp_path, *(f"{name}/01_copying.ipynb" for name in names))
+    with pytest.raises(UserError, match="are the same name"):
+        find(tmp_path, NAMES)
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_a_roster_and_marks_may_spell_a_name_in_another_way(tmp_path, names):
+    folder, other = names
+    (tmp_path / "r.csv").write_text(f"student,id\n{other},7\n", "utf-8")
+    assert {folder: "7"} == {
+        student: person.id
+        for student, person in roster.load(tmp_path / "r.csv", [folder]).people.items()
+    }
+    (tmp_path / "w.csv").write_text(f"student,question,points\n{other},1.7,0.5\n", "utf-8")
+    assert list(written_marks.load(tmp_path / "w.csv", [folder])) == [(folder, "1.7", "written")]
+    (tmp_path / "r.csv").write_text(f"student\n{folder}\n{other}\n", "utf-8")
+    with pytest.raises(UserError, match="in the roster already"):
+        roster.load(tmp_path / "r.csv")
+
+
+def test_a_folder_that_is_passed_over_is_named(tmp_path):
+    put(
+        tmp_path,
+        "ann/01_copying.ipynb",
+        ".dot/01_copying.ipynb",
+        "ann/.work/02_average_of_two.ipynb",
+    )
+    put(tmp_path, "ann/a/b/c/d/e/02_average_of_two.ipynb", "ann/.ipynb_checkpoints/x", ".git/x")
+    assert problems(tmp_path) == {
+        ".dot": "its name begins with a dot, so it was passed over.",
+        ".work": "its name begins with a dot, so it was passed over.",
+        "a/b/c/d/e": "it lies too deep, and was passed over.",
+    }
 
 
 def test_a_notebook_under_a_name_that_is_not_quite_right_is_read_or_gets_a_sentence(tmp_path):
@@ -108,12 +167,15 @@ def test_a_folder_that_may_not_be_read_gets_a_sentence(tmp_path, monkeypatch):
     assert problems(tmp_path) == {"closed": "it cannot be opened (Permission denied)."}
 
 
-def test_a_file_whose_rights_change_is_read_again(tmp_path):
+def test_a_stamp_is_that_of_the_bytes_and_of_nothing_else(tmp_path):
     put(tmp_path, "ann/01_copying.ipynb")
     (file,) = find(tmp_path, NAMES)[1]
     before = file.stamp
+    os.utime(file.path, (0, 0))
     file.path.chmod(0o400)
-    assert file.stamp != before
+    assert file.stamp == before == hashlib.sha256(b"ann/01_copying.ipynb").hexdigest()
+    file.path.unlink()
+    assert file.stamp.startswith("unreadable: it cannot be opened")
 
 
 def test_a_folder_without_students_is_refused(tmp_path):
@@ -123,11 +185,11 @@ def test_a_folder_without_students_is_refused(tmp_path):
 
 
 def test_file_names_of_reports_are_safe_short_and_different():
-    names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b']
+    names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b', "a.", "a", "-a", ""]
+    names += [report.file_name("a:b"), report.file_name("a:b").replace("~", "-")]
     made = [report.file_name(name) for name in names]
-    assert made[0] == names[0] and len(set(made)) == len(made)
-    twins = report.file_names(["Ann", "ann", "ANN", "Bob"])
-    assert len({name.casefold() for name in twins.values()}) == 4 and twins["Bob"] == "Bob"
+    assert len(set(made)) == len(made) and all(name.isascii() for name in made)
+    assert [report.file_name(name) for name in ("a_b", "Ann Lee-1")] == ["a_b", "Ann Lee-1"]
     assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
 
 
@@ -209,46 +271,96 @@ def test_all_cells_are_run_when_asked_for():
     assert list(find_cells.cells_to_run(code("answer = 1", "plot()"), [QUESTION], True)) == [1, 2]
 
 
-def test_written_answers_are_found_under_their_heading_when_marks_are_gone():
+def written(*cells, handed_out=()):
     question = register.find("1.7")
-    part = question.part("written")
-    texts = ["### 1.7 In your own words\n\ncard", "Because.", "And so.", "## Summary"]
-    cells = [Cell(number, "markdown", text) for number, text in enumerate(texts, 1)]
-    assert (
-        find_cells.text_of(find_cells.cells_of(cells, question, part), question)
-        == "Because.\n\nAnd so."
-    )
+    found = find_cells.cells_of(cells, question, question.part("written"))
+    if not find_cells.text_of(found, question):
+        found = find_cells.near_words(cells, question, handed_out)
+    return find_cells.text_of(found, question)
 
 
-def written(*cells):
-    question = register.find("1.7")
-    return find_cells.text_of(
-        find_cells.cells_of(cells, question, question.part("written")), question
-    )
+EMPTY = Cell(2, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")
+CARD = Cell(1, "markdown", "### 1.7 In your own words\n\nSay why.", "1-7-in-your-own-words")
+NEXT = Cell(3, "markdown", "## Summary\n\nThree lines.", "summary")
+CODE = Cell(4, "code", "def f(x):\n    # step 1\n    ...", "q1-6-code", {"answer": "1.6"})
+OURS = [cell.source.strip() for cell in (EMPTY, CARD, NEXT, CODE)]
 
 
-def test_a_written_answer_in_a_new_cell_below_the_empty_one_is_found_and_our_own_text_is_not():
-    empty = Cell(1, "markdown", "*Your answer to 1.7: replace this line.*", "q1-7-written")
-    ours = Cell(3, "markdown", "**The code part** follows.", "markdown-0123abcd")
-    assert (
-        written(empty, Cell(2, "markdown", "**Because** so.", "0123abcd"), ours)
-        == "**Because** so."
-    )
-    assert written(empty, ours) == "" and written(empty, Cell(2, "markdown", "# Next")) == ""
+def added(text, kind="markdown", number=9):
+    return Cell(number, kind, text, "0123abcd")
 
 
-def test_a_written_answer_below_code_is_found_under_its_heading():
-    texts = ["### 1.7 In your own words", "x = 1", "Because.", "## Summary", "not this"]
-    kinds = ["markdown", "code", "markdown", "markdown", "markdown"]
-    cells = [
-        Cell(n, kind, text) for n, (kind, text) in enumerate(zip(kinds, texts, strict=True), 1)
-    ]
-    assert written(*cells) == "Because."
-    cells[2] = Cell(3, "markdown", "## A heading in between")
-    assert (
-        written(*cells, Cell(6, "markdown", "### 1.8 Next"), Cell(7, "markdown", "nor this"))
-        == "not this"
-    )
+PLACES = {
+    "below": lambda text: [CODE, CARD, EMPTY, text, NEXT],
+    "below an empty cell": lambda text: [CODE, CARD, EMPTY, added("", number=8), text, NEXT],
+    "above": lambda text: [CODE, CARD, text, EMPTY, NEXT],
+    "at the end": lambda text: [CODE, CARD, EMPTY, NEXT, text],
+    "at the beginning": lambda text: [text, CODE, CARD, EMPTY, NEXT],
+    "without the cell for it": lambda text: [CODE, CARD, text, NEXT],
+    "below code": lambda text: [CARD, EMPTY, CODE, text, NEXT],
+}
+WORDS = {
+    "plain": added("Because."),
+    "with a heading": added("## My answer\n\nBecause."),
+    "raw": added("Because.", "raw"),
+    "as a comment": added("# Because.", "code"),
+    "as a string": added("'Because.'", "code"),
+    "as no Python": added("Because it is so.", "code"),
+    "as a comment on its question": added("x = 1  # see below\n# 1.7: Because.", "code"),
+}
+
+
+@pytest.mark.parametrize("known", ["as handed out", "by its ids"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("how", WORDS)
+def test_words_of_the_students_own_are_never_taken_for_an_empty_answer(place, how, known):
+    handed_out = OURS if known == "as handed out" else ()
+    assert "Because" in written(*PLACES[place](WORDS[how]), handed_out=handed_out)
+
+
+def test_words_in_a_cell_of_ours_are_found():
+    assert "Because." in written(CARD, EMPTY, replace(NEXT, source="Because."), handed_out=OURS)
+    card = replace(CARD, source=CARD.source + "\n\nBecause.")
+    assert "Because." in written(card, EMPTY, NEXT, handed_out=OURS)
+
+
+def test_a_notebook_without_words_of_the_students_has_no_written_answer():
+    filled = replace(CODE, source="def f(x):\n    # my own step\n    return x")
+    for handed_out in (OURS, ()):
+        assert written(filled, CARD, EMPTY, NEXT, handed_out=handed_out) == ""
+
+
+def test_words_under_another_written_question_belong_to_it(monkeypatch):
+    other = replace(register.find("1.7"), id="1.8")
+    known = (*register.questions_of("01_copying"), other)
+    monkeypatch.setattr(find_cells, "questions_of", lambda notebook: known)
+    card = Cell(5, "markdown", "### 1.8 Another")
+    assert written(CARD, EMPTY, card, added("Because."), handed_out=[*OURS, card.source]) == ""
+
+
+def near(*cells, handed_out=()):
+    found = find_cells.near_code(cells, QUESTION, PART, handed_out)
+    return [cell.number for cell in found]
+
+
+def test_an_answer_where_nothing_runs_is_near():
+    stub = Cell(1, "code", "def answer():\n    ...", "q1-1-code")
+    check = Cell(2, "code", 'check("1.1", answer)', "q1-1-check", {"check": "1.1"})
+    ours = [stub.source, check.source]
+    merged = replace(check, source="def answer():\n    return 1\ncheck('1.1', answer)")
+    assert near(stub, check, handed_out=ours) == near(stub, check) == []
+    assert near(stub, merged, handed_out=ours) == near(merged) == [2]
+    assert near(stub, added("def answer():\n    return 1"), handed_out=ours) == [9]
+    assert near(stub, added("answer = 1", "raw"), handed_out=ours) == [9]
+    assert near(replace(stub, kind="markdown", source="x"), handed_out=ours) == [1]
+    assert near(replace(stub, source="def Answer():\n    return 1"), handed_out=ours) == [1]
+
+
+def test_a_helper_in_a_copied_check_cell_is_near_unless_it_is_defined_elsewhere_too():
+    answer = Cell(1, "code", "def answer():\n    return helper()", "q1-1-code")
+    helper = Cell(2, "code", "def helper():\n    return 1", "x", {"check": "1.1"})
+    assert near(answer, helper) == [2]
+    assert near(answer, helper, replace(helper, number=3, marks={})) == []
 
 
 def test_no_text_that_a_person_reads_steers_a_terminal_or_runs_backwards():

@@ -11,7 +11,7 @@ from attn_course import register
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.read_submission import Cell, read_submission
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import borrowed
+from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
@@ -137,7 +137,7 @@ OWN = {
 
 def found(sources):
     cells = [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
-    return borrowed(cells, ["CausalSelfAttention", "attend"]).get("CausalSelfAttention", [])
+    return reused_objects(cells, ["CausalSelfAttention", "attend"]).get("CausalSelfAttention", [])
 
 
 @pytest.mark.parametrize("name", LENT)
@@ -150,7 +150,7 @@ def test_an_answer_that_is_the_courses_own_is_seen(name):
 def test_a_librarys_own_answer_is_seen_and_its_other_help_is_not(name):
     sources, expected = LIBRARIES[name]
     cells = [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
-    assert borrowed(cells, ["bleu", "paired_bootstrap"]) == expected
+    assert reused_objects(cells, ["bleu", "paired_bootstrap"]) == expected
 
 
 def test_thousands_of_names_that_mention_each_other_are_followed_soon():
@@ -174,7 +174,7 @@ def test_no_reference_is_the_courses_own_code(name):
         for part in question.parts
         for a in part.answers
     ]
-    assert borrowed(read_submission(ROOT / "solutions" / f"{name}.py").cells, answers) == {}
+    assert reused_objects(read_submission(ROOT / "solutions" / f"{name}.py").cells, answers) == {}
 
 
 @needs_sandbox
@@ -190,7 +190,7 @@ def bleu(hypotheses, references):
     path = tmp_path / "10_bleu_comparison.ipynb"
     save(path, found)
     settings = Settings(None, Limits(), (path.stem,), tiers.best_tier())
-    with settings.bench() as bench:
-        record = grade_one(File("ann", path.stem, path, path.name), bench, settings)
+    with settings.supervisor() as supervisor:
+        record = grade_one(File("ann", path.stem, path, path.name), supervisor, settings)
     assert record.parts[0].status == State.CORRECT
     assert "10.1: the answer hands over sacrebleu.BLEU." in record.remarks

@@ -12,17 +12,17 @@ import pytest
 import sessions
 import sympy as sp
 from course import ROOT
-from sessions import FINE, SMALL, ask, needs_sandbox, still_fine
+from sessions import FINE, SMALL, ask, descendants, needs_sandbox, still_fine
 
 from attn_course import derivation, judge_derivation, register
 from attn_course.answers import NotYet
 from attn_course.checking import judge, within
 from attn_course.grading.sandbox import child, libc, namespaces
-from attn_course.grading.sandbox.fork_server import Limits, Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
 from attn_course.proofs import compare_lines
 
-submit, tier, zygote = sessions.submit, sessions.tier, sessions.zygote  # fixtures
+submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
 
 
@@ -47,7 +47,6 @@ BOMBS = {
     "import mmap\nx = mmap.mmap(-1, 1 << 32)": "Cannot allocate memory",
     "import os\nos.memfd_create('x')": "PermissionError",
     "import numpy as np\nx = np.ones((1 << 20, 1 << 20))": "MemoryError",
-    "f = open('big', 'wb')\nwhile True: f.write(bytes(1 << 24))": "OSError",
     "import threading, time\nwhile True: threading.Thread(target=time.sleep, args=(9,)).start()": (
         "RuntimeError: can't start new thread"
     ),
@@ -85,6 +84,12 @@ REACHES_OUT = {
     "import os\nos.symlink('/etc', 'etc')": "PermissionError",
     "import os\nos.link('/etc/passwd', 'passwd')": "PermissionError",
     "import os\nos.truncate(os.__file__, 0)": "[Errno ",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x8901, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x5452, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import fcntl, struct\nfcntl.ioctl(3, 0x8902, struct.pack('i', 1))": "Inappropriate ioctl",
+    "import ctypes, os\nc = ctypes.CDLL(None, use_errno=True)\n"
+    "c.ioctl(3, ctypes.c_ulong(0x8901 | 1 << 32), ctypes.byref(ctypes.c_int(1)))\n"
+    "raise OSError(os.strerror(ctypes.get_errno()))": "Inappropriate ioctl",
 }
 
 
@@ -328,18 +333,60 @@ def look():
     held = [text for text in gc.get_objects() if isinstance(text, (str, dict, list))]
     return repr([frames, held, dict(os.environ), sys.argv]), os.getppid()
 """
-    with Zygote(("numpy",), tier=tier) as zygote, Session(zygote, {1: cell}) as session:
+    with (
+        ForkServer(("numpy",), tier=tier) as fork_server,
+        Session(fork_server, {1: cell}) as session,
+    ):
         text, parent = ask(session, "look")
     assert "OMP_NUM_THREADS" in text and seed not in text
     assert (parent == 0) == (tier == "namespaces")
 
 
+WRITES = {
+    "a file": "open('mine', 'w')",
+    "a folder": "os.mkdir('mine')",
+    "a folder that nobody can remove": "os.mkdir('/tmp/mine', 0o000)",
+    "a deep folder": "os.makedirs('/'.join(['a' * 200] * 30))",
+    "a temporary file": "tempfile.TemporaryFile()",
+    "a file beside Python": "open(os.path.dirname(os.__file__) + '/mine.py', 'w')",
+    "another name": "os.rename(os.__file__, 'mine')",
+    "no file": "os.remove(os.__file__)",
+    "a pipe": "os.mkfifo('mine')",
+    "memory that is shared": "open('/dev/shm/mine', 'w')",
+    "no name": "os.open('/tmp', os.O_TMPFILE | os.O_RDWR)",
+}
+
+
 @needs_sandbox
-def test_what_one_submission_writes_the_next_cannot_read(submit, zygote):
-    with Session(zygote, {1: "open('mine', 'w').write('x')"}, SMALL) as session:
-        assert session.run() == {}
-    session = submit("import os\nfound = os.listdir()")
-    assert session.answers(["found"], 5)[0].value() == []
+@pytest.mark.parametrize("what", WRITES)
+def test_no_submission_has_a_disk(submit, what):
+    session = submit(f"import os, tempfile\n{WRITES[what]}")
+    assert "Error" in session.errors.get(1, ""), session.errors
+    assert still_fine(session)
+
+
+@needs_sandbox
+def test_whether_something_is_a_terminal_may_be_asked(submit):
+    session = submit("import os, sys\nfound = [os.isatty(n) for n in (0, 1, 2, 3)]")
+    assert session.errors == {} and session.answers(["found"], 5)[0].value() == [False] * 4
+
+
+@needs_sandbox
+def test_who_ended_a_process_is_known(submit, fork_server):
+    leave = "import os\ndef leave(): os._exit(0)"
+    close = "import os, time\ndef close(): os.close(3); time.sleep(99)"
+    with Session(fork_server, {1: leave, 2: close}, SMALL) as session:
+        for name in ("leave", "close"):
+            with pytest.raises(NotYet, match="it stopped the process"):
+                ask(session, name)
+            assert not session.was_killed, name
+    before = descendants(fork_server.process.pid)
+    session = submit("x = 1")
+    (victim,) = set(descendants(fork_server.process.pid)) - set(before)
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(NotYet, match=r"it stopped the process .signal 9"):
+        ask(session, "fine", 1)
+    assert session.was_killed
 
 
 @needs_sandbox
@@ -529,19 +576,10 @@ def test_a_number_that_takes_hours_to_work_out_is_refused_by_the_judge(name):
     assert time.process_time() - began < 2
 
 
-def descendants(pid):
-    """Return the ids of every process below `pid`."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for below in map(int, task.read_text().split()):
-            found += [below, *descendants(below)]
-    return found
-
-
 @needs_sandbox
-def test_threads_and_daemons_end_with_the_session(zygote):
-    assert zygote.ready
-    before = descendants(zygote.process.pid)
+def test_threads_and_daemons_end_with_the_session(fork_server):
+    assert fork_server.ready
+    before = descendants(fork_server.process.pid)
     cell = """
 import threading, time
 def burn():
@@ -549,16 +587,16 @@ def burn():
 for daemon in (True, False):
     threading.Thread(target=burn, daemon=daemon).start()
 """
-    with Session(zygote, {1: cell, 2: FINE}, SMALL) as session:
+    with Session(fork_server, {1: cell, 2: FINE}, SMALL) as session:
         assert session.run() == {} and still_fine(session)
-        assert len(descendants(zygote.process.pid)) == len(before) + 1
-    assert descendants(zygote.process.pid) == before
+        assert len(descendants(fork_server.process.pid)) == len(before) + 1
+    assert descendants(fork_server.process.pid) == before
 
 
 @needs_sandbox
-def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(zygote):
-    assert zygote.ready
-    family = [zygote.process.pid, *descendants(zygote.process.pid)]
+def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(fork_server):
+    assert fork_server.ready
+    family = [fork_server.process.pid, *descendants(fork_server.process.pid)]
     assert {Path(f"/proc/{pid}/oom_score_adj").read_text() for pid in family} == {"1000\n"}
 
 
@@ -567,12 +605,12 @@ def test_when_memory_runs_out_the_fork_server_and_its_children_are_ended_first(z
 def test_killing_the_judge_ends_the_fork_server_and_the_child(tmp_path, tier):
     program = """
 import os, sys
-from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
-zygote = Zygote(("numpy",), tier=sys.argv[1]).__enter__()
-session = Session(zygote, {1: "open('mine', 'w').close()"})
+fork_server = ForkServer(("numpy",), tier=sys.argv[1]).__enter__()
+session = Session(fork_server, {1: "x = 1"})
 assert session.run() == {}
-print(zygote.process.pid, flush=True)
+print(fork_server.process.pid, flush=True)
 session.request("run", 2, "while True: pass", seconds=60)
 """
     command, environment = [sys.executable, "-c", program, tier], os.environ
@@ -601,10 +639,10 @@ def test_no_tier_needs_any_privilege(tier):
     program = """
 import sys
 from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import Zygote
+from attn_course.grading.sandbox.fork_server import ForkServer
 from attn_course.grading.sandbox.session import Session
 cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
-with Zygote(("numpy",), tier=sys.argv[1]) as zygote, Session(zygote, cells) as session:
+with ForkServer(("numpy",), tier=sys.argv[1]) as fork_server, Session(fork_server, cells) as session:
     print(tiers.works(tiers.TIERS[sys.argv[1]]), list(session.run()), session.answers(["x"], 5)[0].value())
 """
     found = subprocess.run(
@@ -634,15 +672,15 @@ def _become_anyone():
 
 def test_without_a_sandbox_the_same_session_runs():
     with (
-        Zygote(("numpy",), tier="none") as zygote,
-        Session(zygote, {1: FINE, 2: "while True: pass"}, SHORT) as session,
+        ForkServer(("numpy",), tier="none") as fork_server,
+        Session(fork_server, {1: FINE, 2: "while True: pass"}, SHORT) as session,
     ):
         assert session.run() == {2: "it did not finish within 1 seconds."} and still_fine(session)
 
 
 def test_a_fork_server_that_cannot_start_says_why():
     with (
-        Zygote(("nonsense",), tier="none") as zygote,
+        ForkServer(("nonsense",), tier="none") as fork_server,
         pytest.raises(RuntimeError, match="No module named 'nonsense'"),
     ):
-        zygote.spawn(SHORT)
+        fork_server.spawn(SHORT)

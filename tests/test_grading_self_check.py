@@ -119,7 +119,9 @@ def test_an_empty_answer_comes_after_a_wrong_one_and_after_notebooks_begun():
 
 def test_without_torch_the_other_notebooks_are_judged(folder, monkeypatch):
     monkeypatch.setattr(self_check, "find_spec", lambda name: None)
-    monkeypatch.setattr(self_check, "judged_together", lambda files: map(Record.of, files))
+    monkeypatch.setattr(
+        self_check, "judged_together", lambda files: (Record.of(file, "") for file in files)
+    )
     names = ("05_keys_queries_values", "06_transformer_attention")
     files = [File("you", name, folder, f"{name}.ipynb") for name in names]
     first, second = self_check.judged(files)

@@ -242,7 +242,7 @@ def test_every_test_is_named_by_its_package():
 
 
 # What is written when the course is used, and stands in the text by its name.
-MADE = {"nbgrader_config.py"}
+MADE = {"nbgrader_config.py", "submission_metadata.yml"}
 # How a path of ours begins.
 OURS = {*PACKAGES, *ALLOWED_IMPORTS, ".ci", "docs", "notebooks", "solutions", "tests"}
 QUOTED = re.compile(r"`([^`\n]+)`")
@@ -346,7 +346,9 @@ def test_the_register_knows_which_notebooks_import_torch():
     for name in WRITTEN:
         text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
         imports = re.search(r"^(?:import torch|from torch)\b", text, re.M)
-        assert register.needs_torch(name) == bool(imports), f"{name}: see register.WITHOUT_TORCH"
+        assert register.needs_torch(name) == bool(imports), (
+            f"{name}: see USES_TORCH in its questions"
+        )
 
 
 def test_hints_are_at_hand_in_every_notebook():

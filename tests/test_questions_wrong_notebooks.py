@@ -9,7 +9,6 @@ import itertools
 import re
 
 import jupytext
-import matplotlib.pyplot as plt
 import pytest
 from course import ROOT, WRITTEN, shortened
 
@@ -34,7 +33,6 @@ def run_with_wrong_answers(name):
             source = source.replace(STEPS, '(0, "a false step"),')
             source = re.sub(re.escape(STUB), lambda _: next(wrong), source)
             exec(compile(source, f"<cell {name}>", "exec"), space)
-            plt.close("all")
 
 
 @pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) not in (8, 9, 10)])

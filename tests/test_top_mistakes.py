@@ -5,6 +5,7 @@ import pytest
 
 from attn_course.answers import NotYet
 from attn_course.answers.mistakes import (
+    AnyOf,
     Seen,
     Trials,
     resembles,
@@ -145,3 +146,19 @@ def test_a_fact_may_be_made_of_the_inputs_once_it_is_needed():
 def test_advice_is_rounded_up_and_therefore_enough(value, text):
     assert round_up(value) == text
     assert float(text) >= value
+
+
+def test_two_mistakes_that_give_the_same_numbers_are_both_named_and_three_not_at_all():
+    def two_twins(x):
+        return {"that is doubled": 2 * x, "that is added to itself": x + x}
+
+    with pytest.raises(NotYet, match=r"^either that is doubled, or that is added to itself: at 3"):
+        Trials(two_twins).judge(6.0, 3.0, "at 3 it is 6", 3.0)
+    with pytest.raises(NotYet, match=r"^at 3 it is 6"):
+        Trials(lambda x: {**two_twins(x), "that is 6": 6.0}).judge(6.0, 3.0, "at 3 it is 6", 3.0)
+
+
+def test_one_mistake_may_give_several_values():
+    with pytest.raises(NotYet, match=r"^the sign or the size is off: it is -3"):
+        table = {"the sign or the size is off": AnyOf((-3.0, 6.0))}
+        Trials(lambda x: table).judge(-3.0, 3.0, "it is -3", 3.0)

@@ -41,9 +41,26 @@ def test_a_sentence_is_translated_without_a_run(capsys):
     assert {"dog", "snow"} <= set(words_of(out)) and err == ""
 
 
-def test_another_language_gets_a_remark(capsys):
-    assert main(["The children are singing about an enormous elephant."]) == 0
-    assert "words never occur in the German text" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("sentence", "claim"),
+    [
+        ("The children are singing about an enormous elephant.", "since 4 of 8 words never occur"),
+        ("Hello world", "since 0 of 2 words are common"),
+        ("A man in a red hat.", "since 0 of 6 words are common"),
+        ("Un chien court dans la neige.", "since 5 of 6 words never occur"),
+    ],
+)
+def test_a_sentence_of_another_language_gets_a_remark(sentence, claim, capsys):
+    assert main([sentence]) == 0
+    remark = capsys.readouterr().err
+    assert f"this does not look like the German this model knows, {claim}" in remark
+    assert remark.endswith(": do not trust the translation.\n")
+
+
+def test_a_word_that_was_never_met_is_named(capsys):
+    assert main(["Ein Hund jagt ein Einhorn im Schnee."]) == 0
+    remark = capsys.readouterr().err
+    assert "does not contain Einhorn: what became of this word is a guess." in remark
 
 
 def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
@@ -60,7 +77,12 @@ def test_a_run_is_made_ready_with_scores_of_its_own(tmp_path):
     assert KnownWords.load(tmp_path / "ready").unknown(corpus.train[0][0]) == []
 
 
-KNOWN = KnownWords.of(["Ein Hund, der rennt.", "Hunde, die ein Kind sieht."])
+KNOWN = KnownWords.of(
+    [
+        ("Ein Hund, der rennt.", "A dog that runs."),
+        ("Hunde, die ein Kind sieht.", "Dogs that a child sees."),
+    ]
+)
 
 
 def test_a_word_is_known_as_it_was_written_and_the_first_with_a_capital_too():
@@ -72,7 +94,8 @@ def test_a_word_is_known_as_it_was_written_and_the_first_with_a_capital_too():
 @pytest.mark.parametrize(
     ("sentence", "claim"),
     [
-        ("Zwei Katzen.", "2 of 2 words never occur"),
+        ("Zwei Katzen.", "this does not look like .* since 2 of 2 words never occur"),
+        ("Ein Hund sieht zwei Katzen.", "2 of 5 words never occur"),
         ("🐕 ... !", "there is no word"),
         ("Ein Hund, der rennt, rennt.", None),
         ("Ein Hund, der rennt, rennt, rennt.", "6 words are more than .* has 5"),

@@ -110,6 +110,26 @@ def test_shades_stand_for_quarters():
     assert draw(found).splitlines() == ["  a b c d e", "x   ░ ▒ ▓ █"]
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_map_is_never_wider_than_the_terminal(width):
+    german = [*"abc", "Donaudampfschifffahrtsgesellschaft" * 3, *("Wort" for _ in range(40))]
+    english = ["so", "dogdog" * 40]
+    weights = np.full((2, len(german)), 0.5)
+    found = Explanation("", [Candidate("x", 0.0)], german, english, weights, None)
+    lines = draw(found, width).splitlines()
+    assert max(map(len, lines)) <= width
+    heads = [line.split() for line in lines if "▒" not in line and line]
+    assert sum(map(len, heads)) == len(german)
+
+
+def test_a_page_has_a_dark_version(run, tmp_path):
+    assert main(["Der Hund schläft.", str(run), "--html", str(tmp_path / "page.html")]) == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    light, dark = page.split("prefers-color-scheme: dark")
+    for name in ("--text", "--page", "--line", "--ink", "--remark"):
+        assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
+
+
 def test_a_page_holds_map_hypotheses_and_nothing_that_runs(run, tmp_path, capsys):
     sentence = "Der <b>Hund</b> schläft."
     assert main([sentence, str(run), "--html", str(tmp_path / "page.html"), "--beam", "3"]) == 0

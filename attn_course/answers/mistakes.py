@@ -8,7 +8,8 @@ A judge reads as inputs it draws, a property, and a table of mistakes:
         found = number(mean(values))
         trials.judge(found, values.mean(), f"the mean of {size} numbers came out as {found:.4g}", values)
 
-A mistake is named only where it explains every trial made so far, the right ones too.
+A mistake is named only where it explains every trial made so far, the right ones too. Where two give
+the same numbers, both are named; where more do, none is.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,6 +103,15 @@ def round_up(value: float, digits: int = 2) -> str:
     return f"{rounded:g}"
 
 
+def told_apart(one: float, other: float, digits: int = 3) -> tuple[str, str]:
+    """Two different numbers in as many digits as it takes to see that they differ."""
+    shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
+    while shown[0] == shown[1] and digits < 17:
+        digits += 1
+        shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
+    return shown
+
+
 def _array(value):
     """Floats, out of a number, an array or a tensor."""
     if hasattr(value, "detach"):  # a torch tensor
@@ -114,6 +124,13 @@ class Seen:
     """In a table of mistakes: whether the sentence describes this trial, where no value can tell."""
 
     fits: Any
+
+
+@dataclass(frozen=True)
+class AnyOf:
+    """In a table of mistakes: the values of which one and the same mistake may give any."""
+
+    values: tuple
 
 
 @dataclass(frozen=True)
@@ -177,19 +194,24 @@ class Trials:
         return same(trial.found, trial.right, *self._tolerance)
 
     def _explanation(self):
-        """The first sentence that fits every trial and a colon, or nothing."""
+        """What explains every trial, and a colon: one mistake, or two that give the same; or nothing."""
         if self._mistakes is None:
             return ""
         with np.errstate(all="ignore"):
             tables = [self._mistakes(*trial.inputs) for trial in self._trials]
 
-        sentences = dict.fromkeys(chain(*tables))  # each once, in order
-        for sentence in sentences:
+        computed: list[str] = []
+        looked_for: list[str] = []
+        for sentence in dict.fromkeys(chain(*tables)):  # each once, in order
             mistakes = [table.get(sentence) for table in tables]
             if all(map(self._fits, self._trials, mistakes)):
-                return f"{sentence}: "
+                is_seen = any(isinstance(mistake, Seen) for mistake in mistakes)
+                (looked_for if is_seen else computed).append(sentence)
 
-        return ""
+        if len(computed) == 2:
+            return f"either {computed[0]}, or {computed[1]}: "
+        named = computed or looked_for[:1]
+        return f"{named[0]}: " if len(named) == 1 else ""
 
     def _fits(self, trial, mistake):
         """Whether a trial came out as this mistake would have it."""
@@ -197,4 +219,6 @@ class Trials:
             return self._holds(trial)
         if isinstance(mistake, Seen):
             return bool(mistake.fits)
+        if isinstance(mistake, AnyOf):
+            return any(self._fits(trial, value) for value in mistake.values)
         return resembles(trial.found, mistake, *self._tolerance)

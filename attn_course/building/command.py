@@ -1,9 +1,11 @@
 """`attn build` and `attn site`: their options."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
+from attn_course.building import scaffold
 from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
 
 
@@ -36,11 +38,53 @@ def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
 @click.command(cls=Command, context_settings=SETTINGS)
 @click.option("--book", required=True, metavar="FILE", help="The command jupyter-book, version 1.")
 @click.option("--out", default="build/site", show_default=True, help="Folder of the site.")
-def site(book: str, out: str) -> None:
-    """Make the pages of the site from the stored solutions."""
+@click.option(
+    "--pyodide",
+    metavar="FOLDER",
+    help="An unpacked release of Pyodide to serve; without one, pages load it from its public address.",
+)
+def site(book: str, out: str, pyodide: str | None) -> None:
+    """Make the site from the stored solutions: its pages, and the notebooks that run in a browser."""
+    from attn_course.building.browser import make_browser_edition
     from attn_course.building.build import root_of_project
     from attn_course.building.site import make_site
 
+    root = root_of_project()
     folder = Path(out).absolute()
-    make_site(root_of_project(), folder, Path(book).absolute())
+    program = Path(book).absolute()
+    make_site(root, folder, program)
+    lite = program.with_name("jupyter-lite")
+    make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
     log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")
+
+
+@click.group(context_settings=SETTINGS)
+def new() -> None:
+    """Write the files of a new question or notebook, to be filled in."""
+
+
+@new.command("question", cls=Command, context_settings=SETTINGS)
+@click.argument("question", metavar="ID")
+@click.option(
+    "--kind", type=click.Choice(scaffold.KINDS), default="code", help="What is asked for."
+)
+def new_question(question: str, kind: str) -> None:
+    """Add the next question to a notebook, such as 1.8."""
+    _report(scaffold.new_question, question, kind)
+
+
+@new.command("notebook", cls=Command, context_settings=SETTINGS)
+@click.argument("name", metavar="NN_name")
+def new_notebook(name: str) -> None:
+    """Write a notebook with one question, such as 15_name, and register it."""
+    _report(scaffold.new_notebook, name)
+
+
+def _report(make: Callable[..., list[Path]], *words: str) -> None:
+    """Say which files were changed, and where the next steps are."""
+    from attn_course.building.build import root_of_project
+
+    root = root_of_project()
+    for path in make(root, *words):
+        log.info(f"changed {path.relative_to(root)}")
+    log.info("docs/contributing-a-question.md says what to fill in; then run attn build.")

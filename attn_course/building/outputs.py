@@ -63,8 +63,11 @@ def attach(notebook: Any, outputs: Outputs) -> Any:
     return notebook
 
 
-def execute(notebook: Any, folder: Path) -> Outputs:
-    """The outputs of every code cell, run from top to bottom in a fresh kernel."""
+def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
+    """The outputs of every code cell, run from top to bottom in a fresh kernel.
+
+    figures: for whom they are drawn, "still" for a stored notebook, "page" for the site.
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
@@ -77,7 +80,7 @@ def execute(notebook: Any, folder: Path) -> Outputs:
         extra_arguments=["--IPKernelApp.log_level=ERROR"],  # or it warns of its own socket
     )
     try:
-        client.execute(env={**os.environ, "ATTN_FIGURES": "still"})
+        client.execute(env={**os.environ, "ATTN_FIGURES": figures})
     except CellExecutionError as error:
         raise UserError(f"a cell fails:\n{error}") from None
     return [lasting(cell.outputs) for cell in _code_cells(notebook)]

@@ -16,12 +16,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from attn_course import register
 from attn_course.building.cells import student_notebook
-from attn_course.figures.display import filled
+from attn_course.figures.display import fill_template
 
 PICTURES = "_static/figures"  # of the site
 DEPENDS = "*What this prints depends on your answers.*"
 SPOILER = "spoiler"
+VERDICT = "*What a right answer is told:*"
 HELD_BACK = "*In your notebook, your own answer is drawn here once it is right.*"
 FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
 CHANGING = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods
@@ -29,14 +31,15 @@ Names = set[str]
 ANSWERS = {"answer", "check", "written"}
 
 
-def page_of(solution: Any, moving: Mapping[str, Sequence[str]], folder: Path) -> Any:
+def page_of(solution: Any, figures: Mapping[str, Sequence[str]], folder: Path) -> Any:
     """The page of an executed solution; its pictures are written below `folder`, the site's sources.
 
-    moving: id of a cell -> HTML of each figure with sliders in it, packed.
+    figures: id of a cell -> HTML of each figure in it, as the site shows it.
     """
     page = student_notebook(solution)
     outputs = {cell.id: cell.get("outputs", []) for cell in solution.cells}
     depending = cells_that_use_answers(solution)
+    example = example_check(solution)
 
     for cell in page.cells:
         if cell.cell_type != "code":
@@ -44,14 +47,29 @@ def page_of(solution: Any, moving: Mapping[str, Sequence[str]], folder: Path) ->
         shown = []
         if not ANSWERS & set(cell.metadata):
             shown = outputs[cell.id]
-        if SPOILER in cell.metadata.get("tags", ()):
+        if cell.id == example:
+            shown = [_output({"text/markdown": VERDICT}), *outputs[cell.id]]
+        elif SPOILER in cell.metadata.get("tags", ()):
             shown = [_output({"text/markdown": HELD_BACK})]
         elif cell.id in depending:
             shown = pictures_alone(shown)
-        cell.outputs = for_page(shown, moving.get(cell.id, ()), folder)
+        cell.outputs = for_page(shown, figures.get(cell.id, ()), folder)
         cell.metadata.pop("nbgrader", None)
 
     return page
+
+
+def example_check(notebook: Any) -> str:
+    """The id of the first check of a code answer, whose verdict a page shows; "" if there is none.
+
+    What a right answer is told gives nothing away there; in a derivation it would say where the chain ends.
+    """
+    for cell in notebook.cells:
+        place = cell.metadata.get("check", "")
+        number, _, part = place.partition(" ")
+        if number and part != "derive" and "code" in register.find(number).kind:
+            return cell.id
+    return ""
 
 
 def cells_that_use_answers(notebook: Any) -> Names:
@@ -132,7 +150,7 @@ def _names(node: ast.AST) -> Names:
 
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
-    """The outputs that are pictures or move; a sentence where none is left of several."""
+    """The outputs that are figures; a sentence where none is left of several."""
     kept = [output for output in outputs if _is_figure(output)]
     if outputs and not kept:
         return [_output({"text/markdown": DEPENDS})]
@@ -145,41 +163,22 @@ def _is_figure(output: Any) -> bool:
     return "image/png" in data or FIGURE.search(html) is not None
 
 
-def for_page(outputs: Sequence[Any], moving: Sequence[str], folder: Path) -> list[Any]:
-    """Outputs as a page has them: pictures as files with their words, figures without their script."""
-    packed = iter(moving)
+def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> list[Any]:
+    """Outputs as a page has them: each picture as a file with its alt text, and after it its figure."""
+    drawn = iter(figures)
     shown = []
     for output in outputs:
         data = output.get("data", {})
         html = "".join(data.get("text/html", ""))
-        figure = FIGURE.search(html)
         if "image/png" in data:
-            shown.append(_output({"text/html": _picture(output, folder)}))
-            if has_sliders(output):
-                shown.append(_output({"text/html": figure_of(next(packed))}))
-        elif figure is not None:
-            shown.append(_output({"text/html": figure[0]}))
-        else:
+            shown.append(_output({"text/html": _picture(output, folder) + next(drawn, "")}))
+        elif FIGURE.search(html) is None:  # a plane's script is among `figures`
             shown.append(output)
     return shown
 
 
-def has_sliders(output: Any) -> bool:
-    """Whether a stored picture is that of a figure with sliders."""
-    text = "".join(output.get("data", {}).get("text/plain", ""))
-    return "With sliders: " in text
-
-
-def figure_of(html: str) -> str:
-    """A moving figure without the style and script that the whole site shares."""
-    found = FIGURE.search(html)
-    if found is None:
-        raise ValueError("this HTML holds no figure")
-    return found[0]
-
-
 def alt_of(output: Any) -> str:
-    """The words that stand for a stored picture."""
+    """The alt text of a stored picture."""
     kept = output["metadata"].get("image/png", {})
     return kept.get("alt", "")
 
@@ -194,7 +193,7 @@ def _picture(output: Any, folder: Path) -> str:
     path.write_bytes(png)
 
     width, height = struct.unpack(">II", png[16:24])  # a PNG says its size here
-    return filled(
+    return fill_template(
         "linked_picture.html",
         alt=escape(alt_of(output)),
         source=f"{PICTURES}/{name}",

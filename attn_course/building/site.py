@@ -1,44 +1,32 @@
 """The site: the sources of its pages, and Jupyter Book's run over them.
 
-Every page is made from what the project has: notebooks from the executed solutions, the rest from README and
-docstrings. Jupyter Book lives in an environment of its own, for its pins are not ours.
+Every page is made from what the project has: notebooks from the executed solutions, the rest from docs/ and
+the docstrings of `attn_utils`. Jupyter Book has an environment of its own, since its pins are not ours.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from attn_course.building import (
-    badges,
-    build,
-    cards,
-)
+from attn_course import register
+from attn_course.building import badges, build, cards
 from attn_course.building.cells import rendered, solution_notebook
-from attn_course.building.interactive import moving_figures
-from attn_course.building.outputs import (
-    attach,
-    stored_outputs,
-)
+from attn_course.building.interactive import page_figures
+from attn_course.building.outputs import attach, stored_outputs
 from attn_course.building.pages import FIGURE, page_of
-from attn_course.building.reference import reference_page
 from attn_course.errors import UserError
 from attn_course.figures.display import asset
 
-FIRST = "00_start_here"  # its first figure opens the site
+FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
+PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
-PARTS = {  # of the course: number of its first notebook -> name
-    0: "What attention can do",
-    6: "Attention in a transformer",
-    9: "Translation",
-    11: "Beyond",
-}
 
 
 def make_site(root: Path, out: Path, book: Path) -> None:
@@ -46,37 +34,50 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     work = out.parent
     sources = work / "pages"
     shutil.rmtree(sources, ignore_errors=True)
-    write_sources(root, sources, work / "frames")
-    _run_book(book, sources, work / "book")
+    write_sources(root, sources, work / "figures")
+    _run_book(book, sources, work / "book", root)
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
     (out / ".nojekyll").touch()  # or GitHub leaves out folders that begin with _
 
 
-def write_sources(root: Path, folder: Path, frames: Path) -> None:
-    """Everything Jupyter Book reads. frames: where packed figures are kept from one run to the next."""
-    static = folder / "_static"
-    static.mkdir(parents=True)
+def write_sources(root: Path, folder: Path, figures: Path) -> None:
+    """Everything Jupyter Book reads. figures: where these are kept from one run to the next."""
+    (folder / "_static").mkdir(parents=True)
     downloads = folder / "downloads"
     downloads.mkdir()
+    repository = badges.repository_of(root)
 
     pages = {}
     for source in build.sources(root):
+        name = source.stem
         solution = _solution(source, root)
-        moving = moving_figures(solution, source.stem, frames)
-        page = page_of(solution, moving, folder)
-        _offer_download(page, source.stem)
-        pages[source.stem] = page
-        (folder / f"{source.stem}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")
-        shutil.copy(root / "notebooks" / f"{source.stem}.ipynb", downloads)
+        drawn = page_figures(solution, name, root / "solutions", figures)
+        page = page_of(solution, drawn, folder)
+        first = page.cells[0]
+        links = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
+        if not register.needs_torch(name):
+            address = f"browser/index.html?notebook={name}"
+            links += f' · <a href="{address}">Run it in your browser</a>'
+        first.source = cards.add_below_head(first.source, links)
+        pages[name] = page
+        (folder / f"{name}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")
+        shutil.copy(root / "notebooks" / f"{name}.ipynb", downloads)
 
-    texts = {
-        "index.md": _landing_page(root, pages[FIRST]),
-        "graders.md": _graders_page(root),
-        "reference.md": reference_page(),
-        "_toc.yml": contents({name: _title(page) for name, page in pages.items()}),
-        "_config.yml": _template("_config.yml"),
+    found = sorted((root / "docs").glob("*.md"), key=lambda path: path.name.lower())
+    docs = {path.name: path.read_text("utf-8") for path in found}
+    (folder / "images").mkdir()
+    for path in (root / "docs" / "images").glob("*"):
+        shutil.copy(path, folder / "images")
+    texts = {name: site_text(text, set(docs), repository) for name, text in docs.items()}
+    titles = {name: _title(page.cells[0].source) for name, page in pages.items()}
+    texts |= {
+        "index.md": landing_page(build.table_rows(root), pages, repository),
+        "reference.md": _template("reference.md"),
+        "docstrings.py": _template("docstrings.py"),
+        "_toc.yml": contents(titles, {name: _title(text) for name, text in docs.items()}),
+        "_config.yml": configuration(repository),
         "_static/course.css": _template("course.css"),
         "_static/favicon.svg": _template("favicon.svg"),
         "_static/figures.css": asset("figure.css"),
@@ -87,7 +88,7 @@ def write_sources(root: Path, folder: Path, frames: Path) -> None:
 
 
 def _solution(source: Path, root: Path) -> Any:
-    """The executed solution as it is stored, without the cell that brings the course elsewhere."""
+    """The executed solution as it is stored, without the cell that fetches the course elsewhere."""
     notebook = solution_notebook(source, badges.repository_of(root))
     notebook.cells = [cell for cell in notebook.cells if cell.id != badges.SETUP_ID]
     outputs = stored_outputs(notebook, root / "solutions" / f"{source.stem}.ipynb")
@@ -104,102 +105,144 @@ def _template(name: str) -> str:
 
 
 def _script() -> str:
-    """What moves the figures of every page."""
+    """The script that draws the figures of every page."""
     parts = [asset(name) for name in ("shared.js", "frames.js", "plane.js")]
     text = "\n".join(parts)
     return f"(() => {{\n{text}\n}})();\n"
 
 
-def _offer_download(page: Any, name: str) -> None:
-    """Put a link to the student's notebook below the head line of its page."""
-    first = page.cells[0]
-    link = f"Download {{download}}`{name}.ipynb <downloads/{name}.ipynb>`"
-    first.source = cards.add_below_head(first.source, link)
-
-
-def _landing_page(root: Path, first: Any) -> str:
-    """The first page: a figure that moves, the notebooks, how to begin."""
-    table = cards.notebook_list(build.table_rows(root))
-    linked = re.sub(r"^\| `(\w+)` \|", r"| [`\1`](\1.ipynb) |", table, flags=re.M)
-    page = Template(_template("index.md"))
-    return page.substitute(
-        plane="\n".join(_first_figure(first)),
-        notebooks=linked,
-        start="\n\n".join(readme_sections(root, "Two commands", "Where it runs")),
-    )
-
-
-def _first_figure(page: Any) -> Iterator[str]:
-    """The still picture and the moving figure of the first cell that has one."""
-    for cell in page.cells:
-        outputs = cell.get("outputs", [])
-        shown = [output.get("data", {}).get("text/html", "") for output in outputs]
-        if any(map(FIGURE.search, shown)):
-            yield from shown
-            return
-
-
-def _graders_page(root: Path) -> str:
-    page = Template(_template("graders.md"))
-    _, text = readme_sections(root, "For graders")[0].split("\n", 1)
-    return page.substitute(grading=text.replace("```csv", "```text"))  # a language Pygments lacks
-
-
-def readme_sections(root: Path, *titles: str) -> list[str]:
-    """Sections of README, each with its heading."""
-    text = (root / "README.md").read_text("utf-8")
-    found = []
-    for title in titles:
-        heading = re.escape(title)
-        section = re.search(rf"(?ms)^## {heading}\n.*?(?=^## |\Z)", text)
-        if section is None:
-            raise UserError(f'README.md has no section "{title}".')
-        found.append(section[0].rstrip())
-    return found
-
-
-def _title(page: Any) -> str:
-    """The title of a notebook, from its first cell."""
-    found = cards.TITLE.search(page.cells[0].source)
+def _title(text: str) -> str:
+    """The title of a page, from its text."""
+    found = cards.TITLE.search(text)
     return found["title"] if found else ""
 
 
-def contents(titles: dict[str, str]) -> str:
-    """The table of contents as Jupyter Book reads it. titles: of the notebooks, in their order."""
+def configuration(repository: str) -> str:
+    """Jupyter Book's settings, with launch buttons and links where the course is published."""
+    page = Template(_template("_config.yml"))
+    text = page.substitute(repository=repository, branch=badges.BRANCH, footer=_footer(repository))
+    if repository:
+        return text
+    text = re.sub(r"^launch_buttons:\n(?:  .*\n)+", "", text, flags=re.M)
+    return re.sub(r"(use_(?:repository|issues)_button): true", r"\1: false", text)
+
+
+def _footer(repository: str) -> str:
+    """The line at the foot of every page."""
+    line = "Code under the MIT licence, text and figures under CC BY 4.0."
+    if repository:
+        line += f' <a href="{repository}">Repository</a> · <a href="{repository}/issues">Report a mistake</a>'
+    return line
+
+
+def landing_page(rows: list[cards.Row], pages: dict[str, Any], repository: str) -> str:
+    """The first page: the query plane, where to start, the notebooks, an invitation."""
+    plane = next(html for html in figures_of(pages[FIRST]) if "attn-plane" in html)
+    contact = "CONTRIBUTING.md of the course says how to mend it or to add one."
+    if repository:
+        issues = f"[open an issue]({repository}/issues)"
+        contact = f"Please {issues}, or see in the [repository]({repository}) how to add one."
+    return Template(_template("index.md")).substitute(
+        meta=_meta(plane, repository),
+        plane=plane,
+        launch=badges.links(repository, FIRST),
+        notebooks="\n\n".join(_cards(rows, pages)),
+        contact=contact,
+    )
+
+
+def figures_of(page: Any) -> list[str]:
+    """The HTML of each figure of a page, in order."""
+    found = []
+    for cell in page.cells:
+        for output in cell.get("outputs", []):
+            html = output.get("data", {}).get("text/html", "")
+            if FIGURE.search(html) or PICTURE.search(html):
+                found.append(html)
+    return found
+
+
+def _meta(plane: str, repository: str) -> str:
+    """What other sites show of a link to this one; its picture needs a full address."""
+    facts = {
+        "og:title": "The attention course",
+        "og:type": "website",
+        "og:description": "Hands-on notebooks on attention: figures to drag, answers checked at once.",
+    }
+    picture = PICTURE.search(plane)
+    if repository.startswith(badges.GITHUB) and picture:
+        owner, name = repository.removeprefix(badges.GITHUB).split("/")
+        facts["og:image"] = f"https://{owner}.github.io/{name}/{picture['source']}"
+    return "\n".join(f'    "property={name}": "{fact}"' for name, fact in facts.items())
+
+
+def _cards(rows: list[cards.Row], pages: dict[str, Any]) -> list[str]:
+    """The notebooks in their parts, a card with a picture for each."""
+    found = []
+    for part, names in register.PARTS.items():
+        listed = [row for row in rows if row.name in names and row.name in pages]
+        if listed:
+            inside = "\n".join(_card(row, pages[row.name]) for row in listed)
+            found.append(f"## {part}\n\n::::{{grid}} 1 2 3 3\n:gutter: 3\n\n{inside}\n::::")
+    return found
+
+
+def _card(row: cards.Row, page: Any) -> str:
+    """A card of Sphinx Design that leads to a notebook."""
+    number, _, _ = row.name.partition("_")
+    points = cards.points_in_words(register.points_of(row.name), register.is_bonus(row.name))
+    lines = [f":::{{grid-item-card}} {number} {row.title}", f":link: {row.name}", ":link-type: doc"]
+    pictures = [PICTURE.search(html) for html in figures_of(page)]
+    shown = next((picture for picture in pictures if picture), None)
+    if shown:
+        lines += [f":img-top: {shown['source']}", f":img-alt: A figure of notebook {number}"]
+    return "\n".join([*lines, "", row.asks, "", f"*{row.minutes} min, {points}*", ":::"])
+
+
+def site_text(text: str, pages: set[str], repository: str) -> str:
+    """A page of docs/ for the site: its links lead to pages, or to the repository where there is none."""
+
+    def linked(found: re.Match[str]) -> str:
+        target, _, anchor = found["target"].partition("#")
+        if "://" in target or not target or target in pages or target.startswith("images/"):
+            return found[0]
+        notebook = re.fullmatch(r"(?:\.\./)?notebooks/(\w+)\.ipynb", target)
+        if notebook:
+            return f"[{found['text']}]({notebook[1]}.ipynb)"
+        if not repository:
+            return found["text"]
+        path = target.removeprefix("../") if target.startswith("../") else f"docs/{target}"
+        place = f"#{anchor}" if anchor else ""
+        return f"[{found['text']}]({repository}/blob/{badges.BRANCH}/{path}{place})"
+
+    text = LINK.sub(linked, text)
+    return re.sub(r"^```(?:mermaid|csv)$", "```text", text, flags=re.M)  # languages Pygments lacks
+
+
+def contents(notebooks: dict[str, str], docs: dict[str, str]) -> str:
+    """The table of contents as Jupyter Book reads it; both: {name of the page: title}."""
     text = "format: jb-book\nroot: index\nparts:\n"
-    opened = None
-    for name, title in titles.items():
-        number = name[:2]
-        part = _part_of(int(number))
-        if part != opened:
-            text += _opening(part)
-            opened = part
-        text += f"      - file: {name}\n"
-        text += f'        title: "{number} {title}"\n'
-    text += _opening("More")
-    text += "      - file: graders\n"
+    for part, names in register.PARTS.items():
+        listed = [name for name in names if name in notebooks]
+        if listed:
+            text += f"  - caption: {part}\n    chapters:\n"
+        for name in listed:
+            text += f'      - file: {name}\n        title: "{name[:2]} {notebooks[name]}"\n'
+    text += "  - caption: More\n    chapters:\n"
+    for name, title in docs.items():
+        text += f'      - file: {name.removesuffix(".md")}\n        title: "{title}"\n'
     text += "      - file: reference\n"
     return text
 
 
-def _part_of(number: int) -> str:
-    """The part of the course that a notebook belongs to."""
-    first = max(start for start in PARTS if start <= number)
-    return PARTS[first]
-
-
-def _opening(caption: str) -> str:
-    return f"  - caption: {caption}\n    chapters:\n"
-
-
-def _run_book(book: Path, sources: Path, out: Path) -> None:
-    """Jupyter Book over the sources; its last words where it fails."""
+def _run_book(book: Path, sources: Path, out: Path, root: Path) -> None:
+    """Jupyter Book over the sources; what it printed where it fails. root: where attn_utils is."""
     shutil.rmtree(out, ignore_errors=True)
     given = [str(book), "build", str(sources), "--path-output", str(out)]
     command = [*given, "-W", "--keep-going", "-q"]
-    quiet = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(root)}
     try:
-        ran = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise UserError(f"Jupyter Book could not be started: {error}") from None
     if ran.returncode:

@@ -3,7 +3,9 @@
 `python -m attn_course.runs position` records every way and three seeds.
 """
 
+import copy
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -17,6 +19,8 @@ WAYS = ("none", "learned", "sinusoid", "RoPE")
 BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the first was trained
 MOST_POSITIONS = 512  # rows of the learned table
 TEST_SEED = 10**6  # no sequence of training is drawn by it
+LONGER_SEED = 10**7  # by which sequences are drawn to train on at a new length
+BASE = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Setting:
 class OneLayer(nn.Module):
     """Embedding, one head of causal attention, residual, readout: letters (B, T) -> logits (B, T, letters).
 
-    way: how it is told of positions, one of WAYS.
+    way: how it is told of positions, one of WAYS. With RoPE, pair i turns by base ** (-2i / D) / stretch at
+    every step; `extend` changes both.
     """
 
     def __init__(self, way: str, setting: Setting):
@@ -51,6 +56,8 @@ class OneLayer(nn.Module):
 
         width = setting.width
         self.way = way
+        self.base = BASE
+        self.stretch = 1.0
         self.letters = nn.Embedding(setting.num_letters, width)
         self.places = None
         if way == "learned":
@@ -72,8 +79,9 @@ class OneLayer(nn.Module):
         q = self.query(x)
         k = self.key(x)
         if self.way == "RoPE":
-            q = rotate(q, positions)
-            k = rotate(k, positions)
+            places = positions / self.stretch
+            q = rotate(q, places, self.base)
+            k = rotate(k, places, self.base)
         return x, q, k
 
     def forward(self, letters: Tensor, positions: Tensor | None = None) -> Tensor:
@@ -99,7 +107,7 @@ class OneLayer(nn.Module):
         return products.mean(0) / width**0.5
 
 
-def sinusoid(positions: Tensor, width: int, base: float = 10_000.0) -> Tensor:
+def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
     """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
     hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
     hands = hand.repeat(width // 2)
@@ -149,22 +157,18 @@ def _loss(logits, letters, back):
 
 @torch.no_grad()
 def accuracy(
-    model: OneLayer, setting: Setting | None = None, back: int | None = None, stretch: float = 1.0
+    model: OneLayer, setting: Setting | None = None, back: int | None = None
 ) -> np.ndarray:
     """Share of right letters at each position of the query, (test_length,); nan where there is none.
 
-    back: which token counts as right, that of the task if None. stretch: positions are divided by it.
+    back: which token counts as right, that of the task if None.
     """
     setting = setting or Setting()
     if back is None:
         back = setting.back
     T = setting.test_length
     letters = draw_letters(setting, setting.num_tests, T, TEST_SEED)
-    positions = torch.arange(T)
-    if stretch != 1:
-        positions = positions / stretch
-
-    logits = model(letters, positions)
+    logits = model(letters)
     said = logits.argmax(-1)
     wanted = letters[:, : T - back]
     right = said[:, back:] == wanted
@@ -245,13 +249,101 @@ def bound_by_position() -> np.ndarray:
     return found
 
 
+def frequencies(width: int, base: float = BASE) -> np.ndarray:
+    """By how much each pair of features turns at every step, (width / 2,)."""
+    exponents = np.arange(0, width, 2) / width
+    return base**-exponents
+
+
+def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
+    """A copy of a model with RoPE whose pairs turn by other frequencies, (D / 2,), a geometric ladder."""
+    first, second = frequencies[:2]
+    longer = copy.deepcopy(model)
+    longer.stretch = float(1 / first)
+    longer.base = float((first / second) ** len(frequencies))
+    return longer
+
+
+def ways_to_extend(factor: float) -> dict[str, np.ndarray]:
+    """{name: frequencies} for sequences that are longer by this factor than those of training."""
+    width = Setting().width
+    ntk_base = BASE * factor ** (width / (width - 2))
+    return {
+        "as trained": frequencies(width),
+        "interpolated": frequencies(width) / factor,
+        "NTK-aware": frequencies(width, ntk_base),
+    }
+
+
+def train_longer(model: OneLayer, length: int, steps: int = 100, rate: float = 0.003) -> OneLayer:
+    """A copy of a model that was trained on with sequences of a new length."""
+    setting = Setting()
+    tuned = copy.deepcopy(model)
+    optimiser = torch.optim.Adam(tuned.parameters(), lr=rate)
+    for step in range(steps):
+        letters = draw_letters(setting, setting.batch, length, LONGER_SEED + step)
+        loss = _loss(tuned(letters), letters, setting.back)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    return tuned
+
+
+def share_right(model: OneLayer, length: int, back: int = 3) -> float:
+    """The share of letters that are said rightly in sequences of this length, over all positions."""
+    setting = replace(Setting(), test_length=length)
+    return float(np.nanmean(accuracy(model, setting, back)))
+
+
+def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
+    """RoPE at 2 and 4 times the trained length, extended in each way, without and with further training."""
+    trained = [train("RoPE", seed) for seed in seeds]
+    found: dict[str, dict] = {}
+    for factor in (2, 4):
+        length = factor * Setting().length
+        found[str(factor)] = {}
+        for name, new in ways_to_extend(factor).items():
+            models = [extend(model, new) for model in trained]
+            tuned = [train_longer(model, length) for model in models]
+            found[str(factor)][name] = {
+                "3 back": _rounded([share_right(model, length) for model in models]),
+                "3 back times the factor": _rounded(
+                    [share_right(model, length, 3 * factor) for model in models]
+                ),
+                "3 back, after 100 steps at this length": _rounded(
+                    [share_right(model, length) for model in tuned]
+                ),
+            }
+
+    return {"setting": asdict(Setting()), "seeds": list(seeds), "right": found}
+
+
+def table_of_longer(found: dict) -> str:
+    """A line for each factor and way: means over the seeds, the lowest and highest in brackets."""
+    lines = []
+    for factor, ways in found["right"].items():
+        heads = ["3 back", f"{3 * int(factor)} back", "3 back, trained on"]
+        lines.append(f"{factor} times the length" + "".join(f"{head:>20}" for head in heads))
+        for name, measures in ways.items():
+            cells = [f"{_with_range(shares):>20}" for shares in measures.values()]
+            lines.append(f"  {name:16}" + "".join(cells))
+
+    return "\n".join(lines)
+
+
+def _with_range(shares):
+    """The mean, and the lowest and highest in brackets."""
+    return f"{np.mean(shares):.2f} ({min(shares):.2f}-{max(shares):.2f})"
+
+
 def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
     """Every way from each seed: accuracy by band, and what the models of the first seed score.
 
     Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
     """
     models = _trained(WAYS, seeds, Setting())
-    rotated = models["RoPE"]
+    halved = [extend(model, frequencies(Setting().width) / 2) for model in models["RoPE"]]
     moved = replace(Setting(), most_offset=112)
     at_offsets = _trained(("learned", "sinusoid"), seeds, moved)
     bound = by_band(bound_by_position())
@@ -264,8 +356,8 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
         "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
         "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
         "RoPE, positions halved": {
-            "3 back": _bands(rotated, back=3, stretch=2),
-            "6 back": _bands(rotated, back=6, stretch=2),
+            "3 back": _bands(halved, back=3),
+            "6 back": _bands(halved, back=6),
         },
     }
 
@@ -304,9 +396,9 @@ def _rounded(values):
     return [round(float(value), 4) for value in values]
 
 
-def recorded() -> dict:
-    """What was recorded for the course."""
-    return records.read("position")
+def recorded(name: str = "position") -> dict:
+    """What was recorded for the course: "position", or "longer" by `record_longer`."""
+    return records.read(name)
 
 
 def table(found: dict) -> str:

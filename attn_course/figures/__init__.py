@@ -1,6 +1,5 @@
 """The figures of the course, `plots` in its notebooks."""
 
-from attn_course.figures.canvas import panels, same_scale
 from attn_course.figures.charts import (
     arrows,
     attention_map,
@@ -12,17 +11,14 @@ from attn_course.figures.charts import (
     matrix,
     scatter,
 )
-from attn_course.figures.display import (
-    add_alt_texts,
-    register,
-)
+from attn_course.figures.display import register
+from attn_course.figures.panel import panels, same_scale
 from attn_course.figures.plane import query_plane
 from attn_course.figures.sliders import explore, packed
-from attn_course.figures.style import COLOURS, apply_style
+from attn_course.figures.style import COLOURS
 
 __all__ = [
     "COLOURS",
-    "add_alt_texts",
     "arrows",
     "attention_map",
     "bars",
@@ -39,5 +35,4 @@ __all__ = [
     "scatter",
 ]
 
-apply_style()
 register()

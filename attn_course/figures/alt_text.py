@@ -1,114 +1,157 @@
-"""The alt text of a picture, from its titles, axes and legends. Reads figures, draws none."""
+"""The alt text of a figure: its kind, title and axes, and what is seen in it."""
 
-from matplotlib.figure import Figure
+import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.scene import Scene
+from attn_course.figures.panel import Axis, Figure, Panel
+from attn_course.figures.ticks import written
 
-_MANY = 12  # bars: more are a histogram
-_COLOUR_BAR = "<colorbar>"  # matplotlib's label of such Axes
-
-
-def describe_figure(figure: Figure) -> str:
-    """The alt text of a matplotlib figure."""
-    panels = [ax for ax in figure.axes if ax.get_label() != _COLOUR_BAR]
-    return _in_words([_facts(ax) for ax in panels])
+_MANY = 12  # bars or rows: of more, only the highest is told
 
 
-def describe_scene(scene: Scene) -> str:
-    """The alt text of a scene: the same words as for the figure it stands for."""
-    panels = [axes for axes in scene.axes if axes.scale is None]
-    return _in_words([_scene_facts(axes) for axes in panels])
-
-
-def _in_words(panels):
-    """One sentence for each panel. panels: kind, title, x, y and the names in the legend."""
-    sentences = [_sentence(*panel) for panel in panels]
+def describe(figure: Figure) -> str:
+    """One sentence for each panel."""
+    sentences = [_sentence(panel) for panel in figure.panels]
     if len(sentences) == 1:
         return sentences[0]
-    numbered = [f"Panel {k}: {sentence}" for k, sentence in enumerate(sentences, 1)]
+    numbered = [f"Panel {number}: {sentence}" for number, sentence in enumerate(sentences, 1)]
     return " ".join(numbered)
 
 
-def _sentence(kind, title, x, y, names):
-    """What kind of picture, its title, its axes, the names in its legend."""
-    title = _one_line(title)
-    x = _one_line(x)
-    y = _one_line(y)
-    text = kind.capitalize()
-    if title:
-        text += f" “{title}”"
+def _sentence(panel: Panel) -> str:
+    """What kind of chart, its title, its axes, and each of its series."""
+    text = _kind(panel)
+    if panel.title:
+        text += f" “{_one_line(panel.title)}”"
+    x = _one_line(panel.x.label)
+    y = _one_line(panel.y.label)
     if x and y:
         text += f"; {y} over {x}"
     elif x or y:
         text += f"; {x or y}"
-    if names:
-        listed = ", ".join(names)
-        text += f"; with {listed}"
-    return f"{text}."
+    seen = [_seen(mark, panel) for mark in panel.marks]
+    told = "; ".join(part for part in seen if part)
+    return f"{text}: {told}." if told else f"{text}."
 
 
-def _one_line(text):
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _facts(ax):
-    """What `_sentence` needs, from an Axes of matplotlib."""
-    title = ax.get_title(loc="left") or ax.get_title()
-    kind = _kind(ax)
-    legend = ax.get_legend()
-    texts = legend.get_texts() if legend else []
-    if kind == "arrows":
-        texts = ax.texts
-    names = [text.get_text() for text in texts if text.get_text()]
-    return kind, title, ax.get_xlabel(), ax.get_ylabel(), names
-
-
-def _kind(ax):
-    """What an Axes of matplotlib shows, in one word."""
-    if ax.images:
-        return "map"
-    if any(getattr(text, "arrow_patch", None) for text in ax.texts):
-        return "arrows"
-    bars = [len(container) for container in ax.containers]
-    lines = [len(line.get_xdata()) for line in ax.lines]
-    return _kind_of_marks(bars, lines, bool(ax.collections))
-
-
-def _kind_of_marks(bars, lines, has_points):
-    """bars, lines: how many bars each group has, how many points each line."""
-    if bars:
-        return "histogram" if max(bars) > _MANY else "bars"
-    if any(count > 2 for count in lines):
-        return "curves"
-    if has_points:
-        return "points"
-    return "intervals" if lines else "panel"
-
-
-def _scene_facts(axes):
-    """What `_sentence` needs, from a panel of a scene."""
-    kind = _scene_kind(axes)
-    names = []
-    if kind == "arrows":
-        names = [mark.text for mark in axes.marks if isinstance(mark, marks.Word)]
-    elif axes.has_legend:
-        names = [mark.label for mark in axes.marks if mark.label]
-    return kind, axes.title, axes.xlabel, axes.ylabel, names
-
-
-def _scene_kind(axes):
-    """What a panel of a scene shows, in one word."""
-    found = {type(mark) for mark in axes.marks}
+def _kind(panel: Panel) -> str:
+    """What a panel shows, in one word."""
+    found = {type(mark) for mark in panel.marks}
     if marks.Cells in found:
-        return "map"
+        return "Map"
+    if marks.Image in found:
+        return "Coloured plane"
     if marks.Arrow in found:
-        return "arrows"
-    bars = []
-    lines = []
-    for mark in axes.marks:
-        if isinstance(mark, marks.Bars):
-            bars.append(len(mark.left))
-        elif isinstance(mark, marks.Line):
-            lines.append(len(mark.x))
-    return _kind_of_marks(bars, lines, marks.Points in found)
+        return "Arrows"
+    if marks.Bars in found:
+        return "Histogram" if any(map(_is_histogram, panel.marks)) else "Bars"
+    if any(isinstance(mark, marks.Line) and not _is_interval(mark) for mark in panel.marks):
+        return "Curves"
+    if marks.Line in found:
+        return "Intervals"
+    return "Points" if marks.Points in found else "Panel"
+
+
+def _is_histogram(mark: marks.Mark) -> bool:
+    """Whether bars touch one another."""
+    return isinstance(mark, marks.Bars) and len(mark.left) > _MANY
+
+
+def _is_interval(line: marks.Line) -> bool:
+    return len(line.x) == 2 and not line.label
+
+
+def _seen(mark: marks.Mark, panel: Panel) -> str:
+    """What there is to see of a mark; nothing of marks that decorate others."""
+    name = f"{mark.label} " if mark.label else ""
+    match mark:
+        case marks.Cells():
+            return _strongest_cells(mark.values, panel)
+        case marks.Hatching():
+            return f"{len(mark.cells)} hidden cells are hatched" if len(mark.cells) else ""
+        case marks.Bars() if _is_histogram(mark):
+            highest = int(mark.height.argmax())
+            left = _number(mark.left[highest], panel.x)
+            right = _number(mark.right[highest], panel.x)
+            return f"{name}highest between {left} and {right}"
+        case marks.Bars():
+            return _bars(mark, panel)
+        case marks.Line() if _is_interval(mark):
+            return _interval(mark, panel)
+        case marks.Line():
+            return _curve(mark, panel)
+        case marks.Rule():
+            return f"{name}at {_number(mark.x, panel.x)}"
+        case marks.Points() if mark.label or len(mark.x) > 1:
+            x = _number(np.mean(mark.x), panel.x)
+            y = _number(np.mean(mark.y), panel.y)
+            return f"{name}{len(mark.x)} points around ({x}, {y})"
+        case marks.Arrow():
+            x, y = mark.end - mark.start
+            return f"{mark.name} to ({_number(x, panel.x)}, {_number(y, panel.y)})"
+    return ""
+
+
+def _bars(mark: marks.Bars, panel: Panel) -> str:
+    """Each bar with its height. The labels of x are those of the bars."""
+    _, labels = panel.x.ticks()
+    pairs = zip(labels, mark.height, strict=False)
+    told = ", ".join(f"{_one_line(label)} {height:.2f}" for label, height in pairs)
+    return f"{mark.label}: {told}" if mark.label else told
+
+
+def _interval(line: marks.Line, panel: Panel) -> str:
+    """The row of an interval, and from where to where it reaches."""
+    low, high = (_number(end, panel.x) for end in line.x)
+    places, labels = panel.y.ticks()
+    row = dict(zip(places, labels, strict=True)).get(float(line.y[0]), "")
+    return f"{row} from {low} to {high}" if row else ""
+
+
+def _curve(line: marks.Line, panel: Panel) -> str:
+    """Where a curve begins and ends, and its ends in y if it turns on the way."""
+    y = line.y[np.isfinite(line.y)]
+    name = line.label or "line"
+    if not len(y):
+        return ""
+    first = _number(y[0], panel.y)
+    last = _number(y[-1], panel.y)
+    low = _number(y.min(), panel.y)
+    high = _number(y.max(), panel.y)
+    if low == high:
+        return f"{name} stays at {first}"
+    if (low, high) == (first, last):
+        return f"{name} rises from {first} to {last}"
+    if (high, low) == (first, last):
+        return f"{name} falls from {first} to {last}"
+    return f"{name} goes from {first} to {last}, between {low} and {high}"
+
+
+def _strongest_cells(values: np.ndarray, panel: Panel) -> str:
+    """The column of the largest number of each row, or of all where there are many."""
+    rows = panel.y.ticks()[1]
+    columns = panel.x.ticks()[1]
+    if values.shape != (len(rows), len(columns)) or not any(rows) or not any(columns):
+        return f"{values.shape[0]} by {values.shape[1]} cells"
+    sizes = np.abs(values)
+    best = sizes.argmax(1)
+    told = []
+    for row, (column, name) in enumerate(zip(best, rows, strict=True)):
+        if sizes[row, column] > 0:
+            told.append(f"{name} most at {columns[column]} ({values[row, column]:.2g})")
+    if len(told) > _MANY:
+        told = [told[int(sizes.max(1).argmax())]]
+    return ", ".join(told)
+
+
+def _number(value: float, axis: Axis) -> str:
+    """A number to about a hundredth of its axis, as far as an eye can tell."""
+    if axis.is_log:
+        return f"{value:.1g}".replace("-", "−")
+    low, high = sorted(axis.limits())
+    digits = 2 - int(np.floor(np.log10(high - low)))
+    return written(round(float(value), digits) + 0.0)

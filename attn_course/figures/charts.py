@@ -1,25 +1,39 @@
 """The charts of the course in one style.
 
-Each function takes `ax=None`, sets its own labels and returns the Axes. An object keeps its colour: key i
+Each function takes `ax=None`, sets its own labels and returns the panel. An object keeps its colour: key i
 has colour i as an arrow and as a bar.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from attn_course.figures.arrow_labels import shifts_of_names
-from attn_course.figures.canvas import new_axes, panels
-from attn_course.figures.style import COLOURS, INK
+from attn_course.figures.marks import (
+    Arrow,
+    Band,
+    Bars,
+    Cells,
+    Hatching,
+    Line,
+    Points,
+    Rule,
+    Text,
+)
+from attn_course.figures.panel import Panel, panel_or_new, panels
+from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER
 
-_LEGEND_DOT = 40  # square points: large enough to see its colour
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
 _NESTED = (7.0, 1.8)  # points: the first and the last of nested lines
+_SAME_DIRECTION = (
+    0.998  # cosine of the angle, about 4 degrees, below which arrows cover one another
+)
+_ASIDE = 0.045  # of the limit: how far such arrows are moved aside
+_CLOUD = 20  # more points than these are drawn pale, so that their density is seen
+_MOST_NUMBERS = 36  # a matrix with more cells has no numbers in them, unless they are asked for
 
 
 def bars(
@@ -31,39 +45,40 @@ def bars(
     title: str = "",
     top: float | None = 1.0,
     colours: Sequence[int] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """A bar per item, its number written on it. heights: (n,) or {name: (n,)} for groups.
 
     colours: the number of each item's colour. Bars over keys take the keys' own, as in `arrows`;
     groups have one colour each.
     """
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
     grouped = isinstance(heights, Mapping)
-    groups: Mapping[Any, Any] = heights if isinstance(heights, Mapping) else {None: heights}
+    groups: Mapping[Any, Any] = heights if isinstance(heights, Mapping) else {"": heights}
     first, *_ = groups.values()
     size = len(first)
     if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
-    options = {}
-    if colours is not None:
-        options["color"] = [COLOURS[number] for number in colours]
     width = 0.8 / len(groups)
     middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
-        places = np.arange(size) + (k - middle) * width
-        drawn = ax.bar(places, values, width, label=name, **options)
-        ax.bar_label(drawn, fmt="%.2f", fontsize=9, padding=2)
+        numbers = np.asarray(values, float)
+        left = np.arange(size) + (k - middle - 0.5) * width
+        each = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
+        ax.add(Bars(left, left + width, numbers, each, label=str(name)))
+        for place, number in zip(left + width / 2, numbers, strict=True):
+            word = Text(place, number, f"{number:.2f}", vertical="bottom", shift=(0, 2))
+            if number < 0:
+                word.vertical = "top"
+                word.shift = (0, -2)
+            ax.add(word)
 
-    if labels is None:
-        labels = range(size)
-    ax.set_xticks(range(size), labels)
+    ax.x.set_ticks(range(size), list(range(size) if labels is None else labels))
+    ax.x.has_grid = False
     if top:
         lowest = min(np.min(values) for values in groups.values())
-        ax.set_ylim(min(0, lowest), 1.12 * top)
-    ax.grid(axis="x", visible=False)
-    if grouped:
-        _show_legend(ax)
+        ax.limits(y=(min(0.0, lowest), 1.12 * top))
+    ax.has_legend = grouped
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -81,37 +96,44 @@ def curves(
     colours: Mapping[str, int] | None = None,
     dots: bool = False,
     nested: bool = False,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
 
-    marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed. strong:
-    the label of the reader's own curve, drawn thick in ink; the others keep their colours beside it.
+    marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed, one
+    that starts with "_" is not in the legend. strong: the label of the reader's own curve, drawn thick and
+    dark; the others keep their colours beside it.
     colours: {label: number} for curves that belong together. dots: mark each point, which few points need.
     nested: each line thinner than the one before, so that lines which coincide can be told apart.
     """
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
+    x = np.asarray(x, float)
     widths = np.linspace(*_NESTED, len(series))
     for width, (label, y) in zip(widths, series.items(), strict=True):
-        style = "--" if label.startswith("-") else "-"
-        own = {"color": COLOURS[INK], "linewidth": _STRONG} if label == strong else {}
-        if colours and label in colours:
-            own = {"color": COLOURS[colours[label]]}
-        if dots:
-            own["marker"] = "o"
+        line = Line(x, np.asarray(y, float), "", dots=dots, label=label.lstrip("-"))
+        if label.startswith("_"):
+            line.label = ""
+        if label.startswith("-"):
+            line.dash = "--"
         if nested:
-            own["linewidth"] = width
-        ax.plot(x, y, style, label=label.lstrip("-"), **own)
+            line.width = width
+        elif label == strong:
+            line.width = _STRONG
+        if colours and label in colours:
+            line.colour = COLOURS[colours[label]]
+        elif label == strong:
+            line.colour = COLOURS[INK]
+        else:
+            line.colour = ax.next_colour()
+        ax.add(line)
 
     if band is not None:
-        ax.fill_between(x, *band, alpha=0.25, color=COLOURS[INK], linewidth=0)
+        low, high = np.broadcast_arrays(*band, x)[:2]
+        ax.add(Band(x, low, high, COLOURS[INK]))
     for label, place in (marks or {}).items():
-        ax.axvline(place, color=COLOURS[INK], linestyle=":", linewidth=1.5, label=label)
-    if "x" in log:
-        ax.set_xscale("log")
-    if "y" in log:
-        ax.set_yscale("log")
-    _show_legend(ax)
+        ax.add(Rule(place, COLOURS[INK], label=label))
+    _make_log(ax, log)
+    ax.has_legend = True
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -125,18 +147,24 @@ def scatter(
     label: str | None = None,
     size: float = 8,
     names: Sequence[str] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
-    """A cloud of points. points: (n, 2); names: a word beside each point."""
-    ax = new_axes(ax)
-    xs, ys = np.asarray(points, float).T
-    alpha = 0.4 if len(xs) > 20 else 1  # a cloud shows its density, a landmark stands out
+    log: str = "",
+    ax: Panel | None = None,
+) -> Panel:
+    """A cloud of points. points: (n, 2); size: of a dot, in square points; names: a word beside each point.
+
+    log: "", "x", "y", "xy".
+    """
+    ax = panel_or_new(ax)
+    x, y = np.asarray(points, float).T
     code = COLOURS[colour]
-    ax.scatter(xs, ys, s=size, alpha=alpha, color=code, label=label, linewidths=0)
-    for x, y, name in zip(xs, ys, names or [], strict=False):
-        ax.annotate(name, (x, y), xytext=(5, 5), textcoords="offset points", color=code)
+    opacity = 0.4 if len(x) > _CLOUD else 1.0
+    ax.add(Points(x, y, code, float(np.sqrt(size)), opacity, label=label or ""))
+    for place_x, place_y, name in zip(x, y, names or [], strict=False):
+        word = Text(place_x, place_y, name, code, LABEL_SIZE, "left", "bottom", (5, 5))
+        ax.add(word)
+    _make_log(ax, log)
     if label:
-        _show_legend(ax)
+        ax.has_legend = True
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -149,15 +177,18 @@ def histogram(
     bins: int = 50,
     limits: tuple[float, float] | None = None,
     curve: tuple[ArrayLike, ArrayLike] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """Densities. samples: {label: (n,)}; curve: (x, density) of the exact law drawn on top."""
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
     for label, values in samples.items():
-        ax.hist(values, bins, range=limits, density=True, alpha=0.45, label=label)
+        numbers = np.asarray(values, float)
+        heights, edges = np.histogram(numbers, bins, limits, density=True)
+        ax.add(Bars(edges[:-1], edges[1:], heights, [ax.next_colour()], 0.45, label=label))
     if curve is not None:
-        ax.plot(*curve, color=COLOURS[INK], label="exact density")
-    _show_legend(ax)
+        x, density = np.asarray(curve, float)
+        ax.add(Line(x, density, COLOURS[INK], label="exact density"))
+    ax.has_legend = True
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -167,25 +198,25 @@ def intervals(
     xlabel: str,
     title: str = "",
     marks: Mapping[str, float] | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """A dot with its interval per row, from the top down. rows: {label: (value, low, high)}.
 
     marks: {label: x position} for vertical lines.
     """
-    ax = new_axes(ax)
-    for k, (label, mark) in enumerate((marks or {}).items()):  # first, so that none is at the edge
-        style = (":", "--")[k % 2]
-        ax.axvline(mark, color=COLOURS[INK], linestyle=style, linewidth=1.5, label=label)
+    ax = panel_or_new(ax)
+    for k, (label, mark) in enumerate((marks or {}).items()):
+        ax.add(Rule(mark, COLOURS[INK], dash=(":", "--")[k % 2], label=label))
 
     for place, (value, low, high) in enumerate(rows.values()):
-        ax.plot([low, high], [place, place], color=COLOURS[0])
-        ax.plot(value, place, "o", color=COLOURS[0])
+        ax.add(Line(np.array([low, high]), np.array([place, place]), COLOURS[0]))
+        ax.add(Points(np.array([value]), np.array([place]), COLOURS[0], MARKER_DIAMETER))
 
-    ax.set_yticks(range(len(rows)), rows)
-    ax.invert_yaxis()
+    ax.y.set_ticks(range(len(rows)), list(rows))
+    low, high = ax.y.limits()
+    ax.limits(y=(high, low))
     if marks:
-        _show_legend(ax)
+        ax.has_legend = True
     return _name(ax, xlabel, "", title)
 
 
@@ -200,22 +231,22 @@ def attention_map(
     title: str = "",
     numbers: bool | None = None,
     colour_bar: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """Queries down, keys across, colour fixed to 0..1, masked cells hatched.
 
     weights: (T, S). queries, keys: labels. mask: boolean (T, S), True = may look. xlabel, ylabel: what
     the two sides hold, such as German and English. numbers: write each weight into its cell (by default
     where there are few), but no zero over a hatched one; a weight there is a leak, and is written.
     """
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
     weights = np.asarray(weights, float)
-    _draw_cells(ax, weights, 0, 1, "weight" if colour_bar else None)
+    _add_cells(ax, Cells(weights, 0, 1, "blues"), "weight" if colour_bar else None)
     _hatch(ax, mask)
-    if numbers or (numbers is None and weights.size <= 36):
+    if numbers or (numbers is None and weights.size <= _MOST_NUMBERS):
         shown = None if mask is None else np.asarray(mask) | (weights != 0)
         _write_numbers(ax, weights, 0.6, "%.2f", shown)
-    _label_cells(ax, weights.shape, queries, keys)
+    _label_cells(ax, queries, keys)
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -252,8 +283,8 @@ def matrix(
     top: float | None = None,
     signed: bool | None = None,
     colour_bar: bool = True,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """A matrix as a heat map: purple positive, orange negative, white at zero.
 
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
@@ -261,7 +292,7 @@ def matrix(
     are compared the same. Whole numbers are written without a point. words: what stands in each cell
     instead of its number. mask: boolean, False where a cell is of no interest: hatched, without a number.
     """
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
     values = np.asarray(values, float)
     if mask is not None:
         values = np.where(mask, values, 0.0)
@@ -269,16 +300,16 @@ def matrix(
     if signed is None:
         signed = bool(values.min() < 0)
     low = -size if signed else 0
-    bar = "" if colour_bar else None
-    _draw_cells(ax, values, low, size, bar, cmap="PuOr" if signed else "Purples")
+    scale = "orange to purple" if signed else "purples"
+    _add_cells(ax, Cells(values, low, size, scale), "" if colour_bar else None)
     _hatch(ax, mask)
     if words is not None:
         _write(ax, values, 0.6 * size, words)
-    elif numbers or (numbers is None and values.size <= 36):
+    elif numbers or (numbers is None and values.size <= _MOST_NUMBERS):
         whole = np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
 
-    _label_cells(ax, values.shape, rows, columns)
+    _label_cells(ax, rows, columns)
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -288,105 +319,125 @@ def arrows(
     title: str = "",
     limit: float | None = None,
     colours: Mapping[str, int] | None = None,
+    dashed: Sequence[tuple[ArrayLike, ArrayLike]] = (),
     xlabel: str = "first coordinate",
     ylabel: str = "second coordinate",
-    ax: Axes | None = None,
-) -> Axes:
+    ax: Panel | None = None,
+) -> Panel:
     """Vectors in the plane from the origin. vectors: {label: (2,)}.
 
     colours: {label: number}; without one, an arrow has the colour of its place in the dictionary, and
-    one whose label begins with "query" is ink, so that key i has colour i.
+    one whose label begins with "query" is dark, so that key i has colour i. dashed: pairs of points, (2,)
+    each, that a thin line joins. Arrows along one line are drawn beside each other.
     """
-    ax = new_axes(ax)
+    ax = panel_or_new(ax)
     given = colours or {}
     ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
     if limit is None:
         limit = 1.25 * np.abs(ends).max()
-    shifts = shifts_of_names(list(vectors), ends, limit)
+    for start, end in dashed:
+        x, y = np.array([start, end], float).T
+        ax.add(Line(x, y, COLOURS[INK], 1.0, "--"))
+    asides = _ASIDE * limit * places_beside(ends)
+    shifts = shifts_of_names(list(vectors), ends + asides, limit)
     for k, label in enumerate(vectors):
         usual = INK if label.startswith("query") else k % INK
         colour = COLOURS[given.get(label, usual)]
-        draw_arrow(ax, ends[k], label, shifts[k], colour)
+        add_arrow(ax, ends[k], label, shifts[k], colour, aside=asides[k])
 
-    span = (-limit, limit)
-    ax.set(xlim=span, ylim=span, aspect="equal")
+    ax.limits(x=(-limit, limit), y=(-limit, limit)).equal()
     return _name(ax, xlabel, ylabel, title)
 
 
-def draw_arrow(
-    ax: Axes, end: ArrayLike, name: str, shift: ArrayLike, colour: str, **letters: Any
+def places_beside(ends: np.ndarray) -> np.ndarray:
+    """Unit steps, (n, 2), by which arrows to `ends`, (n, 2), are moved aside so that none lies on another.
+
+    Arrows of one direction stand beside each other, the longest where it belongs.
+    """
+    steps = np.zeros_like(ends)
+    taken: list[np.ndarray] = []  # directions of the arrows that have their place
+    for k in np.argsort(-np.linalg.norm(ends, axis=1), kind="stable"):
+        length = np.linalg.norm(ends[k])
+        if not length > 0:
+            continue
+        direction = ends[k] / length
+        x, y = direction
+        same = sum(float(direction @ other) > _SAME_DIRECTION for other in taken)
+        side = (
+            (same + 1) // 2 * (-1) ** same
+        )  # 0, 1 to the right, 1 to the left, 2 to the right ...
+        steps[k] = -side * np.array([-y, x])
+        taken.append(direction)
+    return steps
+
+
+def add_arrow(
+    ax: Panel,
+    end: ArrayLike,
+    name: str,
+    shift: ArrayLike,
+    colour: str,
+    *,
+    aside: ArrayLike = (0.0, 0.0),
+    halo: bool = False,
 ) -> None:
-    """An arrow from the origin to `end`, (2,), its name `shift` points from the tip."""
-    head = {
-        "arrowstyle": "-|>",
-        "color": colour,
-        "linewidth": 2,
-        "shrinkA": 0,
-        "shrinkB": 0,
-    }
-    ax.annotate("", end, (0, 0), arrowprops=head)
-    ax.annotate(
-        name,
-        end,
-        xytext=shift,
-        textcoords="offset points",
-        color=colour,
-        ha="center",
-        va="center",
-        **letters,
-    )
+    """An arrow from the origin to `end`, (2,), its name `shift` points from the tip; all moved by `aside`."""
+    start = np.asarray(aside, float)
+    x, y = tip = np.asarray(end, float) + start
+    right, up = np.asarray(shift, float)
+    ax.add(Arrow(start, tip, colour, name))
+    ax.add(Text(x, y, name, colour, shift=(right, up), halo=halo))
 
 
-def _name(ax, xlabel, ylabel, title):
-    """Set the names of the axes and the title; returns the Axes."""
-    ax.set(xlabel=xlabel, ylabel=ylabel)
+def _name(ax: Panel, xlabel: str, ylabel: str, title: str) -> Panel:
+    """Set the names of the axes and the title; returns the panel."""
+    ax.x.label = xlabel
+    ax.y.label = ylabel
     if title:
-        ax.set_title(title, loc="left")
+        ax.title = title
     return ax
 
 
-def _show_legend(ax):
-    """A legend whose marks can be seen, however small and pale they are in the picture."""
-    for handle in ax.legend().legend_handles:
-        if hasattr(handle, "set_sizes"):
-            handle.set_sizes([_LEGEND_DOT])
-            handle.set_alpha(1)
+def _make_log(ax: Panel, log: str) -> None:
+    """Make axes logarithmic. log: "", "x", "y", "xy"."""
+    if "x" in log:
+        ax.x.is_log = True
+    if "y" in log:
+        ax.y.is_log = True
 
 
-def _draw_cells(ax, values, low, high, label, cmap=None):
-    """label: the name of the colour bar, None for no bar."""
-    image = ax.imshow(values, vmin=low, vmax=high, cmap=cmap, aspect="auto")
+def _add_cells(ax: Panel, cells: Cells, label: str | None) -> None:
+    """Cells that fill the panel, row 0 on top. label: the name of the colour bar, None for no bar."""
+    ax.add(cells)
+    rows, columns = cells.values.shape
+    ax.limits(x=(-0.5, columns - 0.5), y=(rows - 0.5, -0.5))
+    ax.x.has_grid = False
+    ax.y.has_grid = False
+    ax.x.set_ticks(range(columns))
+    ax.y.set_ticks(range(rows))
     if label is not None:
-        ax.figure.colorbar(image, ax=ax, label=label, fraction=0.046)
-    ax.grid(visible=False)
+        ax.colour_bar = cells
+        ax.colour_bar_label = label
 
 
-def _label_cells(ax, shape, rows, columns):
-    """Ticks at the cells' middles; long labels of columns are slanted."""
-    height, width = shape
-    if rows is None:
-        rows = range(height)
-    ax.set_yticks(range(height), rows)
-    if columns is None:
-        ax.set_xticks(range(width), range(width))
-        return
-    longest = max(len(str(name).strip("$")) for name in columns)
-    if longest > _SHORT:
-        ax.set_xticks(range(width), columns, rotation=45, ha="right")
-    else:
-        ax.set_xticks(range(width), columns)
+def _label_cells(ax: Panel, rows: Sequence | None, columns: Sequence | None) -> None:
+    """Names of the rows and columns of cells; long names of columns are slanted."""
+    if rows is not None:
+        ax.y.set_ticks(range(len(rows)), list(rows))
+    if columns is not None:
+        ax.x.set_ticks(range(len(columns)), list(columns))
+        ax.x.is_slanted = max(len(str(name)) for name in columns) > _SHORT
 
 
-def _hatch(ax, mask):
+def _hatch(ax: Panel, mask: ArrayLike | None) -> None:
     """Cross out the cells where the mask is False."""
-    if mask is None:
-        return
-    for row, column in np.argwhere(~np.asarray(mask)):
-        corner = (column - 0.5, row - 0.5)
-        ax.add_patch(plt.Rectangle(corner, 1, 1, fill=False, hatch="///", alpha=0.4))
+    if mask is not None:
+        ax.add(Hatching(np.argwhere(~np.asarray(mask))))
 
 
-def _write_numbers(ax, values, dark_from, form, mask=None):
+def _write_numbers(
+    ax: Panel, values: np.ndarray, dark_from: float, form: str, mask: ArrayLike | None = None
+) -> None:
     """Each number in its cell, but for those that the mask crosses out."""
     words = np.empty(values.shape, object)
     for place, value in np.ndenumerate(values):
@@ -396,17 +447,9 @@ def _write_numbers(ax, values, dark_from, form, mask=None):
     _write(ax, values, dark_from, words)
 
 
-def _write(ax, values, dark_from, words):
+def _write(ax: Panel, values: np.ndarray, dark_from: float, words: ArrayLike) -> None:
     """A word in each cell, white where the cell is dark."""
     for (row, column), word in np.ndenumerate(np.asarray(words, object)):
         is_dark = abs(values[row, column]) > dark_from
         if word:
-            ax.text(
-                column,
-                row,
-                word,
-                ha="center",
-                va="center",
-                fontsize=9,
-                color="white" if is_dark else "black",
-            )
+            ax.add(Text(column, row, str(word), "white" if is_dark else "black"))

@@ -1,22 +1,23 @@
-"""How pictures reach a reader: with alt text, in kernels, stored notebooks and pages.
+"""How figures reach a reader: as PNG and as SVG, with alt text, in kernels, stored notebooks and pages.
 
 ATTN_FIGURES says for whom: "still" (notebooks that are stored and compared: PNG and text alone), "page"
-(the site: figures that move without a kernel), or nothing, a reader with a kernel.
+(the site: sliders that work without a kernel), or nothing, a reader with a kernel.
 """
 
 import base64
-import io
+import json
 import os
 import sys
+import zlib
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
 from string import Template
 
-import matplotlib.pyplot as plt
-from matplotlib.figure import Figure
-
-from attn_course.figures.alt_text import describe_figure
+from attn_course.figures.alt_text import describe
+from attn_course.figures.layout import layout
+from attn_course.figures.panel import Figure, open_figures
+from attn_course.figures.svg import render_svg
 
 STILL = "still"
 PAGE = "page"
@@ -24,7 +25,7 @@ PAGE = "page"
 
 @dataclass
 class Picture:
-    """A still picture: PNG in base64, and the words that stand for it."""
+    """A figure as PNG in base64, "" where none is made, and the text that stands for it."""
 
     png: str
     alt: str
@@ -40,52 +41,68 @@ def asset(name: str) -> str:
     return (resources.files("attn_course.figures") / "assets" / name).read_text("utf-8")
 
 
-def filled(name: str, **parts: str) -> str:
+def fill_template(name: str, **parts: str) -> str:
     """The template assets/`name` with its $parts; the caller escapes what is not markup."""
     return Template(asset(name)).substitute(parts)
 
 
-def photograph(figure: Figure, alt: str = "") -> Picture:
-    """The figure as a still picture. alt: its words, by default made from titles and axes."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
-    png = base64.b64encode(buffer.getvalue()).decode()
-    return Picture(png, alt or describe_figure(figure))
+def picture_of(figure: Figure, alt: str = "") -> Picture:
+    """The figure as a PNG with its alt text, by default what `describe` says."""
+    alt = alt or describe(figure)
+    if (
+        sys.platform == "emscripten"
+    ):  # a browser draws the SVG; matplotlib would be 10 MB more to load
+        return Picture("", alt)
+    from attn_course.figures.png import render_png  # matplotlib, which is loaded only here
+
+    return Picture(render_png(figure), alt)
 
 
-def as_html(picture: Picture) -> str:
+def picture_html(picture: Picture) -> str:
     """The picture as an <img> with its alt text."""
-    return filled(
-        "picture.html",
-        alt=escape(picture.alt),
-        png=picture.png,
+    return fill_template("picture.html", alt=escape(picture.alt), png=picture.png)
+
+
+def pack_frames(frames: list[str]) -> str:
+    """Drawings as short text: JSON, compressed, in base64."""
+    text = json.dumps(frames, ensure_ascii=False)
+    packed = zlib.compress(text.encode(), 9)
+    return base64.b64encode(packed).decode()
+
+
+def frames_html(
+    frames: list[str], controls: list[dict], template: str = "frames.html", **parts: str
+) -> str:
+    """HTML whose script shows the frame that its controls choose; the first frame where there are none."""
+    return fill_template(
+        template,
+        **parts,
+        style=asset("figure.css"),
+        sliders=escape(json.dumps(controls)),
+        frames=pack_frames(frames),
+        shared=asset("shared.js"),
+        script=asset("frames.js"),
     )
 
 
 def bundle(picture: Picture) -> tuple[dict, dict]:
     """(data, metadata) of a picture. JupyterLab and its export read an alt text only from HTML."""
+    if not picture.png:
+        return {"text/html": "", "text/plain": picture.alt}, {}
     data = {"image/png": picture.png, "text/plain": picture.alt}
     if audience() != STILL:
-        data["text/html"] = as_html(picture)
-    metadata = {"image/png": {"alt": picture.alt}}
+        data["text/html"] = picture_html(picture)
+    return data, {"image/png": {"alt": picture.alt}}
+
+
+def figure_bundle(figure: Figure) -> tuple[dict, dict]:
+    """(data, metadata) of a figure: PNG, and where scripts run SVG in the colours of the page."""
+    picture = picture_of(figure)
+    data, metadata = bundle(picture)
+    if "text/html" in data:
+        drawing = render_svg(figure, layout(figure), picture.alt)
+        data["text/html"] += frames_html([drawing], [])
     return data, metadata
-
-
-def add_alt_texts(notebook: dict) -> int:
-    """Give each stored picture an <img> with its alt text, for pages; returns how many pictures there are."""
-    count = 0
-    for cell in notebook["cells"]:
-        for output in cell.get("outputs", []):
-            data = output.get("data", {})
-            if "image/png" not in data:
-                continue
-            kept = output["metadata"].get("image/png", {})
-            alt = kept.get("alt") or "".join(data["text/plain"])
-            png = data["image/png"].replace("\n", "")
-            data["text/html"] = as_html(Picture(png, alt))
-            count += 1
-
-    return count
 
 
 def show(data: dict, metadata: dict | None = None) -> None:
@@ -98,10 +115,10 @@ def show(data: dict, metadata: dict | None = None) -> None:
     display(data, metadata=metadata, raw=True)
 
 
-def show_moving(picture: Picture, page: str, words: str) -> None:
+def show_interactive(picture: Picture, page: str, text: str) -> None:
     """The still picture, and after it HTML that takes its place wherever scripts run."""
     show(*bundle(picture))
-    show({"text/html": page, "text/plain": words})
+    show({"text/html": page, "text/plain": text})
 
 
 def in_kernel() -> bool:
@@ -115,16 +132,15 @@ def _shell():
 
 
 def register() -> None:
-    """In a kernel: figures are shown with their alt text, and an Axes at the end of a cell is not printed."""
+    """In a kernel: show the figures of a cell when it has run."""
     shell = _shell()
-    if shell is None:
-        return
-    plt.get_backend()  # the inline backend registers its own formatter once it is loaded; ours comes after
-    formatter = shell.display_formatter
-    formatter.ipython_display_formatter.for_type(plt.Axes, lambda ax: None)
-    formatter.formatters["image/png"].pop(Figure, None)
-    formatter.mimebundle_formatter.for_type(Figure, _figure_bundle)
+    if shell is not None:
+        shell.events.register("post_execute", show_open_figures)
 
 
-def _figure_bundle(figure, include=None, exclude=None):
-    return bundle(photograph(figure))
+def show_open_figures() -> None:
+    """Show every figure that was made and not yet shown."""
+    figures = open_figures.copy()
+    open_figures.clear()
+    for figure in figures:
+        show(*figure_bundle(figure))

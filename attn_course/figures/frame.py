@@ -1,199 +1,135 @@
-"""A panel's frame: where its numbers are on the page, and the axes around them."""
+"""The axes of a panel as SVG: grid, ticks, labels, title, colour bar."""
 
 from collections.abc import Iterator
-from functools import cache
 
 import numpy as np
-from matplotlib import rcParams
 from numpy.typing import ArrayLike
 
-from attn_course.figures.marks import scale_colours
-from attn_course.figures.markup import polyline, tag, width_of, words
-from attn_course.figures.scene import SceneAxes
+from attn_course.figures.colour_scales import scale_colours
+from attn_course.figures.image import image_tag
+from attn_course.figures.layout import (
+    BAR_GAP,
+    BAR_WIDTH,
+    LINE_HEIGHT,
+    TICK,
+    Box,
+    label_depth,
+    label_width,
+)
+from attn_course.figures.marks import Cells
+from attn_course.figures.markup import polyline, tag, text_tag, text_width
+from attn_course.figures.panel import Panel
+from attn_course.figures.style import LABEL_SIZE, SMALL_SIZE, TITLE_SIZE
+from attn_course.figures.ticks import linear_ticks
 
-_TICK = 4  # pixels
-_LINE = 14  # pixels from one line of text to the next
-_SMALL = 9  # points, the size of a tick's label
-_NAME = 10  # points, the size of an axis's name
-_SCALE_STEPS = 32
+_SCALE_STEPS = 64
+_SLANT = 45  # degrees
 
 
 class Frame:
-    """From the numbers of a panel to pixels."""
+    """From the numbers of a panel to pixels of its drawing."""
 
-    def __init__(self, axes: SceneAxes):
-        box = axes.box
-        self.axes = axes
+    def __init__(self, panel: Panel, box: Box):
+        self.panel = panel
         self.left = box.left
+        self.right = box.right
         self.top = box.top
-        self.width = box.width
-        self.height = box.height
-        self.right = box.left + box.width
-        self.bottom = box.top + box.height
-        self.middle = box.top + box.height / 2
-        self.x_ends = axes.x.scaled(axes.get_xlim())
-        self.y_ends = axes.y.scaled(axes.get_ylim())
+        self.bottom = box.bottom
+        self.width = box.right - box.left
+        self.height = box.bottom - box.top
+        self.middle = (box.top + box.bottom) / 2
 
     def x(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the left; a number or (n,)."""
-        share = _share(self.axes.x.scaled(values), *self.x_ends)
-        return self.left + self.width * share
+        return self.left + self.width * self.panel.x.shares(values)
 
     def y(self, values: ArrayLike) -> np.ndarray:
         """Pixels from the top; a number or (n,)."""
-        share = _share(self.axes.y.scaled(values), *self.y_ends)
-        return self.bottom - self.height * share
-
-
-def _share(places, first, second):
-    """Where places are between the first end (0) and the second (1)."""
-    return (places - first) / (second - first)
+        return self.bottom - self.height * self.panel.y.shares(values)
 
 
 def draw_axes(frame: Frame) -> Iterator[str]:
-    """Grid, ticks, their labels, the names of the axes and the title."""
-    yield from _x_axis(frame)
-    yield from _y_axis(frame)
-    head = (frame.left, frame.top)
-    foot = (frame.left, frame.bottom)
-    end = (frame.right, frame.bottom)
-    yield _stroke("axis", head, foot)
-    yield _stroke("axis", foot, end)
-    yield words(
-        frame.axes.title,
-        frame.left,
-        frame.top - 8,
-        rcParams["axes.titlesize"],
-    )
+    """Grid, ticks with their labels, names of the axes, title, colour bar."""
+    yield _lines(frame)
+    yield from _x_labels(frame)
+    yield from _y_labels(frame)
+    yield text_tag(frame.panel.title, frame.left, frame.top - 8, TITLE_SIZE)
+    if frame.panel.colour_bar is not None:
+        yield from _colour_bar(frame, frame.panel.colour_bar)
 
 
-def _x_axis(frame):
-    """Ticks and labels below the panel, and the name of x under the deepest of them."""
-    axes = frame.axes
-    places, labels = axes.x.ticks()
-    top = frame.top
-    bottom = frame.bottom
-    below = bottom + _TICK
-    depth = 0.0
+def _lines(frame: Frame) -> str:
+    """Grid, ticks and the two axes, as two paths."""
+    grid = ""
+    corner = (frame.left, frame.bottom)
+    axes = polyline([(frame.left, frame.top), corner, (frame.right, frame.bottom)])
+    for x in frame.x(frame.panel.x.ticks()[0]):
+        axes += f"M{x:.1f} {frame.bottom:.1f}v{TICK}"
+        if frame.panel.x.has_grid:
+            grid += f"M{x:.1f} {frame.top:.1f}V{frame.bottom:.1f}"
+    for y in frame.y(frame.panel.y.ticks()[0]):
+        axes += f"M{frame.left:.1f} {y:.1f}h-{TICK}"
+        if frame.panel.y.has_grid:
+            grid += f"M{frame.left:.1f} {y:.1f}H{frame.right:.1f}"
+    drawn = tag("path", class_="axis", d=axes)
+    return tag("path", class_="grid", d=grid) + drawn if grid else drawn
+
+
+def _x_labels(frame: Frame) -> Iterator[str]:
+    """The labels of the ticks of x, and the name of x below these."""
+    axis = frame.panel.x
+    places, labels = axis.ticks()
+    below = frame.bottom + TICK
     for x, label in zip(frame.x(places), labels, strict=True):
-        if axes.grids["x"]:
-            yield _stroke("grid", (x, top), (x, bottom))
-        yield _stroke("axis", (x, bottom), (x, below))
-        yield from _label_below(label, x, below, axes.slant)
-        depth = max(depth, _depth(label, axes.slant))
+        if axis.is_slanted:
+            yield text_tag(
+                label,
+                x + 3,
+                below + 8,
+                SMALL_SIZE,
+                horizontal="right",
+                vertical="center",
+                angle=_SLANT,
+            )
+            continue
+        for number, line in enumerate(label.split("\n")):
+            y = below + 3 + number * LINE_HEIGHT
+            yield text_tag(line, x, y, SMALL_SIZE, horizontal="center", vertical="top")
 
-    yield words(
-        axes.xlabel,
-        frame.left + frame.width / 2,
-        below + depth + 16,
-        _NAME,
-        across="middle",
-    )
+    middle = (frame.left + frame.right) / 2
+    y = below + label_depth(axis) + 16
+    yield text_tag(axis.label, middle, y, LABEL_SIZE, horizontal="center")
 
 
-def _y_axis(frame):
-    """Ticks and labels left of the panel, and the name of y beside the widest of them."""
-    axes = frame.axes
-    places, labels = axes.y.ticks()
-    left = frame.left
-    right = frame.right
-    outside = left - _TICK
-    widest = 0.0
+def _y_labels(frame: Frame) -> Iterator[str]:
+    """The labels of the ticks of y, and the name of y beside the widest of them."""
+    axis = frame.panel.y
+    places, labels = axis.ticks()
     for y, label in zip(frame.y(places), labels, strict=True):
-        if axes.grids["y"]:
-            yield _stroke("grid", (left, y), (right, y))
-        yield _stroke("axis", (outside, y), (left, y))
-        yield words(
-            label,
-            outside - 3,
-            y,
-            _SMALL,
-            across="end",
-            along="middle",
-        )
-        width = width_of(label, _SMALL)
-        widest = max(widest, width)
+        x = frame.left - TICK - 3
+        yield text_tag(label, x, y, SMALL_SIZE, horizontal="right", vertical="center")
 
-    yield _upright(axes.ylabel, left - widest - 18, frame.middle)
+    x = frame.left - label_width(axis) - 14
+    yield _upright(axis.label, x, frame.middle)
 
 
-def draw_scale(frame: Frame) -> Iterator[str]:
-    """A colour bar with its ticks at the right."""
-    axes = frame.axes
-    yield from _scale_steps(frame)
-    right = frame.right
-    outside = right + _TICK
-    places, labels = axes.y.ticks()
-    widest = 0.0
-    for y, label in zip(frame.y(places), labels, strict=True):
-        yield _stroke("axis", (right, y), (outside, y))
-        yield words(
-            label,
-            outside + 3,
-            y,
-            _SMALL,
-            along="middle",
-        )
-        width = width_of(label, _SMALL)
-        widest = max(widest, width)
+def _colour_bar(frame: Frame, cells: Cells) -> Iterator[str]:
+    """The scale of the cells, right of the panel."""
+    left = frame.right + BAR_GAP
+    right = left + BAR_WIDTH
+    shares = np.linspace(1, 0, _SCALE_STEPS)
+    colours = scale_colours(shares, cells.scale)[:, None]  # (steps, 1, 3)
+    yield image_tag(colours, left, frame.top, BAR_WIDTH, frame.height)
+    places, labels = linear_ticks(cells.low, cells.high, frame.panel.y.most_ticks)
+    for place, label in zip(places, labels, strict=True):
+        y = frame.bottom - frame.height * (place - cells.low) / (cells.high - cells.low)
+        yield tag("path", class_="axis", d=f"M{right:.1f} {y:.1f}h{TICK}")
+        yield text_tag(label, right + TICK + 3, y, SMALL_SIZE, vertical="center")
 
-    yield _upright(axes.ylabel, right + widest + 20, frame.middle)
+    widest = max(text_width(label, SMALL_SIZE) for label in labels)
+    yield _upright(frame.panel.colour_bar_label, right + widest + 20, frame.middle)
 
 
-def _scale_steps(frame):
-    """The colours of the bar, from its foot upwards."""
-    height = frame.height / _SCALE_STEPS
-    colours = _colours_of_scale(frame.axes.scale.cmap)
-    for row, colour in enumerate(colours, 1):
-        yield tag(
-            "rect",
-            x=frame.left,
-            y=frame.bottom - row * height,
-            width=frame.width,
-            height=height + 0.5,
-            fill=colour,
-        )
-
-
-@cache
-def _colours_of_scale(cmap):
-    """The colours of the steps, from the foot of the bar upwards."""
-    steps = np.linspace(0, 1, _SCALE_STEPS)
-    return scale_colours(steps, 0, 1, cmap).tolist()
-
-
-def _stroke(kind, start, end):
-    """A straight line of the class `kind`; start, end: (x, y) in pixels."""
-    return tag("path", class_=kind, d=polyline([start, end]))
-
-
-def _upright(text, x, y):
+def _upright(text: str, x: float, y: float) -> str:
     """The name of an axis, read from below."""
-    return words(text, x, y, _NAME, across="middle", turned=90)
-
-
-def _label_below(label, x, top, slant):
-    """A tick's label, slanted or in lines below each other."""
-    if slant:
-        yield words(
-            label,
-            x,
-            top + 8,
-            _SMALL,
-            across="end",
-            along="middle",
-            turned=slant,
-        )
-        return
-
-    y = top + 3
-    for line in label.split("\n"):
-        yield words(line, x, y, _SMALL, across="middle", along="top")
-        y += _LINE
-
-
-def _depth(label, slant):
-    """How far a tick's label reaches below its tick."""
-    if slant:
-        return 0.5 * width_of(label, _SMALL)
-    return _LINE * (label.count("\n") + 1)
+    return text_tag(text, x, y, LABEL_SIZE, horizontal="center", angle=90)

@@ -1,73 +1,102 @@
-"""The layout that matplotlib found for a figure, frozen for the scenes that follow."""
+"""Where the parts of each panel are in its drawing, in pixels."""
 
-from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
+from dataclasses import dataclass
 
-from attn_course.figures.scene import Box, Layout
-from attn_course.figures.style import DPI
+from attn_course.figures.markup import text_width
+from attn_course.figures.panel import Axis, Figure, Panel
+from attn_course.figures.style import SMALL_SIZE
 
-_MARGIN = 4  # pixels around a pane
-
-
-def freeze(figure: Figure) -> Layout:
-    """Where the Axes of a drawn figure are. An Axes that is a colour bar shares its owner's pane."""
-    members: dict = {}
-    for ax in figure.axes:
-        members.setdefault(_owner(ax), []).append(ax)
-    owners = list(members)
-    boxes = []
-    for ax in figure.axes:
-        number = owners.index(_owner(ax))
-        boxes.append(_box(ax, number))
-
-    panes = [_pane(figure, axes) for axes in members.values()]
-    return Layout(boxes, _level(panes))
+TICK = 4  # pixels
+LINE_HEIGHT = 14
+LABEL_SPACE = 22  # for the name of an axis
+BAR_GAP = 10  # between a panel and its colour bar
+BAR_WIDTH = 12
+_TITLE_SPACE = 28
+_EDGE = 10  # where there is nothing to write
 
 
-def _box(ax, pane):
-    """The place of an Axes in pixels."""
-    width = ax.figure.get_figwidth() * DPI
-    height = ax.figure.get_figheight() * DPI
-    place = ax.get_position()
+@dataclass
+class Box:
+    """A panel's drawing, `width` x `height`, and the edges of its axes in it."""
+
+    width: float
+    height: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+
+def layout(figure: Figure) -> list[Box]:
+    """A box for each panel; the axes of panels in one row are equally high, in one column equally wide."""
+    width, height = figure.panel_size()
+    columns = figure.columns
+    boxes = [_box(panel, width, height) for panel in figure.panels]
+    for number, box in enumerate(boxes):
+        row = number // columns * columns
+        in_row = boxes[row : row + columns]
+        in_column = boxes[number % columns :: columns]
+        box.top = max(other.top for other in in_row)
+        box.bottom = min(other.bottom for other in in_row)
+        box.left = max(other.left for other in in_column)
+        box.right = min(other.right for other in in_column)
+
+    for panel, box in zip(figure.panels, boxes, strict=True):
+        if panel.is_equal:
+            _make_equal(panel, box)
+    return boxes
+
+
+def label_depth(axis: Axis) -> float:
+    """How far the labels of the ticks of x reach below their ticks."""
+    _, labels = axis.ticks()
+    if axis.is_slanted:
+        return max((0.6 * text_width(label, SMALL_SIZE) for label in labels), default=0) + 10
+    lines = max((label.count("\n") + 1 for label in labels), default=0)
+    return LINE_HEIGHT * lines
+
+
+def label_width(axis: Axis) -> float:
+    """The width of the widest label of the ticks of y."""
+    _, labels = axis.ticks()
+    return max((text_width(label, SMALL_SIZE) for label in labels), default=0)
+
+
+def _box(panel: Panel, width: float, height: float) -> Box:
+    """The box of a panel by itself."""
+    left = label_width(panel.y) + TICK + 5
+    if panel.y.label:
+        left += LABEL_SPACE
+    bottom = label_depth(panel.x) + TICK + 3
+    if panel.x.label:
+        bottom += LABEL_SPACE
+    right = _EDGE
+    if panel.colour_bar is not None:
+        right = BAR_GAP + BAR_WIDTH + 40
+        if panel.colour_bar_label:
+            right += LABEL_SPACE
     return Box(
-        left=width * place.x0,
-        top=height * (1 - place.y1),
-        width=width * place.width,
-        height=height * place.height,
-        pane=pane,
+        width=width,
+        height=height,
+        left=left,
+        right=width - right,
+        top=_TITLE_SPACE if panel.title else _EDGE,
+        bottom=height - bottom,
     )
 
 
-def _owner(ax):
-    """The Axes itself, or for a colour bar the Axes whose image it explains."""
-    bar = getattr(ax, "_colorbar", None)
-    return ax if bar is None else bar.mappable.axes
-
-
-def _pane(figure, axes):
-    """(left, right, top, bottom) in pixels of all that belongs to these Axes."""
-    height = figure.get_figheight() * DPI
-    zoom = DPI / figure.dpi
-    box = Bbox.union([ax.get_tightbbox() for ax in axes])
-    return (
-        zoom * box.x0 - _MARGIN,
-        zoom * box.x1 + _MARGIN,
-        height - zoom * box.y1 - _MARGIN,
-        height - zoom * box.y0 + _MARGIN,
-    )
-
-
-def _level(panes):
-    """Panes of one row made equally high, so that their titles and axes stay in line."""
-    found = []
-    for left, right, top, bottom in panes:
-        highest = top
-        lowest = bottom
-        for _, _, other_top, other_bottom in panes:
-            if other_top < bottom and other_bottom > top:
-                highest = min(highest, other_top)
-                lowest = max(lowest, other_bottom)
-
-        found.append((left, right, highest, lowest))
-
-    return found
+def _make_equal(panel: Panel, box: Box) -> None:
+    """Shrink the axes in one direction until a unit of x is as long as a unit of y."""
+    first, last = panel.x.limits()
+    low, high = panel.y.limits()
+    shape = abs((last - first) / (high - low))  # width over height
+    width = box.right - box.left
+    height = box.bottom - box.top
+    if width > height * shape:
+        narrower = width - height * shape
+        box.right -= narrower
+        box.width -= narrower
+    else:
+        lower = height - width / shape
+        box.top += lower / 2
+        box.bottom -= lower / 2

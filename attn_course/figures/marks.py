@@ -1,132 +1,153 @@
-"""What a scene holds: lines, bars, points, cells, words, all in data coordinates."""
+"""The marks that a panel holds, in the coordinates of its axes. Renderers draw them; marks draw nothing."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.colors import to_hex
 from numpy.typing import ArrayLike
+
+from attn_course.figures.colour_scales import scale_colours
+from attn_course.figures.style import LINE_WIDTH, SMALL_SIZE, TEXT
+
+Extent = tuple[ArrayLike, ArrayLike]  # numbers of x and of y that the axes have to include
+
+
+@dataclass(kw_only=True)
+class Mark:
+    """What all marks have: a name in the legend, or "" for none."""
+
+    label: str = ""
+
+    def extent(self) -> Extent:
+        """What the axes have to include; nothing for marks that other marks carry."""
+        return (), ()
 
 
 @dataclass
-class Line:
-    """A line through points; a marker alone where `width` is 0. x, y: (n,)."""
+class Line(Mark):
+    """A line through points; dots: a marker at each. x, y: (n,), nan leaves a gap."""
 
     x: np.ndarray
     y: np.ndarray
     colour: str
-    width: float
+    width: float = LINE_WIDTH
     dash: str = "-"
-    marker: bool = False
-    alpha: float = 1.0
-    label: str = ""
+    dots: bool = False
+
+    def extent(self) -> Extent:
+        return self.x, self.y
 
 
 @dataclass
-class Rule:
-    """A straight line across the whole panel, at one place of x."""
+class Rule(Mark):
+    """A vertical line through the whole panel at `x`."""
 
-    place: float
+    x: float
     colour: str
-    width: float
-    dash: str = "-"
-    label: str = ""
+    width: float = 1.5
+    dash: str = ":"
+
+    def extent(self) -> Extent:
+        return [self.x], ()
 
 
 @dataclass
-class Band:
+class Band(Mark):
     """The area between two curves. x, low, high: (n,)."""
 
     x: np.ndarray
     low: np.ndarray
     high: np.ndarray
     colour: str
-    alpha: float
-    label: str = ""
+    opacity: float = 0.25
+
+    def extent(self) -> Extent:
+        return self.x, np.concatenate([self.low, self.high])
 
 
 @dataclass
-class Bars:
-    """Upright boxes. left, right, foot, top: (n,); colours: one for all or one for each."""
+class Bars(Mark):
+    """Bars that stand on zero. left, right, height: (n,); colours: one for all, or one for each."""
 
     left: np.ndarray
     right: np.ndarray
-    foot: np.ndarray
-    top: np.ndarray
+    height: np.ndarray
     colours: list[str]
-    alpha: float = 1.0
-    label: str = ""
+    opacity: float = 1.0
+
+    def extent(self) -> Extent:
+        return np.concatenate([self.left, self.right]), np.append(self.height, 0.0)
 
 
 @dataclass
-class Points:
+class Points(Mark):
     """Dots. x, y: (n,); diameter in points."""
 
     x: np.ndarray
     y: np.ndarray
-    diameter: float
     colour: str
-    alpha: float
-    label: str = ""
+    diameter: float
+    opacity: float = 1.0
+
+    def extent(self) -> Extent:
+        return self.x, self.y
 
 
 @dataclass
-class Cells:
-    """A matrix as coloured cells. values: (rows, columns); low, high: the ends of the scale."""
+class Image(Mark):
+    """Coloured cells. colours: (rows, columns, 3), from 0 to 1, row 0 on top; places of the four edges."""
+
+    colours: np.ndarray
+    left: float
+    right: float
+    bottom: float
+    top: float
+
+
+@dataclass
+class Cells(Mark):
+    """A matrix as coloured cells, one unit each. values: (rows, columns); low, high: ends of the scale."""
 
     values: np.ndarray
     low: float
     high: float
-    cmap: str
-    label: str = ""
+    scale: str
 
-    def colours(self) -> np.ndarray:
-        """The colour of each cell as "#rrggbb", (rows, columns)."""
-        return scale_colours(self.values, self.low, self.high, self.cmap)
-
-
-@dataclass
-class Hatch:
-    """A cell crossed out: left, low, width, height."""
-
-    left: float
-    low: float
-    width: float
-    height: float
-    label: str = ""
+    def image(self) -> Image:
+        """The cells with their colours."""
+        rows, columns = self.values.shape
+        shares = (self.values - self.low) / (self.high - self.low)
+        colours = scale_colours(shares, self.scale)
+        return Image(colours, -0.5, columns - 0.5, rows - 0.5, -0.5)
 
 
 @dataclass
-class Word:
-    """Text at a place, moved by `shift` points. across: start, middle, end; along: top, middle, bottom."""
+class Hatching(Mark):
+    """Cells that are crossed out. cells: (n, 2), their row and column."""
+
+    cells: np.ndarray
+
+
+@dataclass
+class Arrow(Mark):
+    """An arrow from `start` to `end`, (2,) each; its name is for the alt text, a `Text` shows it."""
+
+    start: np.ndarray
+    end: np.ndarray
+    colour: str
+    name: str = ""
+    width: float = LINE_WIDTH
+
+
+@dataclass
+class Text(Mark):
+    """Text at a place, shifted by points to the right and up; halo: outlined in the background's colour."""
 
     x: float
     y: float
     text: str
-    colour: str
-    size: float
-    across: str = "start"
-    along: str = "bottom"
+    colour: str = TEXT
+    size: float = SMALL_SIZE
+    horizontal: str = "center"  # or left, right: the side of the text that is at the place
+    vertical: str = "center"  # or top, bottom
     shift: tuple[float, float] = (0.0, 0.0)
-    label: str = ""
-
-
-@dataclass
-class Arrow:
-    """An arrow from `start` to `end`, each (2,)."""
-
-    start: tuple[float, float]
-    end: tuple[float, float]
-    colour: str
-    width: float
-    label: str = ""
-
-
-def scale_colours(values: ArrayLike, low: float, high: float, cmap: str) -> np.ndarray:
-    """Colours "#rrggbb" of numbers on the scale `cmap` from low to high; same shape as `values`."""
-    numbers = np.asarray(values, float)
-    share = (numbers - low) / (high - low)
-    scale = colormaps[cmap]
-    rgba = scale(share.ravel())  # (n, 4)
-    written = np.array([to_hex(colour) for colour in rgba])
-    return written.reshape(share.shape)
+    halo: bool = False

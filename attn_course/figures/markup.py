@@ -1,17 +1,17 @@
-"""Pieces of SVG text: elements, paths, words."""
+"""Pieces of SVG: elements, paths, text."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from attn_course.figures.style import DPI
+from attn_course.figures.style import COLOURS, DPI, TEXT
 
 PIXELS = DPI / 72  # in a point
-Places = Iterable[tuple[float, float]]  # (x, y)
-_LIFT = {"top": 0.8, "middle": 0.35, "bottom": 0.0}  # of the letters' height below the place
-_LETTER = 0.62  # width of a letter, as a share of its height
+_ANCHORS = {"left": "start", "center": "middle", "right": "end"}
+_BASELINE = {"top": 0.8, "center": 0.35, "bottom": 0.0}  # below the place, as a share of the size
+_LETTER = 0.62  # width of a letter, as a share of the size
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
@@ -31,53 +31,57 @@ def tag(name: str, content: str = "", **attributes: Any) -> str:
     return f"<{opening}/>"
 
 
-def polyline(points: Places) -> str:
+def polyline(points: Iterable[Sequence[float] | np.ndarray]) -> str:
     """The path through points (x, y)."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def curve(points: np.ndarray) -> str:
-    """The path through many points, (n, 2), written in one stroke."""
-    form = "L%.1f %.1f" * len(points)
-    numbers = tuple(points.ravel().tolist())
-    return "M" + form[1:] % numbers
+    """The path through many points, (n, 2), to a tenth of a pixel; steps are shorter than places."""
+    tenths = np.rint(10 * points)
+    steps = np.diff(tenths, axis=0, prepend=0) / 10
+    numbers = tuple(steps.ravel().tolist())
+    return ("M%g %gl" + "%g %g " * (len(points) - 1)).rstrip("l ") % numbers
 
 
-def polygon(points: Places) -> str:
-    """The closed path through points (x, y)."""
-    return polyline(points) + "Z"
-
-
-def words(
+def text_tag(
     text: str,
     x: float,
     y: float,
     points: float,
     *,
-    across: str = "start",
-    along: str = "bottom",
-    colour: str | None = None,
-    turned: float = 0,
+    horizontal: str = "left",
+    vertical: str = "bottom",
+    colour: str = TEXT,
+    angle: float = 0,
+    halo: bool = False,
 ) -> str:
-    """One line of text of a size in points, turned to the left by so many degrees around its place."""
+    """One line of text of a size in points, turned to the left by `angle` degrees around its place."""
     if not text:
         return ""
     size = points * PIXELS
-    turn = f"rotate(-{turned:g} {x:.1f} {y:.1f})" if turned else None
     return tag(
         "text",
         escape(text),
         x=x,
-        y=y + _LIFT[along] * size,
+        y=y + _BASELINE[vertical] * size,
         font_size=size,
-        text_anchor=across,
-        fill=colour,
-        transform=turn,
+        text_anchor=_ANCHORS[horizontal],
+        fill=None if colour == TEXT else css_colour(colour),
+        transform=f"rotate(-{angle:g} {x:.1f} {y:.1f})" if angle else None,
+        class_="halo" if halo else None,
     )
 
 
-def width_of(text: str, points: float) -> float:
+def text_width(text: str, points: float) -> float:
     """About how many pixels a text takes."""
     lines = str(text).split("\n")
     longest = max(len(line) for line in lines)
     return _LETTER * points * PIXELS * longest
+
+
+def css_colour(colour: str) -> str:
+    """A colour for a style sheet: ours by number, so that a dark page can use brighter ones."""
+    if colour in COLOURS:
+        return f"var(--c{COLOURS.index(colour)})"
+    return "currentColor" if colour == TEXT else colour

@@ -1,23 +1,19 @@
-"""The plane of queries, coloured by whose weight wins there. Draws the still picture; a script moves it."""
+"""The plane of queries, coloured by the keys' weights: a still picture, and a script that moves it."""
 
 import json
 from collections.abc import Sequence
 from html import escape
 from itertools import combinations
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import to_rgb
-from matplotlib.patheffects import withStroke
 from numpy.typing import ArrayLike
 
-from attn_course.figures import (
-    charts,
-    display,
-)
+from attn_course.figures import charts, display
 from attn_course.figures.arrow_labels import shifts_of_names
-from attn_course.figures.canvas import panels
-from attn_course.figures.style import COLOURS, INK
+from attn_course.figures.colour_scales import colour_rgb
+from attn_course.figures.marks import Image, Line
+from attn_course.figures.panel import Panel, open_figures, panels
+from attn_course.figures.style import COLOURS, INK, TEXT
 
 _CELLS = 160  # of the still map, on a side
 _PALE = 0.6  # how strong the map's colours are
@@ -66,14 +62,14 @@ def query_plane(
     }
     moved = points + noise * draws[0].round(3)
     picture = _still(setting, moved, queries)
-    page = display.filled(
+    page = display.fill_template(
         "plane.html",
         setting=escape(json.dumps(setting, ensure_ascii=False)),
         style=display.asset("figure.css"),
         shared=display.asset("shared.js"),
         script=display.asset("plane.js"),
     )
-    display.show_moving(picture, page, "the same plane, to be moved by hand")
+    display.show_interactive(picture, page, "the same plane, to be moved by hand")
 
 
 def territory(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
@@ -144,13 +140,10 @@ def _still(setting, keys, queries):
         for ax in more:
             _draw_values(ax, setting, output)
         if not more:
-            right.set_title(f"weights; the output is {_number(output)}", loc="left")
+            right.title = f"weights; the output is {_number(output)}"
 
-    figure = left.figure
-    alt = _alt(setting, queries, said)
-    picture = display.photograph(figure, alt)
-    plt.close(figure)
-    return picture
+    open_figures.remove(left.figure)
+    return display.picture_of(left.figure, _alt(setting, queries, said))
 
 
 def _alt(setting, queries, said):
@@ -188,43 +181,33 @@ def _draw_weights(ax, names, weights):
     charts.bars(groups, names, title="weights of each head", ax=ax)
 
 
-def _draw_map(ax, setting, keys, queries):
+def _draw_map(ax: Panel, setting: dict, keys: np.ndarray, queries: np.ndarray) -> None:
     """The coloured plane with its borders and arrows."""
     limit = setting["limit"]
-    _paint(ax, keys, limit)
+    places = np.linspace(-limit, limit, _CELLS)
+    x, y = np.meshgrid(places, places[::-1])
+    grid = np.stack([x, y], axis=-1)  # (cells, cells, 2)
+    colours = np.array([colour_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
+    mixed = territory(keys, grid) @ colours  # (cells, cells, 3)
+    ax.add(Image(1 - _PALE * (1 - mixed), -limit, limit, -limit, limit))
     for ray in tie_directions(keys):
-        x, y = 2 * limit * ray
-        ax.plot([0, x], [0, y], "--", color="black", linewidth=0.8)
-
+        _add_outline(ax, np.array([(0, 0), 2 * limit * ray]), "--")
     _draw_arrows(ax, setting["names"], keys, queries, limit)
     if setting["hull"]:
-        x, y = _hull(keys).T
-        ax.fill(x, y, fill=False, linestyle=":", edgecolor="black")
-    ax.set(
-        xlim=(-limit, limit),
-        ylim=(-limit, limit),
-        aspect="equal",
-        xlabel="first coordinate of the query",
-        ylabel="second coordinate",
-    )
-    ax.grid(visible=False)
-    if setting["title"]:
-        ax.set_title(setting["title"], loc="left")
+        corners = _hull(keys)
+        _add_outline(ax, np.concatenate([corners, corners[:1]]), ":")
+    ax.limits(x=(-limit, limit), y=(-limit, limit)).equal()
+    ax.x.has_grid = False
+    ax.y.has_grid = False
+    ax.x.label = "first coordinate of the query"
+    ax.y.label = "second coordinate"
+    ax.title = setting["title"]
 
 
-def _paint(ax, keys, limit):
-    """Each place in the mean of the keys' colours, weighted as a query there weights the keys."""
-    places = np.linspace(-limit, limit, _CELLS)
-    x, y = np.meshgrid(places, places)
-    queries = np.stack([x, y], axis=-1)  # (cells, cells, 2)
-    colours = np.array([to_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
-    mixed = territory(keys, queries) @ colours  # (cells, cells, 3)
-    ax.imshow(
-        1 - _PALE * (1 - mixed),
-        extent=(-limit, limit, -limit, limit),
-        origin="lower",
-        aspect="auto",
-    )
+def _add_outline(ax: Panel, points: np.ndarray, dash: str) -> None:
+    """A thin line through points, (n, 2)."""
+    x, y = points.T
+    ax.add(Line(x, y, TEXT, 0.8, dash))
 
 
 def _draw_arrows(ax, names, keys, queries, limit):
@@ -235,12 +218,11 @@ def _draw_arrows(ax, names, keys, queries, limit):
         named = ["query"]
     words = [*named, *names]
     ends = np.concatenate([queries, keys])
-    colours = ["black"] * count
+    colours = [TEXT] * count
     colours += COLOURS[: len(keys)]
     shifts = shifts_of_names(words, ends, limit)
-    halo = [withStroke(linewidth=3, foreground="white")]
     for word, end, shift, colour in zip(words, ends, shifts, colours, strict=True):
-        charts.draw_arrow(ax, end, word, shift, colour, fontsize=9, path_effects=halo)
+        charts.add_arrow(ax, end, word, shift, colour, halo=True)
 
 
 def _draw_values(ax, setting, output):
@@ -254,7 +236,8 @@ def _draw_values(ax, setting, output):
     for colour, (name, value) in enumerate(pairs):
         charts.scatter([value], size=40, colour=colour, names=[f"value of {name}"], **axes)
     charts.scatter([output], size=60, colour=INK, names=["output"], title="values", **axes)
-    ax.margins(0.25)
+    ax.x.margin = 0.25
+    ax.y.margin = 0.25
 
 
 def _hull(points):

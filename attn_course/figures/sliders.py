@@ -1,26 +1,21 @@
-"""A figure with sliders: moved by a kernel, by frames packed into a page, or still."""
+"""A figure with sliders: redrawn by a kernel, shown from frames packed into a page, or still."""
 
-import base64
-import json
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from attn_course.figures import display
-from attn_course.figures.alt_text import describe_scene
-from attn_course.figures.canvas import drawing_on
-from attn_course.figures.layout import freeze
-from attn_course.figures.scene import Scene
-from attn_course.figures.svg import to_svg
-from attn_course.figures.ticks import NotInScene
+from attn_course.figures.alt_text import describe
+from attn_course.figures.layout import layout
+from attn_course.figures.legend import Places
+from attn_course.figures.panel import Figure, open_figures
+from attn_course.figures.svg import render_svg
 
 _FRAMES = {1: 61, 2: 121}  # at most so many in a page, by the number of sliders
-_SPARE_FRAMES = {1: 31, 2: 64}  # at most so many in a notebook, for when its kernel is gone
+_FALLBACK_FRAMES = {1: 31, 2: 64}  # at most so many in a notebook, for when its kernel is gone
 Drawing = Callable[..., object]  # called with the values of its sliders
 Ends = tuple | bool  # (low, high, start), (low, high, start, step), or a switch
 _VIEW = "application/vnd.jupyter.widget-view+json"
@@ -72,62 +67,44 @@ def _round_step(span):
     return float(round_numbers[best])
 
 
-class MovingFigure:
+class SliderFigure:
     """`draw` with its sliders: the still picture at the start, and a frame for any values."""
 
     def __init__(self, draw: Drawing, sliders: dict[str, Ends]):
         self.draw = draw
         self.sliders = list(map(_slider, sliders, sliders.values()))
         self.start = {slider.name: slider.start for slider in self.sliders}
-        self.in_scene = True
-        self.still = self._still()
+        first = self._figure(self.start)
+        self.boxes = layout(first)  # the same for all frames, so that the axes stay where they are
+        self.legends: Places = {}
+        self.picture = display.picture_of(first)
 
-    def _still(self):
-        """The picture at the start, by matplotlib; its layout is kept for the frames."""
-        self.draw(**self.start)
-        figure = plt.gcf()
-        picture = display.photograph(figure)
-        self.layout = freeze(figure)
-        plt.close(figure)
-        return picture
+    def _figure(self, values: dict[str, float]) -> Figure:
+        """What `draw` makes of these values."""
+        before = len(open_figures)
+        try:
+            self.draw(**values)
+        finally:
+            made = open_figures[before:]
+            del open_figures[before:]
+        if len(made) != 1:
+            raise ValueError(f"the function must draw one figure with `plots`, not {len(made)}")
+        return made[0]
 
     def frame(self, values: dict[str, float]) -> str:
-        """The figure at these values as HTML: a scene, or matplotlib's picture where a scene cannot."""
-        if self.in_scene:
-            try:
-                return self._scene_frame(values)
-            except NotInScene:
-                self.in_scene = False
-
-        return self._picture_frame(values)
-
-    def _scene_frame(self, values):
-        """The figure as SVG; refused where `draw` uses more than the scene has."""
-        before = plt.get_fignums()
-        with drawing_on(Scene(self.layout)) as scene:
-            self.draw(**values)
-        drawn_elsewhere = set(plt.get_fignums()) - set(before)
-        for number in drawn_elsewhere:
-            plt.close(number)
-        if drawn_elsewhere or len(scene.axes) != len(self.layout.boxes):
-            raise NotInScene("panels of its own")
-        return to_svg(scene, describe_scene(scene))
-
-    def _picture_frame(self, values):
-        """The figure as matplotlib's picture."""
-        self.draw(**values)
-        figure = plt.gcf()
-        picture = display.photograph(figure)
-        plt.close(figure)
-        return display.as_html(picture)
+        """The figure at these values as SVG."""
+        figure = self._figure(values)
+        if len(figure.panels) != len(self.boxes):
+            raise ValueError("the function must draw the same number of panels for all values")
+        return render_svg(figure, self.boxes, describe(figure), self.legends)
 
     def page(self) -> str:
-        """HTML that moves without a kernel: every frame of a grid of values, packed."""
+        """HTML whose sliders work without a kernel: every frame of a grid of values, packed."""
         return self._packed("frames.html", _FRAMES)
 
-    def spare(self, widget: str) -> str:
+    def fallback(self, widget: str) -> str:
         """A smaller page for a notebook: seen wherever nothing of the class `widget` is on the page."""
-        return self._packed("spare_frames.html", _SPARE_FRAMES, widget=widget)
+        return self._packed("fallback_frames.html", _FALLBACK_FRAMES, widget=widget)
 
     def _packed(self, template, limits, **parts):
         """The template with the frames of a grid of values, and the script that shows them."""
@@ -148,28 +125,12 @@ class MovingFigure:
                 "start": chosen_from.index(slider.start),
             }
             controls.append(control)
+        return display.frames_html(frames, controls, template, **parts)
 
-        return display.filled(
-            template,
-            **parts,
-            style=display.asset("figure.css"),
-            sliders=escape(json.dumps(controls)),
-            frames=_pack(frames),
-            shared=display.asset("shared.js"),
-            script=display.asset("frames.js"),
-        )
-
-    def words(self) -> str:
+    def description(self) -> str:
         """What the sliders are, for those who see no page."""
         settings = [f"{slider.label} = {slider.start:g}" for slider in self.sliders]
         return f"sliders: {', '.join(settings)}"
-
-
-def _pack(frames):
-    """Frames as short text: JSON, compressed, in base64."""
-    text = json.dumps(frames, ensure_ascii=False)
-    packed = zlib.compress(text.encode(), 9)
-    return base64.b64encode(packed).decode()
 
 
 def explore(draw: Drawing, **sliders: Ends) -> None:
@@ -178,27 +139,27 @@ def explore(draw: Drawing, **sliders: Ends) -> None:
     sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps. True or
     False gives a switch, whose value is 1 or 0.
     """
-    figure = MovingFigure(draw, sliders)
+    figure = SliderFigure(draw, sliders)
     audience = display.audience()
     widget = None if audience else _widget(figure)
     if audience != display.STILL and widget is None:
-        display.show_moving(figure.still, figure.page(), figure.words())
+        display.show_interactive(figure.picture, figure.page(), figure.description())
         return
 
-    data, metadata = display.bundle(figure.still)
-    data["text/plain"] += f" With {figure.words()}."
+    data, metadata = display.bundle(figure.picture)
+    data["text/plain"] += f" With {figure.description()}."
     if widget is not None:
         data[_VIEW] = widget._repr_mimebundle_()[_VIEW]
     display.show(data, metadata)
     if widget is not None and display.in_kernel():
         name = f"attn-live-{widget.model_id}"
         widget.add_class(name)
-        display.show({"text/html": figure.spare(name), "text/plain": figure.words()})
+        display.show({"text/html": figure.fallback(name), "text/plain": figure.description()})
 
 
 def packed(draw: Drawing, **sliders: Ends) -> str:
     """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
-    return MovingFigure(draw, sliders).page()
+    return SliderFigure(draw, sliders).page()
 
 
 def _slider(name, ends):

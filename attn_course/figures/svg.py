@@ -1,85 +1,56 @@
-"""A scene as SVG text, one drawing for each pane."""
+"""A figure as SVG, one drawing for each panel; its colours follow the theme of the page."""
 
+from functools import singledispatch
 from html import escape
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from attn_course.figures import marks
-from attn_course.figures.frame import Frame, draw_axes, draw_scale
-from attn_course.figures.legend import draw_legend
-from attn_course.figures.markup import PIXELS, curve, polygon, polyline, tag, words
-from attn_course.figures.scene import Scene
-from attn_course.figures.style import DASHES, colour_code
+from attn_course.figures.frame import Frame, draw_axes
+from attn_course.figures.image import image_tag
+from attn_course.figures.layout import Box
+from attn_course.figures.legend import Places, draw_legend
+from attn_course.figures.markup import PIXELS, css_colour, curve, polyline, tag, text_tag
+from attn_course.figures.panel import Figure, Panel
+from attn_course.figures.style import DASHES, MARKER_DIAMETER
 
 _FAR = 1e5  # pixels: beyond, a browser's numbers are not safe
 _HEAD = 11.0  # pixels, the length of an arrow's head
-# The strokes of a crossed-out cell, in shares of its width and height.
-_HATCH = (
-    ((0, 0.5), (0.5, 1)),
-    ((0, 0), (1, 1)),
-    ((0.5, 0), (1, 0.5)),
-)
-_DOT = 6  # points, the diameter of a marker
 
 
-def to_svg(scene: Scene, alt: str) -> str:
-    """The scene as HTML: a row of SVG drawings that wrap where the page is narrow."""
-    contents = [""] * len(scene.layout.panes)
-    for axes in scene.axes:
-        panel = "".join(_panel(axes))
-        contents[axes.box.pane] += panel
+def render_svg(figure: Figure, boxes: list[Box], alt: str, legends: Places | None = None) -> str:
+    """The figure as HTML: a row of drawings that wrap where the page is narrow.
 
-    panes = ""
-    for place, content in zip(scene.layout.panes, contents, strict=True):
-        panes += _pane(place, content)
-    return tag(
-        "div",
-        panes,
-        class_="attn-frame",
-        role="img",
-        aria_label=escape(alt),
-    )
-
-
-def _pane(place, content):
-    """One drawing. place: (left, right, top, bottom) in pixels."""
-    left, right, top, bottom = place
-    width = right - left
-    height = bottom - top
-    return tag(
-        "svg",
-        content,
-        viewBox=f"{left:.0f} {top:.0f} {width:.0f} {height:.0f}",
-        style=f"width:{width:.0f}px",
-        aria_hidden="true",
-    )
+    boxes: from `layout`. legends: where each panel's legend was last, kept up to date for the next frame.
+    """
+    if legends is None:
+        legends = {}
+    drawings = ""
+    for number, (panel, box) in enumerate(zip(figure.panels, boxes, strict=True)):
+        drawings += tag(
+            "svg",
+            _draw_panel(panel, box, number, legends),
+            viewBox=f"0 0 {box.width:.0f} {box.height:.0f}",
+            style=f"width:{box.width:.0f}px",
+            aria_hidden="true",
+        )
+    return tag("div", drawings, class_="attn-frame", role="img", aria_label=escape(alt))
 
 
-def _panel(axes):
-    """Everything of one panel: axes, shapes, words on top of them, legend."""
-    frame = Frame(axes)
-    if axes.scale is not None:
-        yield from draw_scale(frame)
-        return
-    yield from draw_axes(frame)
+def _draw_panel(panel: Panel, box: Box, number: int, legends: Places) -> str:
+    """Everything of one panel: axes, shapes, text on top of them, legend."""
+    frame = Frame(panel, box)
     shapes = ""
     texts = ""
-    for mark in axes.marks:
-        drawn = _DRAWN[type(mark)](mark, frame)
-        if isinstance(mark, marks.Word):
+    for mark in panel.marks:
+        drawn = _draw(mark, frame)
+        if isinstance(mark, marks.Text):
             texts += drawn
         else:
             shapes += drawn
 
-    yield _clip(frame, shapes)
-    yield texts
-    if axes.has_legend:
-        yield from draw_legend(frame)
-
-
-def _clip(frame, shapes):
-    """The shapes inside the panel; what sticks out is cut."""
-    return tag(
+    clipped = tag(
         "svg",
         shapes,
         x=frame.left,
@@ -88,203 +59,180 @@ def _clip(frame, shapes):
         height=frame.height,
         viewBox=f"{frame.left:.1f} {frame.top:.1f} {frame.width:.1f} {frame.height:.1f}",
     )
+    legend = ""
+    if panel.has_legend:
+        legend = "".join(draw_legend(frame, number, legends))
+    return "".join(draw_axes(frame)) + clipped + texts + legend
 
 
-def _line(mark, frame):
-    """A line, or its marker."""
+@singledispatch
+def _draw(mark: marks.Mark, frame: Frame) -> str:
+    """A mark as SVG."""
+    raise NotImplementedError(type(mark).__name__)
+
+
+@_draw.register
+def _(mark: marks.Line, frame: Frame) -> str:
     x = frame.x(mark.x)
     y = frame.y(mark.y)
-    if mark.marker:
-        return _dots(x, y, _DOT, mark)
-    return _stroke(_path(x, y), mark, alpha=mark.alpha)
-
-
-def _stroke(path, mark, alpha=1.0):
-    """A path in the colour, width and dashes of its mark."""
-    return tag(
-        "path",
-        d=path,
-        fill="none",
-        stroke=colour_code(mark.colour),
-        stroke_width=mark.width * PIXELS,
-        stroke_dasharray=DASHES[mark.dash] or None,
-        opacity=_opacity(alpha),
-    )
-
-
-def _path(x, y):
-    """A path through the points; what is not a number leaves a gap."""
-    points = np.stack([x, y], axis=1)  # (n, 2)
-    points = points.clip(-_FAR, _FAR)
-    known = np.isfinite(points).all(1)
-    gaps = np.flatnonzero(~known)
-    path = ""
-    for piece in np.split(points, gaps):
-        seen = piece[np.isfinite(piece).all(1)]
-        if len(seen):
-            path += curve(seen)
-
-    return path
-
-
-def _rule(mark, frame):
-    """A line from the top of the panel to its bottom."""
-    x = float(frame.x(mark.place))
-    ends = [(x, frame.top), (x, frame.bottom)]
-    return _stroke(polyline(ends), mark)
-
-
-def _band(mark, frame):
-    """The way along the upper curve and back along the lower one."""
-    back = mark.x[::-1]
-    below = mark.low[::-1]
-    x = np.concatenate([mark.x, back])
-    y = np.concatenate([mark.high, below])
-    path = _path(frame.x(x), frame.y(y))
-    return _area(path, mark.colour, mark.alpha)
-
-
-def _area(path, colour, alpha):
-    """A filled path."""
-    return tag("path", d=path, fill=colour_code(colour), opacity=_opacity(alpha))
-
-
-def _bars(mark, frame):
-    """One path where all bars have one colour, else one for each."""
-    sides = np.array(
-        [
-            frame.x(mark.left),
-            frame.x(mark.right),
-            frame.y(mark.foot),
-            frame.y(mark.top),
-        ]
-    )
-    boxes = [_box(*bar) for bar in sides.T.tolist()]
-    if len(mark.colours) == 1:
-        path = "".join(boxes)
-        return _area(path, mark.colours[0], mark.alpha)
-    drawn = ""
-    for box, colour in zip(boxes, mark.colours, strict=True):
-        drawn += _area(box, colour, mark.alpha)
+    drawn = _stroke(_path(x, y), mark)
+    if mark.dots:
+        drawn += _dots(x, y, MARKER_DIAMETER, mark.colour)
     return drawn
 
 
-def _box(left, right, foot, top):
-    """The outline of a bar."""
-    return f"M{left:.1f} {foot:.1f}V{top:.1f}H{right:.1f}V{foot:.1f}Z"
+@_draw.register
+def _(mark: marks.Rule, frame: Frame) -> str:
+    x = float(frame.x(mark.x))
+    return _stroke(polyline([(x, frame.top), (x, frame.bottom)]), mark)
 
 
-def _points(mark, frame):
-    """Dots of one size."""
+@_draw.register
+def _(mark: marks.Band, frame: Frame) -> str:
+    x = np.concatenate([mark.x, mark.x[::-1]])
+    y = np.concatenate([mark.high, mark.low[::-1]])
+    return _area(_path(frame.x(x), frame.y(y)), mark.colour, mark.opacity)
+
+
+@_draw.register
+def _(mark: marks.Bars, frame: Frame) -> str:
+    foot = float(frame.y(0.0))
+    sides = zip(
+        frame.x(mark.left).tolist(),
+        frame.x(mark.right).tolist(),
+        frame.y(mark.height).tolist(),
+        strict=True,
+    )
+    boxes = [
+        f"M{left:.1f} {foot:.1f}V{top:.1f}H{right:.1f}V{foot:.1f}Z" for left, right, top in sides
+    ]
+    if len(mark.colours) == 1:
+        return _area("".join(boxes), mark.colours[0], mark.opacity)
+    pairs = zip(boxes, mark.colours, strict=True)
+    return "".join(_area(box, colour, mark.opacity) for box, colour in pairs)
+
+
+@_draw.register
+def _(mark: marks.Points, frame: Frame) -> str:
     x = frame.x(mark.x)
     y = frame.y(mark.y)
-    return _dots(x, y, mark.diameter, mark)
+    return _dots(x, y, mark.diameter, mark.colour, mark.opacity)
 
 
-def _dots(x, y, diameter, mark):
-    """Dots as strokes without length, the shortest way to write many."""
-    places = zip(x.tolist(), y.tolist(), strict=True)
-    return tag(
-        "path",
-        d="".join(f"M{across:.1f} {down:.1f}h0" for across, down in places),
-        stroke=colour_code(mark.colour),
-        stroke_width=diameter * PIXELS,
-        stroke_linecap="round",
-        opacity=_opacity(mark.alpha),
-    )
+@_draw.register
+def _(mark: marks.Image, frame: Frame) -> str:
+    left = float(frame.x(mark.left))
+    top = float(frame.y(mark.top))
+    width = float(frame.x(mark.right)) - left
+    height = float(frame.y(mark.bottom)) - top
+    return image_tag(mark.colours, left, top, width, height)
 
 
-def _cells(mark, frame):
-    """A coloured box for each number."""
-    rows, columns = mark.values.shape
-    x = frame.x(np.arange(columns) - 0.5)
-    y = frame.y(np.arange(rows) - 0.5)
-    width = frame.width / columns
-    height = frame.height / rows
-    drawn = ""
-    for (row, column), colour in np.ndenumerate(mark.colours()):
-        drawn += tag(
-            "rect",
-            x=x[column],
-            y=y[row],
-            width=width,
-            height=height,
-            fill=str(colour),
-        )
-
-    return tag("g", drawn, shape_rendering="crispEdges")
+@_draw.register
+def _(mark: marks.Cells, frame: Frame) -> str:
+    return _draw(mark.image(), frame)
 
 
-def _hatch(mark, frame):
-    """Slanted lines through a cell."""
+@_draw.register
+def _(mark: marks.Hatching, frame: Frame) -> str:
     path = ""
-    for ends in _HATCH:
-        points = []
-        for across, up in ends:
-            x = mark.left + across * mark.width
-            y = mark.low + up * mark.height
-            points.append(_pixels((x, y), frame))
-
-        path += polyline(points)
-
-    return tag("path", class_="hatch", d=path)
+    for row, column in mark.cells:
+        left, middle, right = frame.x([column - 0.5, column, column + 0.5])
+        top, centre, bottom = frame.y([row - 0.5, row, row + 0.5])
+        path += polyline([(left, centre), (middle, top)])
+        path += polyline([(left, bottom), (right, top)])
+        path += polyline([(middle, bottom), (right, centre)])
+    return tag("path", class_="hatching", d=path)
 
 
-def _arrow(mark, frame):
-    """A shaft and a head of fixed size."""
+@_draw.register
+def _(mark: marks.Arrow, frame: Frame) -> str:
     start = _pixels(mark.start, frame)
     end = _pixels(mark.end, frame)
     way = end - start
     length = float(np.hypot(*way))
     if not length > 0.1:
         return ""
-    along = way / length
-    x, y = along
+    x, y = along = way / length
     aside = 4 * np.array([-y, x])
     neck = end - along * min(_HEAD, length)
     shaft = tag(
         "path",
         d=polyline([start, neck]),
-        stroke=colour_code(mark.colour),
+        stroke=css_colour(mark.colour),
         stroke_width=mark.width * PIXELS,
     )
-    head = polygon([end, neck + aside, neck - aside])
-    return shaft + _area(head, mark.colour, 1.0)
+    head = polyline([end, neck + aside, neck - aside])
+    return shaft + _area(f"{head}Z", mark.colour, 1.0)
 
 
-def _pixels(place, frame):
-    """A point of the panel on the page, (2,)."""
-    x, y = place
-    return np.array([frame.x(x), frame.y(y)])
-
-
-def _word(mark, frame):
-    """Words, moved from their place by a few points."""
+@_draw.register
+def _(mark: marks.Text, frame: Frame) -> str:
     right, up = mark.shift
-    return words(
+    return text_tag(
         mark.text,
         float(frame.x(mark.x)) + right * PIXELS,
         float(frame.y(mark.y)) - up * PIXELS,
         mark.size,
-        across=mark.across,
-        along=mark.along,
-        colour=None if mark.colour == "ink" else colour_code(mark.colour),
+        horizontal=mark.horizontal,
+        vertical=mark.vertical,
+        colour=mark.colour,
+        halo=mark.halo,
     )
 
 
-def _opacity(alpha):
+def _pixels(place: ArrayLike, frame: Frame) -> np.ndarray:
+    """A point of the panel, (2,), in its drawing, (2,)."""
+    x, y = np.asarray(place, float)
+    return np.array([frame.x(x), frame.y(y)])
+
+
+def _path(x: np.ndarray, y: np.ndarray) -> str:
+    """A path through points, (n,) each; what is not a number leaves a gap."""
+    points = np.stack([x, y], axis=1).clip(-_FAR, _FAR)  # (n, 2)
+    is_known = np.isfinite(points).all(1)
+    if is_known.all():
+        return curve(points)
+    path = ""
+    for piece in np.split(points, np.flatnonzero(~is_known)):
+        seen = piece[np.isfinite(piece).all(1)]
+        if len(seen):
+            path += curve(seen)
+    return path
+
+
+def _stroke(path: str, mark: marks.Line | marks.Rule) -> str:
+    """A path in the colour, width and dashes of its mark."""
+    return tag(
+        "path",
+        d=path,
+        fill="none",
+        stroke=css_colour(mark.colour),
+        stroke_width=mark.width * PIXELS,
+        stroke_dasharray=DASHES[mark.dash] or None,
+    )
+
+
+def _area(path: str, colour: str, opacity: float) -> str:
+    """A filled path."""
+    return tag("path", d=path, fill=css_colour(colour), opacity=_opacity(opacity))
+
+
+def _dots(x: np.ndarray, y: np.ndarray, diameter: float, colour: str, opacity: float = 1) -> str:
+    """Dots as strokes without length, the shortest way to write many."""
+    points = np.stack([x, y], axis=1)
+    points = points[np.isfinite(points).all(1)]
+    numbers = tuple(points.ravel().tolist())
+    return tag(
+        "path",
+        d="M%.1f %.1fh0" * len(points) % numbers,
+        stroke=css_colour(colour),
+        stroke_width=diameter * PIXELS,
+        stroke_linecap="round",
+        opacity=_opacity(opacity),
+    )
+
+
+def _opacity(opacity: float) -> str | None:
     """Written only where something shines through."""
-    return f"{alpha:g}" if alpha < 1 else None
-
-
-_DRAWN = {
-    marks.Line: _line,
-    marks.Rule: _rule,
-    marks.Band: _band,
-    marks.Bars: _bars,
-    marks.Points: _points,
-    marks.Cells: _cells,
-    marks.Hatch: _hatch,
-    marks.Arrow: _arrow,
-    marks.Word: _word,
-}
+    return f"{opacity:g}" if opacity < 1 else None

@@ -13,15 +13,15 @@ from attn_course.grading.record import Record
 from attn_course.grading.report import save
 from attn_course.grading.results import Key
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
-)
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
-from attn_course.grading.submissions import File, files_of
+from attn_course.grading.sandbox.tiers import best_tier, missing_mechanisms
+from attn_course.grading.submissions import files_of
 
 STUDENT = "you"
-UNBOXED = "This machine has no sandbox: the submission was run unprotected."
+REFUSAL = (
+    "Nothing was graded: this container lacks {lacking}, and without a sandbox a submission could "
+    "write its own results. Instructors: download the submissions and run `attn grade` on a Linux "
+    "machine that has a sandbox."
+)
 
 
 @dataclass(frozen=True)
@@ -36,30 +36,28 @@ class Graded:
 
 
 def run(base: Path, notebooks: list[str]) -> dict:
-    """Grade base/submission, write base/results/results.json and return what is in it."""
+    """Grade base/submission, write base/results/results.json and return what is in it.
+
+    Where there is no sandbox, end with a sentence and without results, which Gradescope reports as a
+    failure of the autograder, not as zero points.
+    """
+    tier = best_tier()
+    if not tier:
+        sys.exit(REFUSAL.format(lacking=", ".join(missing_mechanisms())))
     files = files_of(STUDENT, base / "submission", notebooks)
     settings = Settings(
         seed=secrets.randbits(128),
         limits=Limits(),
         notebooks=tuple(notebooks),
-        tier=best_tier() or Nothing.name,
+        tier=tier,
     )
-    with settings.bench() as bench:
-        records = {file.key: _graded(file, bench, settings) for file in files}
+    with settings.supervisor() as supervisor:
+        records = {file.key: grade_one(file, supervisor, settings) for file in files}
     book = Gradebook([STUDENT], notebooks, files, Graded(records))
     found = gradescope_json(book.sheet(STUDENT))
-    if settings.tier == Nothing.name:
-        found["output"] = f"{UNBOXED}\n{found['output']}"
     text = json.dumps(found, indent=1, ensure_ascii=False)
     save(base / "results" / "results.json", text)
     return found
-
-
-def _graded(file: File, bench: Bench, settings: Settings) -> Record:
-    try:
-        return grade_one(file, bench, settings)
-    except (Lost, RuntimeError) as error:
-        return Record.failed(file, f"grading it failed ({error})")
 
 
 if __name__ == "__main__":

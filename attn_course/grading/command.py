@@ -1,4 +1,4 @@
-"""The options of `attn check / grade / diff / release / gradescope`; the work is imported when they run."""
+"""The options of the commands that judge, collect, grade and pack; the work is imported when they run."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from attn_course.command_line import (
 from attn_course.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPORTS = ("canvas", "moodle", "gradescope")
+LMS = ("canvas", "moodle", "gradescope")
 PATH = click.Path(path_type=Path)
 DAY = 24 * 60 * 60  # seconds
 
@@ -38,6 +38,38 @@ def check(notebook: Path | None, strict: bool) -> int:
     if notebook.is_dir():
         return check_folder(notebook, strict=strict)
     return check_file(notebook, strict=strict)
+
+
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.argument("download", type=PATH)
+@click.option("--from", "lms", type=click.Choice(LMS), required=True, help="Whose download it is.")
+@click.option("--out", type=PATH, required=True, help="Folder with a folder for each student.")
+@click.option(
+    "--roster", type=PATH, metavar="CSV", help="Which names and ids of the LMS are which student."
+)
+@click.option(
+    "--worksheet",
+    type=PATH,
+    metavar="CSV",
+    help="Moodle's grading worksheet, which tells e-mails and times of handing in.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the table, and write nothing.")
+def collect(
+    download: Path, lms: str, out: Path, roster: Path | None, worksheet: Path | None, dry_run: bool
+) -> int:
+    """Sort the download of an LMS into folders.
+
+    DOWNLOAD is the zip archive of all submissions, or the folder that a browser has unpacked it to.
+    Nothing is overwritten, and the same command again goes on where it was stopped. OUT/collected.csv
+    holds the times of handing in, for attn grade.
+    """
+    from attn_course.grading import roster as rosters
+    from attn_course.grading.collect import collect as sort_download
+
+    if worksheet and lms != "moodle":
+        raise UserError("--worksheet is Moodle's; it goes with --from moodle.")
+    people = rosters.load(roster) if roster else rosters.Roster()
+    return sort_download(download, lms, out, roster=people, worksheet=worksheet, dry_run=dry_run)
 
 
 @click.command(cls=Command, context_settings=SETTINGS)
@@ -65,8 +97,11 @@ def check(notebook: Path | None, strict: bool) -> int:
 @click.option(
     "--export",
     cls=Several,
-    type=click.Choice(EXPORTS),
-    help="Write OUT/<name>.csv for an LMS, too.",
+    type=click.Choice(LMS),
+    help="Write OUT/<name>.csv for an LMS; what awaits a person stays blank, and the exit status is 1.",
+)
+@click.option(
+    "--final", is_flag=True, help="Export points so far where an answer still awaits a person."
 )
 @click.option("--anonymous", is_flag=True, help="No names on the pages of written answers.")
 @click.option(

@@ -5,20 +5,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attn_course.command_line import missing_package
 from attn_course.errors import UserError
 from attn_course.grading.digests import judge_digest
-from attn_course.grading.grade_one import Settings, file_bytes, job_of, record_of, unread
+from attn_course.grading.grade_one import Job, Settings, record_of, ungraded
 from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import Record
-from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
-)
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.sandbox.supervisor import NotGraded
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File
 
 AHEAD = 4  # files sent to each worker before it asks
@@ -38,17 +35,17 @@ def grade_on_dask(
     """
     waiting = iter(files)
     with _client(address, jobs) as client:
-        in_hand: dict[Any, File] = {}
+        in_hand: dict[Any, Job] = {}
         while True:
             room = AHEAD * max(1, _num_workers(client))
             while len(in_hand) < room and (file := next(waiting, None)):
                 try:
-                    job = job_of(file, file_bytes(file), settings)
+                    job = Job.of(file, settings)
                 except UnreadableFile as error:
-                    yield unread(file, error)
+                    yield ungraded(file, error)
                     continue
-                future = client.submit(judge_here, job, _unnamed(settings), pure=False)
-                in_hand[future] = file
+                future = client.submit(judge_here, job.message, _unnamed(settings), pure=False)
+                in_hand[future] = job
             if not in_hand:
                 return
             for future, record in finished(client, in_hand).items():
@@ -56,7 +53,7 @@ def grade_on_dask(
                 yield record
 
 
-def finished(client: Any, in_hand: Mapping[Any, File]) -> dict[Any, Record]:
+def finished(client: Any, in_hand: Mapping[Any, Job]) -> dict[Any, Record]:
     """Return the records of what is done, one at least; refuse to wait where nobody is left to do it."""
     alone_since = None
     while True:
@@ -116,29 +113,29 @@ def _unnamed(settings):
         seed=None,
         limits=settings.limits,
         notebooks=settings.notebooks,
-        tier=Nothing.name if settings.tier == Nothing.name else "",
+        tier=NoSandbox.name if settings.tier == NoSandbox.name else "",
         everything=settings.everything,
     )
 
 
-def record_from(file: File, future: Any) -> Record:
+def record_from(job: Job, future: Any) -> Record:
     """Return the record of a file that a worker has judged, or on which workers ended."""
     try:
         found = future.result(timeout=LOOK)
     except (TimeoutError, CancelledError):
         raise
     except Exception as error:  # of Dask's making: its worker was ended again and again
-        return Record.failed(file, f"grading it failed ({type(error).__name__}).")
-    if found.judge != judge_digest(file.notebook):
+        return ungraded(job.file, NotGraded(f"grading it failed ({type(error).__name__})."))
+    if found.judge != judge_digest(job.file.notebook):
         raise UserError("a worker has another version of the course; install the same one there.")
     if not found.tier:
         raise UserError("a worker has no sandbox; to run there all the same: --no-sandbox.")
     try:
-        if found.lost:
-            raise Lost(found.lost)
-        return record_of(file, found.reply, cpu=found.cpu, tier=found.tier)
-    except Lost as error:
-        return Record.failed(file, str(error))
+        if found.problem:
+            raise NotGraded(found.problem)
+        return record_of(job, found.reply, cpu=found.cpu, tier=found.tier)
+    except NotGraded as error:
+        return ungraded(job.file, error)
 
 
 @dataclass(frozen=True)
@@ -146,42 +143,29 @@ class Found:
     """What a worker sends back: the judge's report, or a sentence on why there is none."""
 
     judge: str  # digest of the code that judged
-    tier: str  # "" where nothing can be shut in
-    reply: dict | None = None
+    tier: str  # "" where there is no sandbox
+    reply: dict = field(default_factory=dict)
     cpu: float = 0.0
-    lost: str = ""
+    problem: str = ""
 
 
-_own = threading.local()  # the bench of each thread of a worker
+_own = threading.local()  # the supervisor of each thread of a worker
 
 
-def judge_here(job: dict, settings: Settings) -> Found:
-    """Judge one file on this machine, at a bench that is kept for the next one."""
+def judge_here(message: dict[str, Any], settings: Settings) -> Found:
+    """Have one file judged on this machine, by a supervisor that is kept for the next one."""
     tier = settings.tier or best_tier()
-    version = judge_digest(job["notebook"])
+    version = judge_digest(message["notebook"])
     if not tier:
         return Found(version, tier)
-    try:
-        reply, cpu = _bench(settings, tier).judge(job)
-    except Lost as error:
-        return Found(version, tier, lost=str(error))
-    except Exception as error:  # of our own making: the next file gets a new bench
-        _close()
-        return Found(version, tier, lost=f"grading it failed ({error}).")
-    return Found(version, tier, reply, cpu)
-
-
-def _bench(settings: Settings, tier: str) -> Bench:
     wanted = settings, tier
     if getattr(_own, "wanted", None) != wanted:
-        _close()
-        _own.held = contextlib.ExitStack()
-        _own.bench = _own.held.enter_context(settings.bench(tier))
+        if hasattr(_own, "supervisor"):
+            _own.supervisor.__exit__()
+        _own.supervisor = settings.supervisor(tier)
         _own.wanted = wanted
-    return _own.bench
-
-
-def _close():
-    if hasattr(_own, "held"):
-        _own.held.close()
-    _own.wanted = None
+    try:
+        reply, cpu = _own.supervisor.judge(message)
+    except NotGraded as error:
+        return Found(version, tier, problem=str(error))
+    return Found(version, tier, reply, cpu)

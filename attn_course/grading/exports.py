@@ -53,7 +53,7 @@ def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
     return row
 
 
-def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+def canvas(book: Gradebook, sheets: Iterable[Sheet], final: bool = False) -> list[list[str]]:
     """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible.
 
     Its column ID is for numbers of its own making, and is looked at first: it stays empty.
@@ -67,11 +67,11 @@ def canvas(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     for sheet in sheets:
         who = _who(book, sheet)
         row = [who.name, "", who.id, who.email, ""]
-        rows.append(row + _points(book, sheet))
+        rows.append(row + _points(book, sheet, final))
     return rows
 
 
-def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+def moodle(book: Gradebook, sheets: Iterable[Sheet], final: bool = False) -> list[list[str]]:
     """Return the rows that Moodle imports: ID number, e-mail, a column a notebook.
 
     Moodle finds a student by one column, and takes a row where that is empty for the student above:
@@ -87,7 +87,7 @@ def moodle(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
     rows = [header + book.notebooks]
     for who, sheet in known:
         row = _some([who.id, who.name, who.email], has_ids, has_emails)
-        rows.append(row + _points(book, sheet))
+        rows.append(row + _points(book, sheet, final))
     return rows
 
 
@@ -97,7 +97,9 @@ def _some(row, has_ids, has_emails):
     return list(itertools.compress(row, kept))
 
 
-def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]]:
+def gradescope_table(
+    book: Gradebook, sheets: Iterable[Sheet], final: bool = False
+) -> list[list[str]]:
     """Return the rows of Gradescope's table of grades: points and points possible of each notebook."""
     header = ["First Name", "Last Name", "SID", "Email", "Sections"]
     for name in book.notebooks:
@@ -107,7 +109,7 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
         who = _who(book, sheet)
         first, _, last = book.name_of(sheet.student).rpartition(" ")
         row = [guarded(first), guarded(last), who.id, who.email, ""]
-        points = _points(book, sheet)
+        points = _points(book, sheet, final)
         possible = _possible(book)
         for pair in zip(points, possible, strict=True):
             row += pair
@@ -115,15 +117,25 @@ def gradescope_table(book: Gradebook, sheets: Iterable[Sheet]) -> list[list[str]
     return rows
 
 
-EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet]], list[list[str]]]] = {
+EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet], bool], list[list[str]]]] = {
     "canvas": canvas,
     "moodle": moodle,
     "gradescope": gradescope_table,
 }
 
 
-def _points(book, sheet):
-    return [number(sheet.of(name)) for name in book.notebooks]
+def _points(book, sheet, final):
+    """The points of each notebook; blank if nothing was handed in or, unless final, a person is awaited."""
+    points = []
+    for name in book.notebooks:
+        is_known = final or not sheet.awaits_a_person(name)
+        points.append(number(sheet.of(name)) if is_known else "")
+    return points
+
+
+def num_unfinished(book: Gradebook, sheet: Sheet) -> int:
+    """Return how many notebooks of a student have no final points yet."""
+    return sum(sheet.awaits_a_person(name) for name in book.notebooks)
 
 
 def _possible(book):
@@ -131,14 +143,9 @@ def _possible(book):
 
 
 def _who(book: Gradebook, sheet: Sheet) -> Person:
-    """A student's row of the roster, fit for a spreadsheet and never without a name."""
+    """A student's row of the roster, never without a name; ids stay as the LMS knows them."""
     person = book.roster.person(sheet.student)
-    return replace(
-        person,
-        name=guarded(book.name_of(sheet.student)),
-        email=guarded(person.email),
-        id=guarded(person.id),
-    )
+    return replace(person, name=guarded(book.name_of(sheet.student)))
 
 
 def gradescope_json(sheet: Sheet) -> dict:

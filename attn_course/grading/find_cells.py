@@ -1,16 +1,12 @@
 """Which cells of a submission answer which part, and which cells they need. Runs nothing."""
 
 import ast
-import contextlib
-import functools
-import itertools
 import math
 import re
-import symtable
-import warnings
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from attn_course.grading.cell_names import ANYTHING, begun, names_of
 from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.untrusted_text import (
@@ -18,28 +14,23 @@ from attn_course.grading.untrusted_text import (
     as_answer,
 )
 from attn_course.markers import EMPTY
-from attn_course.register import Part, Question
+from attn_course.register import Part, Question, questions_of
 
 Cells = Sequence[Cell]
 
-ANYTHING = "*"  # what a cell with `from ... import *` defines
-HEADING = re.compile(r"\s*#+ ")
-ANY_HEADING = re.compile(r"^#+ +(.*)$", re.M)
+HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
-QUESTION = re.compile(r"\s*#+ +\d+\.\d+\b")
-BEGINNING = re.compile(r"^(?:def|class) +(\w+)", re.M)
+QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
 DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
-CHANGES = ast.ImportFrom | ast.Subscript | ast.Attribute | ast.Expr
-COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
 
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     """Return the cells that say they answer this part, and those that define what it asks for."""
-    if part.kind == "written":
-        return _written(cells, question, part)
+    empty = EMPTY.format(question.id)
     found = []
     for cell in cells:
-        if _claims(cell, question, part) or _defines(cell, part.answers):
+        is_it = empty in cell.source if part.kind == "written" else _defines(cell, part.answers)
+        if is_it or _claims(cell, question, part):
             found.append(cell)
     return found
 
@@ -56,64 +47,110 @@ def _claims(cell, question, part):
 
 
 def _defines(cell, answers):
-    """Whether a cell defines one of these names, or begins to."""
-    if cell.kind != "code" or is_check(cell):
-        return False
-    names = names_of(cell.source)
-    given = names.defined | names.begun
-    return not given.isdisjoint(answers)
+    """Whether a cell that may run defines one of these names, or begins to."""
+    return _may_run(cell) and not names_of(cell.source).given.isdisjoint(answers)
 
 
-def _written(cells, question, part):
-    """Return the cells of a written answer: the one meant for it, else text put below that one."""
-    empty = EMPTY.format(question.id)
+def near_code(
+    cells: Cells, question: Question, part: Part, handed_out: Collection[str] = ()
+) -> list[Cell]:
+    """Return the cells that never run and may hold what this part asks for, or what its answer needs.
+
+    These are check cells and text that define such a name, and the answer's own cell where it gives
+    another name than the one asked for. handed_out: the texts of the cells as students get them.
+    """
+    run = cells_to_run(cells, [question])
+    given: set[str] = set()
+    used: set[str] = set()
+    for source in run.values():
+        names = names_of(source)
+        given |= names.given
+        used |= names.used | names.used_later
+    wanted = used - given | set(part.answers)
     found = []
     for cell in cells:
-        if empty in cell.source or _claims(cell, question, part):
+        is_renamed = _claims(cell, question, part) and given.isdisjoint(part.answers)
+        is_out_of_reach = not _may_run(cell) and not _given(cell).isdisjoint(wanted)
+        if _is_changed(cell, handed_out) and (is_renamed or is_out_of_reach):
             found.append(cell)
-    if not found:
-        paragraph = _section(cells, question, HEADING)
-        return paragraph or _section(cells, question, QUESTION)
-    if not text_of(found, question):
-        last = cells.index(found[-1])
-        below = cells[last + 1 :]
-        found += itertools.takewhile(_is_students, below)
     return found
 
 
-def _section(cells, question, end):
-    """Return the text below the heading of a question, up to the next heading of the kind `end`."""
-    name = re.escape(question.id)
-    heading = re.compile(rf"^#+ +{name}\b", re.M)
-    texts = []
-    is_below = False
-    for cell in cells:
-        if not is_below:
-            is_below = bool(heading.search(cell.source))
-            continue
-        if end.match(cell.source):
-            break
-        if cell.kind != "code" and not HEADING.match(cell.source):
-            texts.append(cell)
-    return texts
-
-
-def _is_students(cell):
-    """Whether a cell is text that a student may have added; the course's own has an id of its kind."""
+def _given(cell):
+    """The names that a cell gives a meaning; of text, however long, the beginning is read, not parsed."""
     if cell.kind == "code":
+        return names_of(cell.source).given
+    return begun(cell.source[:LONGEST_ANSWER])
+
+
+def near_words(cells: Cells, question: Question, handed_out: Collection[str] = ()) -> list[Cell]:
+    """Return the text that may be the answer to a written question whose own cell is empty.
+
+    It is text of the student's in the section of the question, else anywhere but in the section of
+    another written question: cells of their own, our cells with more in them, comments in code.
+    """
+    written = [other.id for other in questions_of(question.notebook) if _is_written(other)]
+    lines = {line.strip() for text in handed_out for line in text.splitlines()}
+    section = ""
+    inside = []
+    elsewhere = []
+    for cell in cells:
+        is_new = _is_changed(cell, handed_out)
+        if cell.kind != "code":
+            titles = QUESTION.findall(cell.source)
+            if titles:
+                section = titles[-1]
+            elif not is_new and HEADING.match(cell.source):
+                section = ""
+        is_here = section == question.id
+        if not is_new or "written" in cell.marks or cell.id.endswith("-written"):
+            continue
+        if cell.kind == "code" and not _has_words(cell, question, is_here, lines):
+            continue
+        if is_here:
+            inside.append(cell)
+        elif section not in written:
+            elsewhere.append(cell)
+    return inside or elsewhere
+
+
+def _has_words(cell, question, is_here, known):
+    """Whether a code cell may answer a question in words: by comments that are not among known lines."""
+    is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
+    if not is_answer and _is_words(cell.source):
+        return True
+    lines = [line.strip() for line in cell.source.splitlines()]
+    comments = [line for line in lines if line.startswith("#") and line not in known]
+    return any(is_here or question.id in comment for comment in comments)
+
+
+def _is_written(question):
+    return any(part.kind == "written" for part in question.parts)
+
+
+def _is_changed(cell, handed_out):
+    """Whether there is something of the student's in a cell; an unchanged one has a text of ours.
+
+    Where the notebook as handed out is not at hand, ids that the course makes tell.
+    """
+    text = cell.source.strip()
+    if not text or handed_out:
+        return bool(text) and text not in handed_out
+    names = [NO_LETTER.sub("-", title.lower()).strip("-")[:40] for title in HEADING.findall(text)]
+    return not re.match(r"(markdown|code)-[0-9a-f]{8}", cell.id) and cell.id not in names
+
+
+def _is_words(source):
+    """Whether a code cell holds nothing but comments and texts, or is not Python and defines nothing."""
+    found = parsed(source)
+    if found is None:
+        return not names_of(source).given
+    for nodes in found.statements:
+        match nodes[0]:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
         return False
-    is_ours = re.match(r"markdown-[0-9a-f]{8}", cell.id) or _is_named_by_a_heading(cell)
-    return not is_ours and not HEADING.match(cell.source)
-
-
-def _is_named_by_a_heading(cell):
-    """Whether the id is made from a heading inside the cell, as `attn build` makes it."""
-    headings = ANY_HEADING.findall(cell.source)
-    names = []
-    for heading in headings:
-        words = NO_LETTER.sub("-", heading.lower())
-        names.append(words.strip("-")[:40])
-    return cell.id in names
+    return True
 
 
 def text_of(cells: Cells, question: Question) -> str:
@@ -232,75 +269,3 @@ def _uses_later(names):
         given_below = cell.used - above
         found[number] = cell.used_later | given_below
     return found
-
-
-@functools.lru_cache(maxsize=4096)
-def names_of(source: str) -> "Names":
-    """Return the Names of a cell, read once."""
-    return Names(source)
-
-
-class Names:
-    """The global names that a cell defines (or changes in place) and uses, at once or later.
-
-    `imported` are some of those defined; `called` are the things whose methods it calls as statements,
-    and so may change. All are empty if the cell is not Python: then it cannot run either. `begun` are
-    those that it begins to define at the start of a line, Python or not.
-    """
-
-    def __init__(self, source: str):
-        self.defined: set[str] = set()
-        self.used: set[str] = set()
-        self.used_later: set[str] = set()
-        self.imported: set[str] = set()
-        self.called: set[str] = set()
-        self.begun = set(BEGINNING.findall(source))
-        found = parsed(source)
-        if found:
-            with contextlib.suppress(SyntaxError, RecursionError):
-                self._read_all(found)
-
-    def _read_all(self, cell):
-        with warnings.catch_warnings(action="ignore"):
-            table = symtable.symtable(cell.source, "cell", "exec")
-        self._read(table, self.used)
-        for nodes in cell.statements:
-            for node in nodes:
-                if isinstance(node, CHANGES):
-                    self._read_changes(node)
-
-    def _read(self, table, used):
-        """Note the names of a scope and of those inside it; used: where those go that it uses."""
-        is_top = table.get_type() == "module"
-        for symbol in table.get_symbols():
-            name = symbol.get_name()
-            is_given = symbol.is_assigned() or symbol.is_imported()
-            if is_given and (is_top or symbol.is_declared_global()):
-                self.defined.add(name)
-            if is_top and symbol.is_imported():
-                self.imported.add(name)
-            if symbol.is_referenced() and (is_top or symbol.is_global()):
-                used.add(name)
-        for inner in table.get_children():
-            is_function = inner.get_type() == "function"
-            runs_later = is_function and inner.get_name() not in COMPREHENSIONS
-            self._read(inner, self.used_later if runs_later else used)
-
-    def _read_changes(self, node):
-        """Note what a statement changes without giving it a name."""
-        match node:
-            case ast.ImportFrom(names=[ast.alias(name="*")]):
-                self.defined.add(ANYTHING)
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                self.defined |= _root(node)
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
-                self.called |= _root(method)
-
-
-def _root(node):
-    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    if isinstance(node, ast.Name):
-        return {node.id}
-    return set()

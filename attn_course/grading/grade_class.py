@@ -15,6 +15,7 @@ from attn_course.grading import (
     report,
     written_marks,
 )
+from attn_course.grading.collected import read_collected
 from attn_course.grading.dask_backend import grade_on_dask
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings
@@ -24,7 +25,7 @@ from attn_course.grading.results import Results
 from attn_course.grading.roster import Roster
 from attn_course.grading.roster import load as load_roster
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.tiers import Nothing, best_tier, missing_mechanisms
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier, missing_mechanisms
 from attn_course.grading.submissions import find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,6 +43,7 @@ class Options:
     written: tuple[Path, ...]
     roster: Path | None
     export: tuple[str, ...]
+    final: bool
     anonymous: bool
     regrade: tuple[str, ...]
     jobs: int
@@ -61,7 +63,8 @@ def grade_class(options: Options) -> int:
     students, files = find(options.submissions, notebooks)
     if not options.notebooks:
         files = [file for file in files if _counts(file.notebook)]
-    roster = load_roster(options.roster) if options.roster else Roster()
+    collected = read_collected(options.submissions)
+    roster = load_roster(options.roster, students) if options.roster else Roster()
     _refuse(options, roster)
     options.out.mkdir(parents=True, exist_ok=True)
     results = Results(options.out / "results.jsonl", options.seed)
@@ -87,6 +90,7 @@ def grade_class(options: Options) -> int:
         marks=marks,
         references=references(counted, ROOT / "solutions"),
         roster=roster,
+        collected=collected,
     )
     if marks:
         text = written_marks.dump(book.stamped_marks())
@@ -102,13 +106,27 @@ def grade_class(options: Options) -> int:
             "files not graded": bad,
         },
         codes=codes if options.anonymous else None,
-        formats=options.export,
     )
+    is_unfinished = False
+    if options.export:
+        number = report.export(book, options.out, options.export, final=options.final)
+        is_unfinished = number > 0 and not options.final
+        files_of_lms = " and ".join(f"{name}.csv" for name in options.export)
+        if is_unfinished:
+            log.warning(
+                f"{files_of_lms}: {number} notebooks are left blank, since answers in them await a "
+                "person. --final writes the points that they have so far."
+            )
+        elif number:
+            log.warning(
+                f"{files_of_lms}: {number} notebooks have the points so far, though answers in them "
+                "await a person."
+            )
     log.info(
         f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
-        f"{waiting} written answers await a person. Open {options.out / 'index.html'}."
+        f"{waiting} answers await a person. Open {options.out / 'index.html'}."
     )
-    return ATTENTION if bad else DONE
+    return ATTENTION if bad or is_unfinished else DONE
 
 
 def notebooks_of(numbers: Sequence[str]) -> list[str]:
@@ -160,7 +178,7 @@ def _settings(options, files, seed):
         seed=seed,
         limits=limits,
         notebooks=tuple(sorted(notebooks)),
-        tier=Nothing.name if options.no_sandbox else best_tier(),
+        tier=NoSandbox.name if options.no_sandbox else best_tier(),
         everything=options.all_cells,
     )
 

@@ -8,10 +8,6 @@ from collections.abc import Iterator
 
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import Record
-from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
-)
 from attn_course.grading.submissions import File
 
 
@@ -34,7 +30,7 @@ def grade_many(files: list[File], settings: Settings, jobs: int) -> Iterator[Rec
 
 
 class Worker(threading.Thread):
-    """Grades waiting files at a bench of its own, one after another, and puts their records in `done`.
+    """Grades waiting files with a supervisor of its own, and puts their records in `done`.
 
     It waits for other processes most of the time: one thread each is enough.
     """
@@ -44,34 +40,16 @@ class Worker(threading.Thread):
         self.waiting = waiting
         self.done = done
         self.settings = settings
-        self.bench: Bench | None = None
-        self.given_up = threading.Event()
+        self.supervisor = settings.supervisor()
         self.start()
 
     def run(self) -> None:
         """Grade until nothing waits any more."""
-        while file := self._next():
-            try:
-                with self.settings.bench() as self.bench:
-                    while file and not self.given_up.is_set():
-                        self.done.put(self._graded(file))
-                        file = self._next()
-            except Exception as error:  # of our own making: go on at a new bench
-                self.done.put(Record.failed(file, f"grading it failed ({error})."))
-
-    def _next(self):
-        with contextlib.suppress(IndexError):
-            return self.waiting.popleft()
-
-    def _graded(self, file):
-        assert self.bench, "it has no bench yet"
-        try:
-            return grade_one(file, self.bench, self.settings)
-        except Lost as error:
-            return Record.failed(file, str(error))
+        with self.supervisor, contextlib.suppress(IndexError):
+            while True:
+                file = self.waiting.popleft()
+                self.done.put(grade_one(file, self.supervisor, self.settings))
 
     def stop(self) -> None:
-        """End what it has in hand; the record of that file is lost."""
-        self.given_up.set()
-        if self.bench:
-            self.bench.stop()
+        """End what it has in hand; nobody takes the record of that file any more."""
+        self.supervisor.stop()

@@ -3,16 +3,17 @@
 import hashlib
 import hmac
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
 from attn_course import register
-from attn_course.grading.read_submission import UnreadableFile, read_bytes
+from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
+    NotGraded,
+    Supervisor,
 )
 from attn_course.grading.submissions import File
 from attn_course.grading.untrusted_text import (
@@ -21,7 +22,7 @@ from attn_course.grading.untrusted_text import (
 )
 
 MAX_REMARKS = 100
-JUDGED = (State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED)
+JUDGED = (State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED, State.WAITING)
 WRITTEN = (State.WAITING, State.NOT_ATTEMPTED)
 
 
@@ -35,10 +36,10 @@ class Settings:
     tier: str
     everything: bool = False
 
-    def bench(self, tier: str = "") -> Bench:
-        """Return a bench at which files of these notebooks can be graded; tier: instead of its own."""
+    def supervisor(self, tier: str = "") -> Supervisor:
+        """Return a supervisor that has files of these notebooks judged; tier: instead of its own."""
         needs_torch = any(map(register.needs_torch, self.notebooks))
-        return Bench(
+        return Supervisor(
             self.notebooks,
             self.limits,
             tier or self.tier,
@@ -46,28 +47,70 @@ class Settings:
         )
 
 
-def grade_one(file: File, bench: Bench, settings: Settings) -> Record:
-    """Return the record of one file; raise Lost where its judge gave no grade."""
+@dataclass(frozen=True)
+class Job:
+    """One file to be judged, and all that its judge is told: not whose it is, and no seed but its own."""
+
+    file: File
+    stamp: str  # SHA-256 of the bytes that are judged
+    message: dict[str, Any]
+
+    @classmethod
+    def of(cls, file: File, settings: Settings) -> "Job":
+        """Read a file, once; raise UnreadableFile."""
+        data = file.read()
+        stamp = hashlib.sha256(data).hexdigest()
+        message = {
+            "suffix": file.path.suffix,
+            "notebook": file.notebook,
+            "data": np.frombuffer(data, np.uint8),
+            "secret": secret_of(settings.seed, stamp),
+            "limits": asdict(settings.limits),
+            "everything": settings.everything,
+        }
+        return cls(file, stamp, message)
+
+
+def secret_of(seed: int | None, stamp: str) -> str | None:
+    """Return what the inputs of one file are drawn from; it tells nothing of the seed.
+
+    A file that was changed gets other inputs, so that handing in again tells nothing of the next ones.
+    """
+    if seed is None:
+        return None
+    code = hmac.new(f"{seed:x}".encode(), stamp.encode(), hashlib.sha256)
+    return code.hexdigest()
+
+
+def grade_one(file: File, supervisor: Supervisor, settings: Settings) -> Record:
+    """Return the record of one file, whatever it does."""
     try:
-        data = file_bytes(file)
-    except UnreadableFile as error:
-        return unread(file, error)
-    job = job_of(file, data, settings)
-    reply, cpu = bench.judge(job)
-    return record_of(file, reply, cpu=cpu, tier=settings.tier)
+        job = Job.of(file, settings)
+        reply, cpu = supervisor.judge(job.message)
+        return record_of(job, reply, cpu=cpu, tier=settings.tier)
+    except Exception as error:
+        return ungraded(file, error)
 
 
-def unread(file: File, error: UnreadableFile) -> Record:
-    """Return the record of a file that was never run."""
-    return Record.of(file, problem=str(error), remarks=file.remarks)
+def ungraded(file: File, error: Exception) -> Record:
+    """Return the record of a file that has no grade: a person must look at it.
+
+    Unless its bytes are at fault, it has no stamp and is graded again the next time.
+    """
+    if isinstance(error, UnreadableFile):
+        return Record.of(file, file.stamp, problem=str(error), remarks=file.remarks)
+    problem = str(error) if isinstance(error, NotGraded) else f"grading it failed ({error})."
+    return Record.of(file, "", problem=one_line(problem), remarks=file.remarks)
 
 
-def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
-    """Return the record of a file on which a judge has reported; raise Lost if it cannot be read."""
+def record_of(job: Job, reply: dict, *, cpu: float, tier: str) -> Record:
+    """Return the record of a file on which a judge has reported; raise NotGraded if it cannot be read."""
     problem, remarks, verdicts = checked(reply)
+    file = job.file
     parts = () if problem else part_records(verdicts, file.notebook)
     return Record.of(
         file,
+        job.stamp,
         problem=problem,
         remarks=(*file.remarks, *remarks),
         tier=tier,
@@ -76,37 +119,8 @@ def record_of(file: File, reply: dict, *, cpu: float, tier: str) -> Record:
     )
 
 
-def file_bytes(file: File) -> bytes:
-    """Return what is in a file, unless it is clear already that it is no submission."""
-    if file.problem:
-        raise UnreadableFile(file.problem)
-    return read_bytes(file.path)
-
-
-def job_of(file: File, data: bytes, settings: Settings) -> dict:
-    """Return all that the judge of a file is told: not whose it is, and no seed but its own."""
-    return {
-        "suffix": file.path.suffix,
-        "notebook": file.notebook,
-        "data": np.frombuffer(data, np.uint8),
-        "secret": secret_of(settings.seed, file),
-        "limits": asdict(settings.limits),
-        "everything": settings.everything,
-    }
-
-
-def secret_of(seed: int | None, file: File) -> str | None:
-    """Return what the inputs of one file are drawn from; it tells nothing of the seed."""
-    if seed is None:
-        return None
-    key = f"{seed:x}"
-    about = f"{file.student}/{file.notebook}"
-    code = hmac.new(key.encode(), about.encode(), hashlib.sha256)
-    return code.hexdigest()
-
-
 def checked(reply: dict) -> tuple[str, list[str], list]:
-    """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise Lost."""
+    """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise NotGraded."""
     match reply:
         case {"problem": str(problem), "remarks": list(remarks), "parts": list(verdicts)}:
             texts = []
@@ -114,7 +128,7 @@ def checked(reply: dict) -> tuple[str, list[str], list]:
                 if isinstance(text, str):
                     texts.append(one_line(text))
             return one_line(problem), texts[:MAX_REMARKS], verdicts
-    raise Lost("what its judge said cannot be read: it is not a report.")
+    raise NotGraded("what its judge said cannot be read: it is not a report.")
 
 
 def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
@@ -123,30 +137,25 @@ def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
     for question in register.questions_of(notebook):
         asked += [(question, part) for part in question.parts]
     if len(verdicts) != len(asked):
-        raise Lost("what its judge said cannot be read: it is not one verdict a part.")
+        raise NotGraded("what its judge said cannot be read: it is not one verdict a part.")
     records = []
     for (question, part), said in zip(asked, verdicts, strict=True):
-        records.append(_part(question, part, said))
+        known = JUDGED if part.judge else WRITTEN
+        match said:
+            case (str(status), str(message), str(answer), float(share)) if (
+                status in known and 0 <= share <= 1
+            ):
+                earned = {State.CORRECT: 1.0, State.NOT_YET: share}  # some chains hold, not all
+                record = PartRecord(
+                    question=question.id,
+                    kind=part.kind,
+                    status=State(status),
+                    points=part.points * earned.get(State(status), 0.0),
+                    out_of=part.points,
+                    message=one_line(message),
+                    answer=as_answer(answer),
+                )
+                records.append(record)
+            case _:
+                raise NotGraded(f"what its judge said of {question.id} cannot be read.")
     return tuple(records)
-
-
-def _part(question, part, said):
-    known = JUDGED if part.judge else WRITTEN
-    match said:
-        case (str(status), str(message), str(answer), float(share)) if (
-            status in known and 0 <= share <= 1
-        ):
-            earned = {
-                State.CORRECT: 1.0,
-                State.NOT_YET: share,
-            }  # the chains of a derivation that hold
-            return PartRecord(
-                question=question.id,
-                kind=part.kind,
-                status=State(status),
-                points=part.points * earned.get(State(status), 0.0),
-                out_of=part.points,
-                message=one_line(message),
-                answer=as_answer(answer),
-            )
-    raise Lost(f"what its judge said of {question.id} cannot be read.")

@@ -3,21 +3,26 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from attn_course import register
+from attn_course.grading.collected import Collected
 from attn_course.grading.digests import digest, judge_digest
+from attn_course.grading.pasted_images import digests_of, images_of
 from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
-from attn_course.grading.submissions import File
+from attn_course.grading.submissions import MOST_PROBLEMS, File
 from attn_course.grading.written_marks import (
     Mark,
     Marks,
 )
 
 NOTHING = "nothing was handed in."
+LATE_BY_LMS = "the LMS says that it is late, and not by how much; a person decides."
+IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
 
 
@@ -41,6 +46,7 @@ class Entry:
     digest: str = ""  # of the answer and of its judge or rubric
     mark: Mark | None = None
     previous: Mark | None = None  # given to another answer or by another rubric
+    images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
 
     @property
     def kind(self) -> str:
@@ -80,6 +86,7 @@ class Sheet:
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
     tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
+    ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
 
     def handed_in(self, notebook: str) -> bool:
         """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
@@ -110,6 +117,11 @@ class Sheet:
         if points is None:
             return None
         return points - self.deductions.get(notebook, 0)
+
+    def awaits_a_person(self, notebook: str) -> bool:
+        """Whether a person has yet to look at something of a notebook, an unreadable file included."""
+        entries = self.of_notebook(notebook)
+        return any(entry.is_waiting for entry in entries)
 
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
@@ -157,13 +169,18 @@ class Gradebook:
         marks: Marks | None = None,
         references: Mapping[str, Reference] | None = None,
         roster: Roster | None = None,
+        collected: Mapping[tuple[str, str], Collected] | None = None,
+        now: datetime | None = None,
     ):
+        """collected: what an LMS tells about files, by student and name of the file."""
         self.students = students
         self.notebooks = notebooks
         self.results = results
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
+        self.collected = collected or {}
+        self.now = now or datetime.now().astimezone()
         self.questions: list[register.Question] = []
         for name in notebooks:
             self.questions += register.questions_of(name)
@@ -193,10 +210,14 @@ class Gradebook:
                 sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
+                sheet.ungraded[record.notebook] = record.problem
         if not records:
             sheet.problems.append(NOTHING)
         if self.roster.people and student not in self.roster.people:
             sheet.problems.append(UNNAMED)
+        more = len(sheet.problems) - MOST_PROBLEMS
+        if more > 0:
+            sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
         self._add_lateness(sheet)
         return sheet
 
@@ -205,6 +226,8 @@ class Gradebook:
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
+        if part.kind == "written" and "attachment:" in entry.answer:
+            entry = replace(entry, images=self._images(student, entry))
         entry = replace(entry, digest=self._digest(entry))
         key = student, question.id, part.kind
         mark = self.marks.get(key)
@@ -219,12 +242,20 @@ class Gradebook:
             mark=mark,
         )
 
+    def _images(self, student, entry):
+        """The pictures that were pasted into an answer."""
+        found: dict[str, str] = {}
+        for file in self.files[student]:
+            if file.notebook == entry.question.notebook:
+                found |= images_of(file.path, entry.answer)
+        return found
+
     def _digest(self, entry):
         """Name an answer together with what it is judged by."""
         question = entry.question
         if entry.kind == "written":
             reference = self.references.get(question.id, Reference())
-            return digest(entry.answer, reference.rubric)
+            return digest(entry.answer, reference.rubric, *digests_of(entry.images))
         judge = judge_digest(question.notebook)
         return digest(entry.answer, judge)
 
@@ -234,7 +265,17 @@ class Gradebook:
         for file in self.files[sheet.student]:
             name = file.notebook
             points = sheet.before_deduction(name)
-            days = person.days_late(file.changed)
+            told = self.collected.get((file.student, file.name))
+            if told and told.handed_in is None and not person.handed_in:
+                if told.is_late:
+                    sheet.remarks.append(f"{file.name}: {LATE_BY_LMS}")
+                continue
+            moment = told.handed_in if told else file.changed
+            is_judged_by_date = person.due and not person.handed_in
+            if is_judged_by_date and not person.is_possible(moment, self.now):
+                sheet.remarks.append(f"{file.name}: {IMPOSSIBLE.format(moment)}")
+                continue
+            days = person.days_late(moment)
             if points is not None and days:
                 sheet.days_late[name] = days
                 sheet.deductions[name] = person.deduction(points, days)
@@ -266,4 +307,4 @@ def _judged(question, part, record):
                 message=found.message,
                 answer=found.answer,
             )
-    return replace(entry, status=State.FAILED, message=record.problem)
+    return replace(entry, status=State.WAITING, message=record.problem)

@@ -2,7 +2,10 @@
 
 import contextlib
 import html
+import re
+from collections.abc import Mapping
 from functools import cache, lru_cache
+from urllib.parse import unquote
 from xml.etree import ElementTree
 
 LONGEST_FORMULA = 2_000
@@ -16,14 +19,34 @@ ATTRIBUTES = frozenset(
     "lspace rspace minsize maxsize linethickness columnalign rowspacing columnspacing columnlines "
     "rowlines width height depth notation".split()
 )
-UNUSED = ["image", "link", "autolink", "reference", "html_block", "html_inline", "entity"]
+UNUSED = ["link", "autolink", "reference", "html_block", "html_inline", "entity"]
+
+
+# Environments for formulas that our library does not know, by the one that it shows alike.
+ALIKE = {
+    **dict.fromkeys(("aligned", "alignat", "alignedat", "flalign", "eqnarray", "align"), "align*"),
+    **dict.fromkeys(("gather", "gathered", "multline"), "matrix"),
+}
+ENVIRONMENT = re.compile(r"\\(begin|end)\{([a-zA-Z]{1,20})\*?\}(?:\{\d\})?")
+NUMBERING = re.compile(r"\\(?:label\{[^{}]*\}|nonumber\b|notag\b)")
+
+
+def as_html(text: str, images: Mapping[str, str] | None = None) -> str:
+    """Return Markdown as HTML; what is not understood is shown as it was written.
+
+    images: {address: data}, the pictures that may be shown; of others the description stands there.
+    """
+    return _as_html(text) if not images else _rendered(text, images)
 
 
 @lru_cache(maxsize=1_000)  # an answer stands on two pages
-def as_html(text: str) -> str:
-    """Return Markdown as HTML; what is not understood is shown as it was written."""
+def _as_html(text):
+    return _rendered(text, {})
+
+
+def _rendered(text, images):
     try:
-        return _parser().render(text)
+        return _parser().render(text, {"images": images})
     except Exception:  # of the library's making, on a text of a stranger's
         return f"<pre>{html.escape(text)}</pre>"
 
@@ -31,15 +54,29 @@ def as_html(text: str) -> str:
 @cache
 def _parser():
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.amsmath import amsmath_plugin
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.disable(UNUSED)
     parser.use(dollarmath_plugin, allow_digits=False, double_inline=True)
+    parser.use(amsmath_plugin)
+    parser.add_render_rule("image", _image)
     parser.add_render_rule("math_inline", _inline)
-    for name in ("math_block", "math_inline_double"):
+    for name in ("math_block", "math_inline_double", "amsmath"):
         parser.add_render_rule(name, _displayed)
     return parser
+
+
+def _image(parser, tokens, index, options, env):
+    """A picture that the page may show, or else what it is called."""
+    token = tokens[index]
+    label = html.escape(token.content)
+    address = unquote(str(token.attrs.get("src", "")))
+    data = env["images"].get(address)
+    if data is None:
+        return f"<em>[a picture that is not shown: {label}]</em>"
+    return f'<img alt="{label}" src="{html.escape(data)}">'
 
 
 def _inline(parser, tokens, index, options, env):
@@ -58,9 +95,21 @@ def as_mathml(formula: str, display: str) -> str:
     if len(formula) <= LONGEST_FORMULA:
         # The library meets whatever a student typed; it may fail in any way it likes.
         with contextlib.suppress(Exception):
-            made = convert_to_element(formula, display=display)
+            made = convert_to_element(_known(formula), display=display)
             return ElementTree.tostring(_clean(made), encoding="unicode")
     return f"<code>{html.escape(formula)}</code>"
+
+
+def _known(formula):
+    """A formula in the environments that the library knows, without numbers of equations."""
+
+    def known(found: re.Match[str]) -> str:
+        side, name = found.groups()
+        if name == "equation":
+            return ""
+        return f"\\{side}{{{ALIKE[name]}}}" if name in ALIKE else found[0]
+
+    return ENVIRONMENT.sub(known, NUMBERING.sub("", formula))
 
 
 def _clean(element, depth=0):

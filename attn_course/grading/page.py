@@ -46,14 +46,14 @@ def _environment():
     made.globals["sandboxes"] = SANDBOXES
     made.filters["points"] = "{:.4g}".format
     made.filters["inline"] = lambda text: Markup(inline_html(text))
-    made.filters["prose"] = lambda text: Markup(as_html(text))
+    made.filters["prose"] = lambda text, images=None: Markup(as_html(text, images))
     return made
 
 
 def _policy(script):
     digest = hashlib.sha256(script.encode()).digest()
     return (
-        "default-src 'none'; style-src 'unsafe-inline'; "
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
         f"script-src 'sha256-{base64.b64encode(digest).decode()}'; "
         "base-uri 'none'; form-action 'none'"
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -21,7 +21,6 @@ LOOK = {
     State.CORRECT: "good",
     State.READ: "good",
     State.NOT_YET: "bad",
-    State.FAILED: "bad",
     State.WAITING: "wait",
     State.NOT_ATTEMPTED: "",
     State.ABSENT: "",
@@ -103,6 +102,93 @@ class QuestionRow:
         return tuple(map(int, numbers))
 
 
+@dataclass(frozen=True)
+class Item:
+    """One thing that a rubric gives points for."""
+
+    points: str  # as "1/3"
+    label: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One answer on the page of a question."""
+
+    name: str
+    entry: Entry
+    hints: list[str] = field(default_factory=list)
+
+
+class AnswersPage:
+    """The answers to one part of a question that a person marks, beside reference and rubric.
+
+    Of a written part these are all, of a part with a judge those that await a person.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        reference: Reference,
+        names: Mapping[str, str],
+        kind: str = "written",
+    ):
+        """names: {student: name on the page}; an anonymous page is sorted by these."""
+        self.question = question
+        self.kind = kind
+        self.reference = reference
+        self.names = names
+        self.entries: dict[str, Entry] = {}
+        self.tiers: Counter[str] = Counter()
+
+    def add(self, sheet: Sheet) -> None:
+        """Add a student's answer, if there is one or was."""
+        for entry in sheet.entries:
+            is_it = entry.question is self.question and entry.kind == self.kind
+            is_marked = self.kind == "written" or entry.is_waiting or entry.mark
+            if is_it and is_marked and (entry.answer or entry.previous):
+                self.entries[self.names[sheet.student]] = entry
+                self.tiers += sheet.tiers
+
+    @property
+    def name(self) -> str:
+        """As "1.7", or "1.4-code" for a part that has a judge."""
+        return self.question.id if self.kind == "written" else f"{self.question.id}-{self.kind}"
+
+    @property
+    def num_waiting(self) -> int:
+        """How many answers have no points yet."""
+        return sum(entry.is_waiting for entry in self.entries.values())
+
+    def html(self, *, anonymous: bool) -> str:
+        """Return the page."""
+        names = sorted(self.entries) if anonymous else list(self.entries)
+        hints = self._hints()
+        most = self.question.part(self.kind).points
+        cards = [Card(name, self.entries[name], hints.get(name, [])) for name in names]
+        return render(
+            "written.html",
+            f"{self.question.id} {self.question.title}",
+            page=self,
+            reference=self.reference,
+            items=rubric_items(self.reference.rubric, most),
+            most=most,
+            cards=cards,
+            anonymous=anonymous,
+            tiers=self.tiers,
+        )
+
+    def _hints(self):
+        answers = {name: entry.answer for name, entry in self.entries.items()}
+        found = {}
+        for name, others in same_answers(answers).items():
+            found[name] = [f"the same words as {_listed(others)}"]
+        reference = plain_words(self.reference.answer)
+        for name, text in answers.items():
+            if text and plain_words(text) == reference:
+                found.setdefault(name, []).append("the same words as the reference")
+        return found
+
+
 class ClassPage:
     """The class at a glance, gathered one student at a time."""
 
@@ -133,10 +219,10 @@ class ClassPage:
     def html(
         self,
         counts: Mapping[str, int],
-        written: list[tuple[Question, str, int]],
+        answers: Sequence[AnswersPage],
         alike: list[Likeness] | None = None,
     ) -> str:
-        """counts: figures for the top. written: [(question, link, how many wait)]."""
+        """counts: figures for the top. answers: the pages on which a person marks."""
         return render(
             "class.html",
             "Gradebook",
@@ -146,82 +232,11 @@ class ClassPage:
             has_due=self.book.roster.has_due,
             has_bonus=self.book.has_bonus,
             rows=self.rows,
-            written=written,
+            answers=answers,
             alike=alike or [],
             questions=self.questions,
             tiers=self.tiers,
         )
-
-
-@dataclass(frozen=True)
-class Item:
-    """One thing that a rubric gives points for."""
-
-    points: str  # as "1/3"
-    label: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """One answer on the page of a written question."""
-
-    name: str
-    entry: Entry
-    hints: list[str] = field(default_factory=list)
-
-
-class WrittenPage:
-    """All answers to one written question, beside reference and rubric, with room for points."""
-
-    def __init__(self, question: Question, reference: Reference, names: Mapping[str, str]):
-        """names: {student: name on the page}; an anonymous page is sorted by these."""
-        self.question = question
-        self.reference = reference
-        self.names = names
-        self.entries: dict[str, Entry] = {}
-        self.tiers: Counter[str] = Counter()
-
-    def add(self, sheet: Sheet) -> None:
-        """Add a student's answer, if there is one or was."""
-        for entry in sheet.entries:
-            is_it = entry.question is self.question and entry.kind == "written"
-            if is_it and (entry.answer or entry.previous):
-                self.entries[self.names[sheet.student]] = entry
-                self.tiers += sheet.tiers
-
-    @property
-    def num_waiting(self) -> int:
-        """How many answers have no points yet."""
-        return sum(entry.is_waiting for entry in self.entries.values())
-
-    def html(self, *, anonymous: bool) -> str:
-        """Return the page."""
-        names = sorted(self.entries) if anonymous else list(self.entries)
-        hints = self._hints()
-        most = self.question.part("written").points
-        cards = [Card(name, self.entries[name], hints.get(name, [])) for name in names]
-        return render(
-            "written.html",
-            f"{self.question.id} {self.question.title}",
-            question=self.question,
-            reference=self.reference,
-            items=rubric_items(self.reference.rubric, most),
-            most=most,
-            cards=cards,
-            anonymous=anonymous,
-            tiers=self.tiers,
-        )
-
-    def _hints(self):
-        answers = {name: entry.answer for name, entry in self.entries.items()}
-        found = {}
-        for name, others in same_answers(answers).items():
-            found[name] = [f"the same words as {_listed(others)}"]
-        reference = plain_words(self.reference.answer)
-        for name, text in answers.items():
-            if text and plain_words(text) == reference:
-                found.setdefault(name, []).append("the same words as the reference")
-        return found
 
 
 def _listed(names, longest=5):

@@ -10,7 +10,7 @@ from attn_course.grading.submissions import File
 
 
 class State(enum.StrEnum):
-    """How a part of a question stands."""
+    """How a part of a question stands. WAITING is the one state in which a person must look."""
 
     CORRECT = CORRECT
     NOT_YET = NOT_YET
@@ -18,7 +18,6 @@ class State(enum.StrEnum):
     WAITING = "awaits a person"
     READ = "read by a person"
     ABSENT = "not handed in"
-    FAILED = "not graded"
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,10 @@ class PartRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """One file. `problem` is a sentence if it has no grade; without a `stamp` it is graded again."""
+    """One file. `problem` is a sentence if it has no grade: then all its parts await a person.
+
+    `stamp` is the SHA-256 of the bytes that were judged; without one it is graded again.
+    """
 
     student: str
     notebook: str
@@ -49,21 +51,15 @@ class Record:
     parts: tuple[PartRecord, ...] = ()
 
     @classmethod
-    def of(cls, file: File, **known: Any) -> "Record":
+    def of(cls, file: File, stamp: str, **known: Any) -> "Record":
         """Return the record of a file, of which nothing else need be known yet."""
         return cls(
             student=file.student,
             notebook=file.notebook,
             file=file.name,
-            stamp=file.stamp,
+            stamp=stamp,
             **known,
         )
-
-    @classmethod
-    def failed(cls, file: File, problem: str) -> "Record":
-        """Return the record of a file that we could not grade; it will be tried again."""
-        record = cls.of(file)
-        return dataclasses.replace(record, stamp="", problem=problem)
 
     def as_data(self) -> dict:
         """Return it as plain data, as a line of results.jsonl holds it."""

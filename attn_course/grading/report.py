@@ -4,17 +4,20 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
 from attn_course.grading import exports
 from attn_course.grading.gradebook import Gradebook, Sheet
-from attn_course.grading.pages import ClassPage, WrittenPage, student_page
+from attn_course.grading.pages import AnswersPage, ClassPage, student_page
+from attn_course.grading.references import Reference
 from attn_course.grading.similarity import SimilarCode
 from attn_course.grading.spreadsheet import csv_text
 
+PLAIN = re.compile(
+    r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,98}[A-Za-z0-9_-])?"
+)  # no file name ends in a dot or blank
 MOST_PAIRS = 200  # of students whose code is alike, on the page
 
 
@@ -24,7 +27,6 @@ def write(
     *,
     counts: Mapping[str, int],
     codes: Mapping[str, str] | None = None,
-    formats: Iterable[str] = (),
 ) -> int:
     """Write gradebook.csv, every student's JSON and feedback, and the grader's pages into `out`.
 
@@ -34,14 +36,17 @@ def write(
     overview = ClassPage(book)
     rows = [exports.csv_header(book)]
     names = codes or {student: student for student in book.students}
-    written = []
+    pages = []
     for question in book.questions:
-        reference = book.references.get(question.id)
-        if reference is not None:
-            written.append(WrittenPage(question, reference, names))
+        for part in question.parts:
+            reference = Reference(answer="")
+            if part.kind == "written":
+                reference = book.references.get(question.id, Reference())
+            pages.append(AnswersPage(question, reference, names, part.kind))
     similar = SimilarCode()
     waiting = 0
-    for student, name in file_names(book.students).items():
+    for student in book.students:
+        name = file_name(student)
         sheet = book.sheet(student)
         row = exports.csv_row(book, sheet)
         link = f"students/{quote(name)}.html"
@@ -52,24 +57,29 @@ def write(
         for entry in sheet.entries:
             if entry.kind == "code" and entry.answer:
                 similar.add(entry.question.id, student, entry.answer)
-        for page in written:
+        for page in pages:
             page.add(sheet)
-    links = []
-    for page in written:
-        place = f"questions/{page.question.id}.html"
+    shown = [page for page in pages if page.kind == "written" or page.entries]
+    for page in shown:
         text = page.html(anonymous=codes is not None)
-        save(out / place, text)
-        links.append((page.question, place, page.num_waiting))
-    shown = {**counts, "written answers awaiting": waiting}
+        save(out / "questions" / f"{page.name}.html", text)
     alike = similar.pairs()[:MOST_PAIRS]
-    front = overview.html(shown, links, alike)
+    front = overview.html({**counts, "answers awaiting a person": waiting}, shown, alike)
     save(out / "index.html", front)
     save(out / "gradebook.csv", csv_text(rows))
-    for name in formats:
-        sheets = (book.sheet(student) for student in book.students)
-        table = exports.EXPORTS[name](book, sheets)
-        save(out / f"{name}.csv", csv_text(table))
     return waiting
+
+
+def export(book: Gradebook, out: Path, formats: Iterable[str], *, final: bool) -> int:
+    """Write <format>.csv for each LMS; return how many notebooks have no final points yet.
+
+    final: whether these get the points that they have so far, or stay blank.
+    """
+    sheets = [book.sheet(student) for student in book.students]
+    for name in formats:
+        table = exports.EXPORTS[name](book, sheets, final)
+        save(out / f"{name}.csv", csv_text(table))
+    return sum(exports.num_unfinished(book, sheet) for sheet in sheets)
 
 
 def _write_student(book: Gradebook, sheet: Sheet, folder: Path, name: str) -> None:
@@ -88,23 +98,13 @@ def save(path: Path, text: str) -> None:
     os.replace(new, path)
 
 
-def file_names(students: Iterable[str]) -> dict[str, str]:
-    """Return {student: file name}, different even where capitals and small letters are the same."""
-    twins = Counter(map(str.casefold, students))
-    names = {}
-    for student in students:
-        has_twin = twins[student.casefold()] > 1
-        names[student] = file_name(student, has_twin)
-    return names
+def file_name(student: str) -> str:
+    """Return a student's name as a file name: itself if it is plain ASCII, else with a digest.
 
-
-def file_name(student: str, has_twin: bool = False) -> str:
-    """Return a student's name as a file name: itself, unless it is too long or has odd letters."""
-    usual = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*]', "_", student)
-    plain = usual.strip(". ") or "_"
-    begin = plain.encode()[:100]
-    short = begin.decode("utf-8", "ignore")
-    if short == student and not has_twin:
+    Names that differ in capitals alone are refused when folders are found.
+    """
+    if PLAIN.fullmatch(student):
         return student
+    letters = re.sub(r"[^A-Za-z0-9_-]+", "_", student)[:60]
     code = hashlib.sha256(student.encode()).hexdigest()
-    return f"{short}-{code[:8]}"
+    return f"{letters}~{code[:12]}"

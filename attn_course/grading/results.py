@@ -14,7 +14,7 @@ from attn_course.grading.digests import judge_digest
 from attn_course.grading.record import Record
 from attn_course.grading.submissions import File
 
-VERSION = 2  # of the lines in the file; a higher one is for later versions of the course
+VERSION = 3  # of the lines in the file; a higher one is for later versions of the course
 Key = tuple[str, str, str]
 
 
@@ -42,7 +42,7 @@ class Results:
         end = 0
         self.file.seek(0)
         while (line := self.file.readline()).endswith(b"\n"):
-            data = _unsealed(line, path)
+            data = _checked(line, path)
             if end == 0:
                 seed = _seed_of(data, path)
             else:
@@ -66,7 +66,7 @@ class Results:
     def _append(self, data):
         """Write a line, and see that it is on the disk; return where it begins."""
         offset = self.file.seek(0, os.SEEK_END)
-        line = json.dumps({**data, "seal": _seal(data)})
+        line = json.dumps({**data, "checksum": _checksum(data)})
         self.file.write(line.encode() + b"\n")
         self.file.flush()
         os.fsync(self.file.fileno())
@@ -80,7 +80,7 @@ class Results:
         self._index(data, offset)
 
     def has(self, file: File) -> bool:
-        """Whether this very file was graded by this very judge."""
+        """Whether what is in the file now was graded by this very judge."""
         judge = judge_digest(file.notebook)
         return self.versions.get(file.key) == (file.stamp, judge)
 
@@ -107,16 +107,16 @@ def _seed_of(data: dict[str, Any], path: Path) -> int:
     return int(data["seed"], 16)
 
 
-def _seal(data):
+def _checksum(data):
     text = json.dumps(data)
     return zlib.crc32(text.encode())
 
 
-def _unsealed(line, path):
+def _checked(line, path):
     """Return the data in a line of results, if it is as it was written."""
     with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
         data = json.loads(line)
-        if data.pop("seal") == _seal(data):
+        if data.pop("checksum") == _checksum(data):
             return data
     raise UserError(f"{path} was changed by hand; choose another --out.")
 

@@ -2,12 +2,14 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from pathlib import Path
 
 from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import read_rows, unguarded
+from attn_course.grading.submissions import canonical, spellings
 
 EVERYONE = "*"  # the row that holds for all who have nothing else in theirs
 DAY = timedelta(days=1)
@@ -22,11 +24,19 @@ class Person:
     name: str = ""
     email: str = ""
     id: str = ""
+    lms_id: str = ""  # the LMS's own number, which Canvas puts into the names of files
     due: datetime | None = None
+    released: datetime | None = None  # when the work was handed out
     handed_in: datetime | None = None  # None: when the file was last changed
     free_days: float = 0
     penalty: float = 0  # for each further day begun
     is_share: bool = False  # whether the penalty is a share of the points, or points
+
+    def is_possible(self, changed: datetime | None, now: datetime) -> bool:
+        """Whether a file can have been changed then: after the work was handed out, and not in the future."""
+        if changed is None:
+            return True
+        return (self.released or changed) <= changed <= now
 
     def days_late(self, changed: datetime | None) -> int:
         """Return how many days beyond the free ones have begun at the moment of handing in."""
@@ -59,14 +69,19 @@ class Roster:
         return self.people.get(student, self.everyone)
 
 
-def load(path: Path) -> Roster:
-    """Return the roster in a CSV file; raise UserError at the first bad line."""
+def load(path: Path, students: Iterable[str] = ()) -> Roster:
+    """Return the roster in a CSV file; raise UserError at the first bad line.
+
+    students: names as their folders have them; the roster may spell them in another way.
+    """
     rows: dict[str, dict[str, str]] = {}
     places = {}
+    spelled = spellings(students)
     for where, row in read_rows(path, ("student",)):
         student = unguarded(row["student"])
         if not student:
             raise UserError(f"{where}: there is no student in it.")
+        student = spelled.setdefault(canonical(student), student)
         if student in rows:
             raise UserError(f"{where}: {student!r} is in the roster already.")
         rows[student] = row
@@ -91,7 +106,9 @@ def _person(student, row, where):
         name=unguarded(row.get("name", "")),
         email=unguarded(row.get("email", "")),
         id=unguarded(row.get("id", "")),
+        lms_id=unguarded(row.get("lms_id", "")),
         due=_moment(row.get("due", ""), where, "due"),
+        released=_moment(row.get("released", ""), where, "released", time.min),
         handed_in=_moment(row.get("handed_in", ""), where, "handed_in"),
         free_days=_days(row.get("free_days", ""), where),
         penalty=penalty,
@@ -99,8 +116,8 @@ def _person(student, row, where):
     )
 
 
-def _moment(text, where, column):
-    """The moment that a text names, such as 2026-11-20 (its last second) or 2026-11-20T18:00."""
+def _moment(text, where, column, of_day=time(23, 59, 59)):
+    """The moment that a text names, such as 2026-11-20T18:00, or 2026-11-20 at this time of the day."""
     if not text:
         return None
     try:
@@ -108,7 +125,7 @@ def _moment(text, where, column):
     except ValueError:
         raise UserError(f"{where}: {column} is {text!r}, not a date such as 2026-11-20.") from None
     if len(text) == len("2026-11-20"):
-        moment = datetime.combine(moment.date(), time(23, 59, 59))
+        moment = datetime.combine(moment.date(), of_day)
     try:
         return moment.astimezone()
     except (ValueError, OverflowError):  # before the first year of a time zone

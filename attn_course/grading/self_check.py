@@ -13,15 +13,12 @@ from attn_course import register
 from attn_course.checking import Verdict
 from attn_course.command_line import ATTENTION, DONE, missing_package
 from attn_course.errors import UserError
-from attn_course.grading.grade_one import Settings, grade_one
+from attn_course.grading.grade_one import Settings, grade_one, ungraded
 from attn_course.grading.read_submission import UnreadableFile, read_bytes
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.supervisor import (
-    Bench,
-    Lost,
-)
-from attn_course.grading.sandbox.tiers import Nothing, best_tier
+from attn_course.grading.sandbox.supervisor import NotGraded
+from attn_course.grading.sandbox.tiers import NoSandbox, best_tier
 from attn_course.grading.submissions import File, files_of, notebook_of
 
 YOU = "you"
@@ -102,28 +99,21 @@ def judged(files: Sequence[File]) -> Iterator[Record]:
         group = [file for file in files if register.needs_torch(file.notebook) is needs_torch]
         if needs_torch and find_spec("torch") is None:
             for file in group:
-                yield Record.failed(file, missing_package("torch", "torch"))
+                yield ungraded(file, NotGraded(missing_package("torch", "torch")))
         elif group:
             yield from judged_together(group)
 
 
 def judged_together(files: Sequence[File]) -> Iterator[Record]:
-    """The records of files whose packages are all here, at one bench."""
+    """The records of files whose packages are all here."""
     notebooks = tuple(file.notebook for file in files)
-    tier = best_tier() or Nothing.name
+    tier = best_tier() or NoSandbox.name
     settings = Settings(None, Limits(), notebooks, tier)
-    with settings.bench() as bench:
+    with settings.supervisor() as supervisor:
         for file in files:
             with progress(f"judging {file.name} ..."):
-                record = _judge_one(file, bench, settings)
+                record = grade_one(file, supervisor, settings)
             yield record
-
-
-def _judge_one(file: File, bench: Bench, settings: Settings) -> Record:
-    try:
-        return grade_one(file, bench, settings)
-    except (Lost, RuntimeError) as error:
-        return Record.failed(file, str(error))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from attn_course.errors import UserError
@@ -41,19 +41,45 @@ def csv_text(rows: Iterable[Iterable[str]]) -> str:
     return text.getvalue()
 
 
-def read_rows(path: Path, needed: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (where it stands, row) for each line; raise UserError where it is no such table."""
-    lines = io.StringIO(_text(path), newline="")
-    reader = csv.DictReader(lines)
+def read_rows(
+    path: Path,
+    needed: Collection[str],
+    columns: Sequence[str] = (),
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (where it stands, row) for each line; raise UserError where it is no such table.
+
+    Cells are separated by commas, semicolons or tabs, whichever the first line has most of.
+    columns: those of a file whose first line names none of them.
+    """
+    text = _text(path)
+    first_line, *_ = text.splitlines() or [""]
+    separator = max(",;\t", key=first_line.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     try:
-        columns = set(reader.fieldnames or ())
-        if not columns.issuperset(needed):
-            raise UserError(f"{path.name} needs the columns {', '.join(needed)}.")
-        for row in reader:
-            where = f"{path.name}, line {reader.line_num}"
-            yield where, _cells(row)
+        first = next(reader, [])
+        names = [cell.strip().lower() for cell in first]
+        if columns and not set(names) & set(columns):
+            names = list(columns)
+            yield f"{path.name}, line 1", _row(names, first)
+        elif not set(names).issuperset(needed):
+            raise UserError(
+                f"{path.name} needs the columns {', '.join(needed)}; "
+                f"its first line has {', '.join(filter(None, names)) or 'none'}."
+            )
+        for cells in reader:
+            if cells:
+                yield f"{path.name}, line {reader.line_num}", _row(names, cells)
     except csv.Error as error:
-        raise UserError(f"{path} is not a table of commas and lines ({error}).") from None
+        raise UserError(f"{path} is not a table of cells and lines ({error}).") from None
+
+
+def _row(names, cells):
+    """A row by its columns: cells beyond the last are left out, those that lack are empty."""
+    found = {name: "" for name in names if name}
+    for name, cell in zip(names, cells, strict=False):
+        if name:
+            found[name] = cell.strip()
+    return found
 
 
 def _text(path):
@@ -63,8 +89,3 @@ def _text(path):
         raise UserError(f"{path} cannot be read ({error.strerror}).") from None
     except ValueError:
         raise UserError(f"{path} cannot be read (it is not UTF-8 text).") from None
-
-
-def _cells(row):
-    """A row without its cells beyond the last column, and without None where it is too short."""
-    return {name: (cell or "").strip() for name, cell in row.items() if name}

@@ -1,18 +1,24 @@
 """Where submissions lie, whose they are and which notebook each is. Opens none of them."""
 
+import hashlib
 import os
 import re
+import unicodedata
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
 
 from attn_course import register
 from attn_course.errors import UserError
+from attn_course.grading.read_submission import UnreadableFile, read_bytes
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
-SKIPPED = ("__MACOSX", "__pycache__")
+# What systems and editors leave behind; any other folder that is passed over is named.
+SKIPPED = ("__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".venv", ".vscode", ".idea")
+DOTTED = "its name begins with a dot, so it was passed over."
+MOST_PROBLEMS = 5  # of one student that are told; the others are counted
 MAX_FILES = 5_000  # looked at in one student's folder
 MAX_DEPTH = 4
 # What would steer a terminal, break a line, have a name read backwards or make two names look alike.
@@ -43,43 +49,62 @@ class File:
         except (OSError, OverflowError, ValueError):  # some file systems keep any year
             return None
 
+    def read(self) -> bytes:
+        """Return what is in the file; raise UnreadableFile."""
+        if self.problem:
+            raise UnreadableFile(self.problem)
+        return read_bytes(self.path)
+
     @property
     def stamp(self) -> str:
-        """Changes when the file does, so that a batch taken up again grades it again."""
+        """The SHA-256 of what is in the file now, or why it cannot be read."""
         try:
-            found = os.lstat(self.path)
-        except OSError:
-            return "absent"
-        return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ctime_ns}"
+            return hashlib.sha256(self.read()).hexdigest()
+        except UnreadableFile as error:
+            return f"unreadable: {error}"
+
+
+def canonical(name: str) -> str:
+    """Return the one form in which names of students are compared: in folders, rosters and marks."""
+    composed = unicodedata.normalize("NFC", name)
+    return unicodedata.normalize("NFC", composed.strip().casefold())
+
+
+def spellings(students: Iterable[str]) -> dict[str, str]:
+    """Return {canonical name: name as it is spelled here}."""
+    return {canonical(student): student for student in students}
 
 
 def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], list[File]]:
     """Return (students, files): every student's folder in `folder`, and what to grade in them."""
     if not Path(folder).is_dir():
         raise UserError(f"there is no folder {str(folder)!r}.")
-    students = []
+    students: dict[str, str] = {}
     files: list[File] = []
     has_folder = False
-    for entry in sorted(os.scandir(folder), key=_name):
-        if entry.name.startswith(".") or entry.name in SKIPPED:
-            continue
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         student = printable(entry.name)
         path = Path(entry.path)
-        if entry.is_dir() or entry.is_symlink():
+        is_folder = entry.is_dir() or entry.is_symlink()
+        is_stray = path.suffix.lower() in (".ipynb", *ARCHIVES)
+        if entry.name in SKIPPED or not (is_folder or is_stray):
+            continue
+        twin = students.setdefault(canonical(student), student)
+        if twin != student:
+            raise UserError(
+                f"{twin!r} and {student!r} in {str(folder)!r} are the same name but for spaces, "
+                "capitals or how letters are encoded; rename or merge them."
+            )
+        if entry.name.startswith("."):
+            files.append(File(student, "", path, student, DOTTED))
+        elif is_folder:
             has_folder = True
-            students.append(student)
             files += files_of(student, path, notebooks)
-        elif path.suffix.lower() in (".ipynb", *ARCHIVES):
-            students.append(student)
-            why = "it lies outside any student's folder."
-            files.append(File(student, "", path, student, why))
+        else:
+            files.append(File(student, "", path, student, "it lies outside any student's folder."))
     if not has_folder:
         raise UserError(f"{str(folder)!r} holds no folder; each student has one, named after them.")
-    return students, files
-
-
-def _name(entry):
-    return entry.name
+    return list(students.values()), files
 
 
 def printable(name: str | PurePath) -> str:
@@ -95,7 +120,7 @@ def _escaped(letter):
 
 
 def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[File]:
-    """Return one File for each of `notebooks` that the folder holds, and one for each oddity."""
+    """Return one File for each of `notebooks` that the folder holds, and one for each oddity, up to a few."""
     if folder.is_symlink():
         return [File(student, "", folder, student, "it is a link, not a folder.")]
     problems: dict[Path, str] = {}
@@ -107,15 +132,14 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
             found[name].append(path)
         elif why:
             problems[path] = why
-    files = []
-    for path, why in problems.items():
-        place = student
-        if path != folder:
-            place = printable(path.relative_to(folder))
-        files.append(File(student, "", path, place, why))
-    for name in notebooks:
-        if found[name]:
-            files.append(_best(student, folder, name, found[name]))
+    files = [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
+    most = MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1
+    for path in sorted(problems, key=lambda path: path != folder)[:most]:
+        place = printable(path.relative_to(folder)) if path != folder else student
+        files.append(File(student, "", path, place, problems[path]))
+    more = len(problems) - most
+    if more > 0:
+        files.append(File(student, "", folder, "...", f"{more:,} more files were passed over."))
     return files
 
 
@@ -144,7 +168,15 @@ def _walk(folder, problems):
     for above, folders, names in os.walk(folder, onerror=closed):
         inner = Path(above).relative_to(folder)
         depth = len(inner.parts)
-        folders[:] = _to_enter(folders) if depth < MAX_DEPTH else []
+        for name in sorted(folders):
+            if name in SKIPPED:
+                continue
+            if name.startswith("."):
+                problems[Path(above, name)] = DOTTED
+            elif depth >= MAX_DEPTH:
+                problems[Path(above, name)] = "it lies too deep, and was passed over."
+        kept = [name for name in folders if name not in SKIPPED and not name.startswith(".")]
+        folders[:] = sorted(kept) if depth < MAX_DEPTH else []
         for name in sorted(names)[:left]:
             if not name.startswith("."):
                 yield Path(above, name)
@@ -152,10 +184,6 @@ def _walk(folder, problems):
             problems[folder] = f"it holds over {MAX_FILES:,} files; the others were not looked at."
             return
         left -= len(names)
-
-
-def _to_enter(folders):
-    return sorted(name for name in folders if name[0] != "." and name not in SKIPPED)
 
 
 def notebook_of(path: PurePath) -> str:
@@ -171,18 +199,21 @@ def notebook_of(path: PurePath) -> str:
 
 
 def _best(student, folder, name, paths):
-    """Of several files for one notebook take the notebook before its script, the plain name first."""
+    """Of several files for one notebook take the notebook before its script, then the shallowest path.
 
-    def rank(path: Path) -> tuple[bool, bool, str]:
+    Of those at one depth the plain name comes first. The other notebooks are named.
+    """
+
+    def rank(path: Path) -> tuple[bool, int, bool, str]:
         is_script = path.suffix.lower() != ".ipynb"
         is_renamed = path.stem != name
-        return is_script, is_renamed, str(path)
+        return is_script, len(path.parts), is_renamed, str(path)
 
     best, *others = sorted(paths, key=rank)
-    remarks = []
-    for path in others:
-        if path.suffix.lower() == ".ipynb":
-            shown = printable(path.name)
-            remarks.append(f"{shown} was handed in too, and not graded.")
+    places = [path.relative_to(folder) for path in others if path.suffix.lower() == ".ipynb"]
+    shown = [printable(place) for place in places[:MOST_PROBLEMS]]
+    remarks = [f"{place} was handed in too, and not graded." for place in shown]
+    if len(places) > MOST_PROBLEMS:
+        remarks.append(f"{len(places) - MOST_PROBLEMS:,} more copies were not graded.")
     place = printable(best.relative_to(folder))
     return File(student, name, best, place, remarks=tuple(remarks))

@@ -10,6 +10,7 @@ from pathlib import Path
 from attn_course import register
 from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import csv_text, guarded, read_rows, unguarded
+from attn_course.grading.submissions import canonical, spellings
 
 COLUMNS = ("student", "question", "part", "points", "comment", "grader", "digest")
 NEEDED = ("student", "question", "points")
@@ -53,27 +54,25 @@ def load(
 ) -> Marks:
     """Return the marks in a file; raise UserError at the first bad line.
 
-    A row may also lift what the machine gave: its part is then "code" or "derive".
+    A row may also lift what the machine gave: its part is then "code" or "derive". A file without a
+    first line of names has the columns student, question, part, points, comment. The column of
+    comments may be called remark.
     hidden: {name on anonymous pages: student}.
     strict: whether a row for a student who is not there is a bad one; some may have left.
     """
     found: Marks = {}
-    for where, row in read_rows(path, NEEDED):
+    spelled = spellings(students)
+    for where, row in read_rows(path, NEEDED, COLUMNS):
         if not row["points"]:
             continue
-        student = _student(row["student"], students, hidden or {})
+        student = unguarded(row["student"])
+        student = (hidden or {}).get(student) or spelled.get(canonical(student), student)
         if strict and student not in students:
             raise UserError(f"{where}: there is no student {student!r}.")
         key, mark = _read(student, row, where)
         if found.setdefault(key, mark) != mark:
             raise UserError(f"{where}: {student!r} was given other points for {key[1]} above.")
     return found
-
-
-def _student(name, students, hidden):
-    if name in students:
-        return name
-    return hidden.get(name) or unguarded(name)
 
 
 def _read(student, row, where):
@@ -90,7 +89,7 @@ def _read(student, row, where):
         raise UserError(f"{where}: {row['points']!r} is not a number of points from 0 to {most:g}.")
     mark = Mark(
         points=points,
-        comment=unguarded(row.get("comment", "")),
+        comment=unguarded(row.get("comment") or row.get("remark", "")),
         grader=unguarded(row.get("grader", "")),
         digest=row.get("digest", ""),
     )
@@ -102,7 +101,7 @@ def _number(text):
     if len(text) > LONGEST_NUMBER or "e" in text.lower():
         return None
     try:
-        return float(Fraction(text))
+        return float(Fraction(text.replace(",", ".")))
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
 

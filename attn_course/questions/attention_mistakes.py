@@ -1,346 +1,244 @@
-"""Judge a causal layer with several heads, and name the mistakes it invites.
+"""The mistakes that attention invites: one table for all judges in which they can occur.
 
-One computation on tensors is the reference and, with one of its steps replaced, each known mistake.
+Each table is {sentence: a function that makes the mistake}, on torch tensors: SCORES takes queries and
+keys, WEIGHTS and CAUSAL_WEIGHTS take scores and a mask, CAUSAL_MASKS takes a mask, SPLITS and MERGES
+take what is split into heads or merged.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, largest_gap
-from attn_course.answers.tensors import (
-    TOLERANCE,
-    close,
-    difference,
-    judge_gradients,
-    leaves_of,
-    loaded,
-    tensor_trials,
-)
-from attn_course.drivers import run_layer
+from attn_course.answers.mistakes import AnyOf, Seen
 from attn_utils.kernels import softmax
-from attn_utils.masks import causal_mask
 
-AXES = ("batch", "T", "D", "H", "max_length")
+NOT_HERE = Seen(False)  # the mistake cannot be made with these shapes
+FINITE = -1e9  # what many write for minus infinity
 
-
-def judge_layer(
-    rng: Generator,
-    layer_class: Caller,
-    *,
-    cases: Iterable[tuple],
-    shapes: Callable,
-    compute: Callable,
-    known: Callable,
-) -> str:
-    """Equal to `compute` under given parameters, gradients included; both dropouts do their work.
-
-    cases: rows of (B, T, *sizes); the layer is made as layer_class(*sizes), with D and H the first two.
-    shapes: sizes -> {parameter: shape}. compute: (leaves, H, **steps) -> output, where leaves holds
-    the tensors by name, x among them. known: (leaves, H) -> {sentence: output}, its own mistakes.
-    """
-    trials = tensor_trials(partial(_mistakes, compute, known))
-    for case in cases:
-        B, T, *sizes = case
-        D, H, *_ = sizes
-        axes = ", ".join(AXES[: len(case)])
-        setting = f"({axes}) = {case}"
-
-        x = rng.normal(size=(B, T, D))
-        parameters = _draw(rng, shapes(*sizes))
-        result = layer_class.via(run_layer, sizes, parameters, x)
-        (found,) = loaded(result, parameters)["outputs"]
-
-        leaves = leaves_of({"x": x, **parameters})
-        right = compute(leaves, H)
-        fact = difference(found, right, setting)
-        trials.judge(found, right, fact, leaves, H)
-        judge_gradients(result["gradients"], right, leaves, setting)
-
-    judge_dropouts(rng, layer_class, shapes, sizes[2:])
-    return f"outputs and gradients agree on {len(trials)} shapes, and both dropouts do their work."
+# Scores
 
 
-def _draw(rng, shapes):
-    """Random arrays by parameter name; large enough for weights that are far from uniform."""
-    parameters = {}
-    for name, shape in shapes.items():
-        size = 1.5 / shape[-1] ** 0.5
-        parameters[name] = size * rng.normal(size=shape)
-
-    return parameters
+def scaled_products(q: Any, k: Any, power: float = -0.5) -> Any:
+    """q (..., T, d), k (..., S, d) -> products times d ** power, (..., T, S)."""
+    d = q.shape[-1]
+    return q @ k.mT * d**power
 
 
-def linear(leaves: dict, x: Any, name: str) -> Any:
-    """x W^T + b, as nn.Linear stores it."""
-    W = leaves[f"{name}.weight"]
-    b = leaves[f"{name}.bias"]
-    return x @ W.mT + b
+def _viewed(q, k):
+    """The numbers of k in their order, under the shape of the transpose."""
+    *lead, S, d = k.shape
+    turned = k.reshape(*lead, d, S)
+    return q @ turned
 
 
-def cut(x: Any, num_heads: int) -> Any:
+def _all_axes_turned(q, k):
+    """What `.T` does to three axes, where all of them have one size."""
+    if q.ndim != 3 or len({*q.shape, *k.shape}) > 1:
+        return NOT_HERE
+    return q @ k.permute(2, 1, 0)
+
+
+def _of_length(q, k):
+    """Divided by the root of the number of queries."""
+    T = q.shape[-2]
+    return q @ k.mT / T**0.5
+
+
+def _swapped(q, k):
+    """A row for each key."""
+    if q.shape != k.shape:
+        return NOT_HERE
+    return scaled_products(k, q)
+
+
+VIEW = "`view` or `reshape` only renames the axes of k and moves no number; `transpose` is needed"
+TURNED = "`.T` turns all three axes round, the batch included; only the last two may swap"
+
+
+def _scaled(product, q, k):
+    """A wrong product, divided by sqrt(d)."""
+    root = q.shape[-1] ** 0.5
+    return after(product(q, k), lambda scores: scores / root)
+
+
+SCORES: dict[str, Callable] = {
+    "the scores are not divided by sqrt(d), where d is the width of a query": partial(
+        scaled_products, power=0.0
+    ),
+    "the scores are divided by d, the width of a query, not by sqrt(d)": partial(
+        scaled_products, power=-1.0
+    ),
+    "the scores are multiplied by sqrt(d), not divided": partial(scaled_products, power=0.5),
+    "the scores are divided by the root of the length, not of d": _of_length,
+    "rows and columns of the scores are swapped; row t belongs to query t": _swapped,
+    VIEW: partial(_scaled, _viewed),
+    f"{VIEW} (nor are the scores scaled)": _viewed,
+    TURNED: partial(_scaled, _all_axes_turned),
+    f"{TURNED} (nor are the scores scaled)": _all_axes_turned,
+}
+
+# Weights under a mask
+
+
+def masked_softmax(scores: Any, look: Any, *, axis: int = -1, fill: float = -np.inf) -> Any:
+    """The softmax of scores (..., T, S) over an axis; `fill` replaces what the mask does not show."""
+    filled = scores.where(look, fill)
+    return softmax(filled, axis)
+
+
+def _either_fill(scores, look, axis=-1):
+    """With minus infinity or a very low number: they differ where nothing may be seen."""
+    exact = masked_softmax(scores, look, axis=axis)
+    finite = masked_softmax(scores, look, axis=axis, fill=FINITE)
+    return AnyOf((exact, finite))
+
+
+def _along(axis, num_axes, scores, look):
+    """The softmax over an axis counted from the front, in scores of so many axes or more."""
+    if scores.ndim < num_axes:
+        return NOT_HERE
+    return _either_fill(scores, look, axis)
+
+
+def _mask_after(scores, look):
+    return softmax(scores) * look
+
+
+def _inverted(scores, look):
+    return _either_fill(scores, ~look)
+
+
+def _unmasked(scores, look):
+    return softmax(scores)
+
+
+def _no_softmax(scores, look):
+    return scores.where(look, 0)
+
+
+INVERTED = "the mask is the wrong way round (True means may look)"
+WEIGHTS: dict[str, Callable] = {
+    "the softmax runs over the queries, not over the keys, so that columns sum to one": (
+        partial(_either_fill, axis=-2)
+    ),
+    "the softmax runs over the batch, not over the keys": partial(_along, 0, 3),
+    "the softmax runs over the heads, not over the keys": partial(_along, 1, 4),
+    "the mask comes after the softmax, so that hidden keys still count in the denominator": _mask_after,
+    INVERTED: _inverted,
+    "hidden scores are set to 0, but exp(0) = 1 is still a weight": (
+        partial(masked_softmax, fill=0.0)
+    ),
+    "no key is hidden; the mask is missing or not used": _unmasked,
+    "no softmax is taken": _no_softmax,
+}
+
+# Causal masks
+
+
+def _transposed(look):
+    return look.mT
+
+
+def _without_diagonal(look):
+    return look.tril(-1)
+
+
+def _one_ahead(look):
+    T = look.shape[-1]
+    shifted = look.new_ones(T, T).tril(1)
+    return look | shifted
+
+
+CAUSAL_MASKS: dict[str, Callable] = {
+    "the mask is transposed, so that a query sees itself and the future, not the past": _transposed,
+    "a query cannot see itself, because the diagonal is hidden too": _without_diagonal,
+    "the mask is shifted by one, so that a query also sees the key just after it": _one_ahead,
+}
+
+
+def _through(change, scores, look):
+    """Weights under a mask that was changed."""
+    return _either_fill(scores, change(look))
+
+
+CAUSAL_WEIGHTS: dict[str, Callable] = WEIGHTS | {
+    sentence: partial(_through, change) for sentence, change in CAUSAL_MASKS.items()
+}
+
+LOW_FILL = (
+    "a low number such as -20 or -10000 stands for a hidden score, and where the scores that may be seen "
+    "are lower still, it takes their weight; minus infinity does not"
+)
+TOO_LATE = (
+    "a hidden score far above the others takes all the weight before it is hidden, and nothing is left to "
+    "share out; hide it before the softmax"
+)
+
+# Heads
+
+
+def split_heads(x: Any, num_heads: int) -> Any:
     """(B, T, D) -> (B, H, T, d), neighbouring features together."""
     heads = x.unflatten(-1, (num_heads, -1))  # (B, T, H, d)
     return heads.transpose(1, 2)
 
 
-def glue(x: Any) -> Any:
+def merge_heads(x: Any) -> Any:
     """(B, H, T, d) -> (B, T, D), one head after the other."""
     return x.transpose(1, 2).flatten(2)
 
 
-def finish(
-    leaves: dict, scores: Any, values: Any, *, slip: str = "", merge: Callable = glue
-) -> Any:
-    """From scores (B, H, T, T) and values (B, H, T, d) to the output (B, T, D)."""
-    weights = causal_weights(scores)[slip]
-    return linear(leaves, merge(weights @ values), "out")
-
-
-def masked_weights(scores: Any, look: Any) -> dict:
-    """{slip: weights (..., T, S)} under the mask `look`; the slip "" is none."""
-    return {
-        "": _looking(scores, look),
-        "queries": _looking(scores, look, -2),
-        "after": softmax(scores) * look,
-        "polarity": _looking(scores, ~look),
-        "zero": softmax(scores.where(look, 0)),
-        "none": softmax(scores),
-    }
-
-
-def causal_weights(scores: Any) -> dict:
-    """The same under the causal mask, and what else may go wrong with that; scores (B, H, T, T)."""
-    T = scores.shape[-1]
-    look = causal_mask(T, like=scores)
-
-    return masked_weights(scores, look) | {
-        "heads": _looking(scores, look, 1),
-        "future": _looking(scores, look.mT),
-        "strict": _looking(scores, look.tril(-1)),
-    }
-
-
-def _looking(scores, look, axis=-1):
-    """The softmax over an axis of scores, where only True may be looked at."""
-    hidden = scores.where(look, -np.inf)
-    return softmax(hidden, axis)
-
-
-MASK_SLIPS = {
-    "queries": "the softmax runs over the queries: columns sum to one, and the future leaks in",
-    "heads": "the softmax runs over the heads, where each row of keys should sum to one",
-    "after": "the mask comes after the softmax: later keys still count in the denominator",
-    "polarity": "the mask is the wrong way round: a query sees only what comes after it",
-    "future": "the mask is transposed: a query sees itself and the future, not the past",
-    "strict": "a token cannot see itself: the diagonal is hidden too",
-    "zero": "hidden scores are set to 0, and exp(0) = 1 is not nothing",
-    "none": "there is no causal mask: a token sees the future",
-}
-
-
-def _flat_cut(x, num_heads):
+def _split_in_memory(x, num_heads):
     """(B, T, D) -> (B, H, T, d), as the numbers lie in memory."""
     return x.reshape(len(x), num_heads, x.shape[1], -1)
 
 
-def _interleaved_cut(x, num_heads):
+def _split_interleaved(x, num_heads):
     """(B, T, D) -> (B, H, T, d), every H-th feature together."""
     return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
 
 
-def _flat_glue(x):
+def _merge_in_memory(x):
     """(B, H, T, d) -> (B, T, D), as the numbers lie in memory."""
     return x.reshape(len(x), x.shape[2], -1)
 
 
-def _interleaved_glue(x):
+def _merge_interleaved(x):
     """(B, H, T, d) -> (B, T, D), the first feature of every head first."""
     return x.permute(0, 2, 3, 1).flatten(2)
 
 
-def _reversed_glue(x):
+def _merge_reversed(x):
     """(B, H, T, d) -> (B, T, D), the last head first."""
-    return glue(x.flip(1))
+    return merge_heads(x.flip(1))
 
 
-WRONG_CUTS = {
-    "the heads are cut without moving an axis, so a head mixes several tokens": _flat_cut,
-    "every H-th feature goes to a head, where neighbours belong together": _interleaved_cut,
+SPLITS: dict[str, Callable] = {
+    "the heads are split by `view` or `reshape` alone, so that a head mixes several tokens": (
+        _split_in_memory
+    ),
+    "every H-th feature goes to a head, where neighbours belong together": _split_interleaved,
 }
-WRONG_GLUES = {
-    "the heads are glued without moving an axis, so features of several tokens mix": _flat_glue,
-    "the heads are merged in the wrong order: their features are interleaved": _interleaved_glue,
-    "the heads are merged in the wrong order: the last comes first": _reversed_glue,
+MERGES: dict[str, Callable] = {
+    "the heads are merged by `view` or `reshape` alone, so that features of several tokens mix": (
+        _merge_in_memory
+    ),
+    "the heads are merged in the wrong order: their features are interleaved": _merge_interleaved,
+    "the heads are merged in the wrong order: the last comes first": _merge_reversed,
 }
+BOTH_IN_MEMORY = (
+    "the heads are split and merged by `view` or `reshape` alone, so that a head mixes several tokens",
+    _split_in_memory,
+    _merge_in_memory,
+)
 
 
-def _mistakes(compute, known, leaves, num_heads):
-    """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
-    run = partial(compute, leaves, num_heads)
-    table = dict(known(leaves, num_heads))
-    for slip, sentence in MASK_SLIPS.items():
-        table[sentence] = run(slip=slip)
-    for sentence, split in WRONG_CUTS.items():
-        table[sentence] = run(split=split)
-    for sentence, merge in WRONG_GLUES.items():
-        table[sentence] = run(merge=merge)
-
-    return table | {
-        "the heads are cut and glued without moving an axis, so heads mix several tokens": (
-            run(split=_flat_cut, merge=_flat_glue)
-        ),
-        "the last projection, `out`, is missing": compute(_without(leaves, "out"), num_heads),
-        "the projection `value` is missing": compute(_without(leaves, "value"), num_heads),
-        "the input is added to the output; that is the work of whoever calls the layer": (
-            run() + leaves["x"]
-        ),
-    }
-
-
-def _without(leaves, name):
-    """The leaves with a projection that changes nothing."""
-    bias = leaves[f"{name}.bias"]
-    identity = bias.new_ones(len(bias)).diag()
-    return leaves | {f"{name}.weight": identity, f"{name}.bias": 0}
-
-
-NUM_SEQUENCES = 16  # sizes of the layer in which dropouts are traced
-NUM_HEADS = 3
-LENGTH = 4  # also the width of a head: as many values as it takes to tell the tokens apart
-FAIR = 0.25  # coins agree half of the time; of 288 pairs, fewer or more do in one of 1e16 draws
-
-
-def judge_dropouts(
-    rng: Generator, layer_class: Caller, shapes: Callable, others: Iterable[int] = ()
-) -> None:
-    """Off in eval, nothing at rate 0; else each weight, or each feature of the output, on its own.
-
-    All scores are made equal and all projections invertible, so that every single weight can be read
-    off the output. others: what the layer is made with besides D and H, not below the length.
-    """
-    D = NUM_HEADS * LENGTH
-    long_enough = [max(size, LENGTH) for size in others]
-    sizes = (D, NUM_HEADS, *long_enough)
-    parameters = {name: np.zeros(shape) for name, shape in shapes(*sizes).items()}
-    parameters["value.weight"] = _orthogonal(rng, D)
-    parameters["out.weight"] = _orthogonal(rng, D)
-    parameters["out.bias"] = rng.normal(size=D)
-
-    values = _orthogonal(rng, LENGTH)  # a row for each token, the same in every head
-    sequence = np.tile(values, NUM_HEADS) @ parameters["value.weight"]
-    x = np.tile(sequence, (NUM_SEQUENCES, 1, 1))
-
-    def outputs(**options: Any) -> list[np.ndarray]:
-        """What the layer makes of x, one array a run."""
-        seed = int(rng.integers(2**31))
-        result = layer_class.via(run_layer, sizes, parameters, x, seed=seed, **options)
-        whole = loaded(result, parameters)
-        return whole["outputs"]
-
-    def weights(output: np.ndarray) -> np.ndarray:
-        """Read off an output, which is turned back."""
-        mixed = output - parameters["out.bias"]
-        context = mixed @ parameters["out.weight"]
-        heads = context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH)  # (B, T, H, d)
-        return heads @ values.T  # (B, T, H, S)
-
-    rate = float(rng.uniform(0.4, 0.6))
-    (calm,) = outputs()
-    for option in ("attention_dropout", "residual_dropout"):
-        for output in outputs(repeats=2, **{option: rate}):
-            _judge_eval(output, calm, option)
-
-    if not close(outputs(train=True), [calm]):
-        raise NotYet("with both dropouts at 0, training mode should change nothing.")
-
-    (output,) = outputs(train=True, attention_dropout=rate)
-    _judge_attention_dropout(output, calm, weights, rate)
-    (output,) = outputs(train=True, residual_dropout=rate)
-    _judge_residual_dropout(output, calm, rate)
-
-
-def _orthogonal(rng, size):
-    """A random matrix (size, size) that turns and mirrors."""
-    basis, _ = np.linalg.qr(rng.normal(size=(size, size)))
-    return basis
-
-
-def _judge_eval(output, calm, option):
-    """NotYet where a dropout moves the output though nothing is trained."""
-    if output.shape != calm.shape:
-        raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
-
-    far = largest_gap(output, calm)
-    if not far <= TOLERANCE:
-        raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
-
-
-def _judge_attention_dropout(output, calm, weights, rate):
-    """A weight is either dropped or divided by 1 - rate, whatever becomes of the others."""
-    lost = _lost(weights(output), weights(calm), rate)
-    if lost is not None:
-        axes = ("sequences", "queries", "heads", "keys")
-        seen = causal_mask(LENGTH)[:, None]  # (T, 1, S)
-        _judge_coins(lost, rate, axes, seen)
-        return
-
-    if close(output, calm):
-        raise NotYet(
-            "attention_dropout changes nothing in training where all scores are equal: it should drop "
-            "weights after the softmax."
-        )
-    if _lost(output, calm, rate) is not None:
-        raise NotYet("attention_dropout acts on the output; the two dropouts have changed places.")
-    raise NotYet("attention_dropout does not drop whole weights: it acts somewhere else.")
-
-
-def _judge_residual_dropout(output, calm, rate):
-    """A feature of the output is either dropped or divided by 1 - rate."""
-    lost = _lost(output, calm, rate)
-    if lost is not None:
-        _judge_coins(lost, rate, ("sequences", "tokens", "features"))
-        return
-
-    if close(output, calm):
-        raise NotYet(
-            "residual_dropout changes nothing in training: it should drop output features."
-        )
-
-    raise NotYet("residual_dropout does not drop features of the final output: it acts too early.")
-
-
-def _lost(found, calm, rate):
-    """Which numbers were dropped, where all others were divided by 1 - rate; else None."""
-    if found.shape != calm.shape:
-        return None
-
-    lost = np.abs(found) <= TOLERANCE
-    grown = calm / (1 - rate)
-    kept = np.abs(found - grown) <= TOLERANCE
-    is_dropout = (lost | kept).all() and not close(found, calm)
-    return lost if is_dropout else None
-
-
-def _judge_coins(lost, rate, axes, seen=True):
-    """NotYet if too few or too many are lost, or if neighbours along one axis are lost together."""
-    name = "residual_dropout" if "features" in axes else "attention_dropout"
-    seen = np.broadcast_to(seen, lost.shape)
-    share = lost[seen].mean()
-    if not abs(share - rate) <= 0.15:
-        raise NotYet(f"{name} at rate {rate:.2f} drops {share:.0%}.")
-
-    for axis, what in enumerate(axes):
-        fate = np.moveaxis(lost, axis, 0)
-        there = np.moveaxis(seen, axis, 0)
-        is_pair = there[1:] & there[:-1]
-        is_shared = fate[1:] == fate[:-1]
-        agree = is_shared[is_pair].mean()
-        if not FAIR <= agree <= 1 - FAIR:
-            raise NotYet(
-                f"{name} does not draw anew for all {what}: {agree:.0%} of neighbours among them share "
-                "their fate. Each number is to be dropped on its own."
-            )
+def after(value: Any, step: Callable) -> Any:
+    """What a later step makes of a mistake's result."""
+    if isinstance(value, Seen):
+        return value
+    if isinstance(value, AnyOf):
+        return AnyOf(tuple(map(step, value.values)))
+    return step(value)

@@ -15,13 +15,21 @@ from attn_course.answers.tensors import (
     only_tensors,
     tensor_trials,
 )
-from attn_course.drivers import run_function
+from attn_course.drivers import as_leaf, run_function
 from attn_course.questions.attention_mistakes import (
-    WRONG_CUTS,
-    WRONG_GLUES,
-    cut,
-    glue,
-    masked_weights,
+    CAUSAL_MASKS,
+    FINITE,
+    LOW_FILL,
+    MERGES,
+    SCORES,
+    SPLITS,
+    TOO_LATE,
+    WEIGHTS,
+    after,
+    masked_softmax,
+    merge_heads,
+    scaled_products,
+    split_heads,
 )
 from attn_utils.kernels import attend as reference_attend
 from attn_utils.kernels import softmax
@@ -40,11 +48,9 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
         (found,) = only_tensors(result, "scores", 1)
         gradients = result["gradients"]
 
-        products = leaves["q"] @ leaves["k"].mT
-        d = size[-1]
-        right = products / d**0.5
+        right = scaled_products(**leaves)
         fact = difference(found, right, setting)
-        trials.judge(found, right, fact, q, k, found)
+        trials.judge(found, right, fact, leaves["q"], leaves["k"], found)
         judge_gradients(gradients, right, leaves, setting)
 
     return "equal to the scaled products on four shapes, gradients included."
@@ -64,36 +70,18 @@ def _score_sizes(rng):
 
 def _wrong_scores(q, k, found):
     """{sentence: scores (B, T, T)}; clipping is looked for between the ends of what was found."""
-    _, T, d = q.shape
-    root = d**0.5
-    plain = q @ k.mT
-    scaled = plain / root
-    wrong = {
-        "the scores are not scaled": plain,
-        "the scores are divided by d, where sqrt(d) is asked for": plain / d,
-        "the scores are multiplied by sqrt(d), where they are to be divided": plain * root,
-        "rows and columns are swapped, where row t should hold the scores of query t": scaled.mT,
-        "this is already a softmax; the scores themselves are asked for": softmax(scaled),
-    }
-
-    is_cube = len(set(q.shape)) == 1
-    turned = np.full((1,), np.nan)
-    if is_cube:
-        turned = q @ k.transpose(2, 1, 0)
-    wrong |= {
-        "`.T` turns all three axes round, the batch included; only the last two may swap": (
-            turned / root
-        ),
-        "`.T` turns all three axes round, the batch included (nor is it scaled)": turned,
-        "the scores are divided by the root of the length, not of d": plain / T**0.5,
-    }
+    wrong = {sentence: score(q, k) for sentence, score in SCORES.items()}
+    scaled = scaled_products(q, k)
+    wrong["this is already a softmax; the scores themselves are asked for"] = softmax(scaled)
 
     low = found.min(initial=0)
     high = found.max(initial=0)
     if not low < high:
         return wrong
     return wrong | {
-        "the scores are clipped, so that some that differ become equal": plain.clip(low, high),
+        "the scores are clipped, so that some that differ become equal": (
+            scaled_products(q, k, power=0.0).clip(low, high)
+        ),
         "the scores are clipped after scaling, so that some that differ become equal": (
             scaled.clip(low, high)
         ),
@@ -135,7 +123,10 @@ LEADS = (((2,), 3, 5), ((1,), 1, 1), ((2, 3), 4, 6), ((2, 3), 4, 4))  # (leading
 
 
 def _attend_cases(rng):
-    """({name: array}, mask, what is special): a usual one, others in any order, the sharpest last."""
+    """({name: array}, mask, what is special): a usual one, others in any order, sizes of scores last.
+
+    The last four are in the order in which they tell mistakes apart: each mistake breaks first at its own.
+    """
     cases = []
     for lead, T, S in LEADS:
         some = rng.random((*lead, T, S)) < 0.5
@@ -152,13 +143,34 @@ def _attend_cases(rng):
     closed[0, ..., 2, :] = False
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
-    large = _drawn(rng, lead, T, S)
-    large["q"] *= 1000
-    cases.append((large, every, ", scores in the thousands"))
-
     usual, *others = cases
-    others = shuffled(rng, others)
-    return [usual, *others, _far_above(rng)]
+    return [
+        usual,
+        *shuffled(rng, others),
+        _large(rng),
+        _far_above(rng),
+        _low(rng, 150),
+        _low(rng, 25_000),
+    ]
+
+
+def _large(rng):
+    """Scores in the thousands, and nothing hidden."""
+    arrays = _drawn(rng, (2, 3), 4, 4)
+    arrays["q"] *= 1000
+    return arrays, np.ones((4, 4), bool), ", scores in the thousands"
+
+
+def _low(rng, depth):
+    """All scores that may be seen lie that far below 0, and hidden ones near 0."""
+    arrays = _drawn(rng, (2,), 3, 5)
+    arrays["q"][..., 0] = 10
+    arrays["k"][..., 0] = -depth * 3**0.5 / 10
+    arrays["k"][:, 3, 0] = 0
+
+    mask = np.ones((3, 5), bool)
+    mask[:, 3] = False
+    return arrays, mask, f", scores that may be seen near {-depth:.0f}"
 
 
 def _drawn(rng, lead, T, S):
@@ -195,36 +207,33 @@ def _wrong_weights(leaves, mask, found):
     """Weights of the mistakes this course has met."""
     q = leaves["q"]
     k = leaves["k"]
-    root = q.shape[-1] ** 0.5
-    scores = q @ k.mT / root
+    scores = scaled_products(q, k)
     look = q.new_tensor(mask).bool()
-    hidden = scores.where(look, -np.inf)
-    slips = masked_weights(scores, look)
+    right = masked_softmax(scores, look)
 
-    wrong = {
-        "the softmax runs over the queries, so that columns sum to one": slips["queries"],
-        "the softmax runs over the first axis, the batch": softmax(hidden, 0),
-        "the scores are not scaled": softmax(hidden * root),
-        "the scores are divided by d, not by sqrt(d)": softmax(hidden / root),
-        "the mask comes after the softmax, so that hidden keys still count in the denominator": (
-            slips["after"]
-        ),
-        "the mask is read the other way round; True means may look": slips["polarity"],
-        "hidden scores are set to 0, and exp(0) = 1 is not nothing": slips["zero"],
-        "the mask is not used": slips["none"],
+    wrong = {}
+    for sentence, score in SCORES.items():
+        wrong[sentence] = after(score(q, k), lambda scores: masked_softmax(scores, look))
+    for sentence, weigh in WEIGHTS.items():
+        wrong[sentence] = weigh(scores, look)
+
+    hidden = scores.where(look, -np.inf)
+    wrong |= {
         "a row that may look at nothing comes out as nan; it should be zero": hidden.softmax(-1),
         "a row that may look at nothing shares its weight out equally; it should be zero": (
-            scores.where(look, -1e9).softmax(-1)
+            masked_softmax(scores, look, fill=FINITE)
         ),
     }
-    is_broken = Seen(not close(found.sum(-1), slips[""].sum(-1)))
+    is_broken = Seen(not close(found, right))
     is_large = scores.where(look, 0).abs().max() > 700
+    highest = hidden.amax(-1)  # of the scores that a row may see
+    is_low = not look.all() and highest[highest.isfinite()].min() < -100
     is_far_above = scores.max() > 100 + hidden.max()
     return wrong | {
         "exponentials of large scores are infinite, and far below the largest they are all zero; a softmax "
-        "first takes away the largest score of each row": (is_broken if is_large else None),
-        "a hidden score far above the others takes all the weight before it is hidden, and nothing "
-        "is left to share out; hide it before the softmax": is_broken if is_far_above else None,
+        "first takes away the largest score of each row": is_broken if is_large else None,
+        LOW_FILL: is_broken if is_low else None,
+        TOO_LATE: is_broken if is_far_above else None,
     }
 
 
@@ -247,6 +256,7 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
 
         if not now:
             raise NotYet(_why_not_causal(readings, scores, T))
+        _judge_low_scores(mask, now, T)
         fits = fits & now if fits else now
         if not fits:
             raise NotYet(f"what True and False mean is not the same at every length ({T}).")
@@ -300,15 +310,25 @@ def _mask_readings(mask, scores):
     }
 
 
+def _judge_low_scores(mask, now, T):
+    """NotYet where a later key keeps weight because all scores that may be seen are very low.
+
+    now: the readings under which the mask is causal.
+    """
+    look = reference_mask(T)
+    scores = np.where(look, -25_000.0, 1000.0)
+    for name, weights in _mask_readings(mask, scores).items():
+        leak = np.where(look, 0, weights).max()
+        if name in now and not leak <= 0:
+            raise NotYet(f"{LOW_FILL}: a later key gets the weight {leak:.2g} (length {T}).")
+
+
 def _why_not_causal(readings, scores, T):
     """A sentence on what a mask of this length shows or hides that it should not."""
     look = reference_mask(T)
-    known = {
-        "a query cannot see itself": look & ~np.eye(T, dtype=bool),
-        "it hides the past and shows the future": look.T,
-        "it hides nothing": np.ones((T, T), bool),
-        "it also lets a query see the key just after it": look | np.eye(T, k=1, dtype=bool),
-    }
+    tensor = as_leaf(look)
+    known = {sentence: np.asarray(change(tensor)) for sentence, change in CAUSAL_MASKS.items()}
+    known["no key is hidden"] = np.ones((T, T), bool)
 
     for name, weights in readings.items():
         for sentence, seen in known.items():
@@ -325,7 +345,7 @@ def _why_not_causal(readings, scores, T):
     return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
 
 
-def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Caller) -> str:
+def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
     """6.5: head i owns a block of neighbouring features of every token, and merging undoes it."""
     splits = tensor_trials(partial(_moved, WRONG_SPLITS))
     merges = tensor_trials(partial(_moved, WRONG_MERGES))
@@ -334,11 +354,11 @@ def heads_split_and_merge(rng: Generator, split_heads: Caller, merge_heads: Call
 
         x = rng.normal(size=(B, T, D))
         splitting = f"split_heads, {setting}"
-        _judge_move(splits, split_heads, splitting, cut, x, H)
+        _judge_move(splits, split, splitting, split_heads, x, H)
 
         heads = rng.normal(size=(B, H, T, D // H))
         merging = f"merge_heads, {setting}"
-        _judge_move(merges, merge_heads, merging, glue, heads)
+        _judge_move(merges, merge, merging, merge_heads, heads)
 
     return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
@@ -383,7 +403,7 @@ def _heads_last(x, num_heads):
 
 def _heads_reversed(x, num_heads):
     """(B, T, D) -> (B, H, T, d), the last head first."""
-    return cut(x, num_heads).flip(1)
+    return split_heads(x, num_heads).flip(1)
 
 
 def _heads_for_width(x, num_heads):
@@ -401,12 +421,12 @@ def _heads_summed(x):
     return x.sum(1)
 
 
-WRONG_SPLITS = WRONG_CUTS | {
+WRONG_SPLITS = SPLITS | {
     "the heads stand after the tokens, (B, T, H, d); matmul needs them before": _heads_last,
     "the heads come in reverse order": _heads_reversed,
     "width and number of heads have changed places": _heads_for_width,
 }
-WRONG_MERGES = WRONG_GLUES | {
+WRONG_MERGES = MERGES | {
     "the heads are averaged, where they stand side by side": _heads_averaged,
     "the heads are summed, where they stand side by side": _heads_summed,
 }

@@ -32,6 +32,7 @@ from attn_course.questions.random_keys import (
     frames,
     judge_finite_scores,
     leftover,
+    stays_elsewhere,
     unseen_settings,
     weights_of,
 )
@@ -49,6 +50,8 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         (6, 1, 4),
         (6, 2, 4),
         (8, 3, 2),
+        (2, 1, 1),
+        (9, 6, 1),
     ):
         columns = frame(rng, m + p, d).T
         A = columns[:, :m]
@@ -66,7 +69,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         right = (A, 0 * B)
         trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
 
-    return "v_a comes back and v_b vanishes, to better than 1e-6, in four pairs of subspaces."
+    return f"v_a comes back and v_b vanishes, to better than 1e-6, in {len(trials)} pairs of subspaces."
 
 
 def _read_projection(answer, A):
@@ -261,6 +264,8 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (-3.0, 7),
         (2.5, 2),
         (25.0, 200),
+        (-30.0, 12),
+        (12.0, 100_000),
     ]
     for _ in range(15):
         t = float(rng.uniform(-3, 25))
@@ -271,6 +276,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (1000.0, 50),
         (-1000.0, 50),
         (1e6, 3),
+        (-1e6, 3),
         (1000.0, 2),
         (-1000.0, 2),
     ]
@@ -292,7 +298,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         for warning in average_weight.warned:
             raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
 
-    return f"equal to the measured weight in {len(trials)} settings, t from -1000 to 1e6."
+    return f"equal to the measured weight in {len(trials)} settings, t from -1e6 to 1e6."
 
 
 def _call(t, n):
@@ -332,6 +338,8 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         (1000, 1024, 0.001),
         (16, 16, 0.2),
         (5, 9, 1e-6),
+        (3, 3, 0.3),
+        (30, 40, 0.9),
     ]
     settings = []
     for n, d, epsilon in sizes + unseen_settings(rng):
@@ -343,15 +351,14 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         t = number(answer, "t")
         height = t / np.sqrt(d) if scaled else t
         left = leftover(height, n, leaders=2)
-        word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
             f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} "
-            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
+            f"{stays_elsewhere('t', t, left, epsilon)}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
 
     trials.settle()
-    return f"exactly epsilon is left elsewhere in {len(trials)} settings."
+    return f"exactly epsilon is left on the other keys in {len(trials)} settings."
 
 
 def _sharpness_mistakes(n, d, epsilon, scaled, t, height):

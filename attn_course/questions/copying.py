@@ -11,11 +11,13 @@ from attn_course.answers.mistakes import (
     Trials,
     round_up,
     same,
+    told_apart,
 )
 from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.random_keys import (
     judge_finite_scores,
     leftover,
+    stays_elsewhere,
     unseen_settings,
     weights_of,
 )
@@ -28,23 +30,17 @@ COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, round
 
 def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
     """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
-    settings = []
-    for n, d, size in (
-        (7, 5, 2.0),
-        (4, 3, 1.0),
-        (1, 2, 1.0),
-        (6, 4, 1e4),
-        (5, 8, 1e4),
-    ):
-        query, keys = _scored_keys(rng, n, d, size)
-        settings.append((query, keys, 1.0))
-        settings.append((query, keys, rng.uniform(0.2, 0.5)))
-
-    trials = Trials(_softmax_mistakes, absolute=1e-6)
+    settings = _scored_keys(rng)
+    trials = Trials(_softmax_mistakes, absolute=1e-200)
     for (query, keys, scale), answer in asked(rng, attention_weights, settings):
         n, d = keys.shape
-        found = vector(answer, n, f"the result for {n} keys")
         scores = keys @ query
+        if _overflowed(answer):
+            raise NotYet(
+                f"the result has nan in it for scores between {scores.min():.6g} and "
+                f"{scores.max():.6g}: an exponential overflowed, or all of them vanished."
+            )
+        found = vector(answer, n, f"the result for {n} keys")
         _judge_distribution(found, scores)
         right = softmax(scale * scores)
         trials.judge(found, right, _log_ratios, scores, scale, d, found)
@@ -52,16 +48,46 @@ def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
     _judge_quiet(attention_weights, settings)
     query, keys, _ = settings[0]
     _judge_default(attention_weights, query, keys)
-    return "a distribution at every size up to 10,000, and each log-ratio is the score difference."
+    return (
+        "a distribution at every size up to 10,000, and the logarithm of the ratio of two weights is "
+        "the difference of their scores."
+    )
 
 
-def _scored_keys(rng, n, d, size):
-    """A query (d,) and keys (n, d) whose largest score has this size."""
-    query = rng.normal(size=d)
-    keys = rng.normal(size=(n, d))
-    scores = keys @ query
-    largest = np.abs(scores).max()
-    return query, keys * size / largest
+def _scored_keys(rng):
+    """(query, keys, scale) with scores of every size: of both signs, of one sign, tied, and alone."""
+    drawn = []
+    for n, d, size in ((7, 5, 2.0), (4, 3, 1.0), (5, 4, 40.0), (6, 4, 1e4), (5, 8, 1e4)):
+        scores = rng.normal(size=n)
+        drawn.append((d, scores * size / np.abs(scores).max()))
+
+    for sign in (-1, 1):
+        drawn.append((3, sign * (1e4 - rng.uniform(0, 12, 5))))  # large ones that differ by little
+    drawn.append((2, np.full(1, rng.normal())))  # one key alone
+    drawn.append((6, np.repeat(rng.normal(size=2), 2)))  # ties
+    drawn.append((4, np.zeros(3)))
+
+    settings = []
+    for d, scores in drawn:
+        query = rng.normal(size=d)
+        keys = rng.normal(size=(len(scores), d))
+        length = query @ query
+        keys += np.outer(scores - keys @ query, query) / length
+        for scale in (1.0, rng.uniform(0.2, 0.5)):
+            settings.append((query, keys, scale))
+
+    query, keys, _ = settings[0]
+    settings.append((query, keys, rng.uniform(1.5, 3)))
+    return settings
+
+
+def _overflowed(answer):
+    """Whether nan came back among numbers."""
+    try:
+        found = np.asarray(answer)
+    except (TypeError, ValueError, OverflowError):  # `vector` says what is wrong with it
+        return False
+    return found.dtype.kind == "f" and bool(np.isnan(found).any())
 
 
 def _judge_distribution(found, scores):
@@ -84,12 +110,21 @@ def _softmax_mistakes(scores, scale, d, found):
         "there is a 1/sqrt(d) that the question does not ask for": scale * scores / np.sqrt(d),
         "the signs are turned round: the smallest score wins": -scale * scores,
     }
+    right = softmax(scale * scores)
+    top = right.argmax()
+    ratios = right / right[top]
+    lowest = (found / found[top]).min() - ratios.min()
+    added = lowest / (1 - lowest - ratios.min())  # to every exponential, the largest being 1
+    with_more = (ratios + added) / (ratios + added).sum()
     return {
         "every key gets the same weight, whatever its score": np.full(n, 1 / n),
         "one key gets all the weight, a hard maximum that no score reaches": (
             np.eye(n)[scores.argmax()]
         ),
         **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
+        "a small number is added to every exponential, so no weight is as small as it should be": (
+            Seen(added >= 0 and same(found, with_more, absolute=1e-12))
+        ),
     }
 
 
@@ -104,9 +139,10 @@ def _log_ratios(scores, scale, d, found):
         ratios = np.log(found[top]) - np.log(found)
     off = np.abs(ratios - gaps)
     worst = np.where(found > 0, off, 0).argmax()  # zeros may be rounded
+    gap, ratio = told_apart(gaps[worst], ratios[worst])
     return (
-        f"at scale = {scale:.3g} two scaled scores differ by {gaps[worst]:.3g}, but the log-ratio "
-        f"of their weights is {ratios[worst]:.3g}"
+        f"at scale = {scale:.3g} two scaled scores differ by {gap}, but the logarithm of the ratio "
+        f"of their weights is {ratio}"
     )
 
 
@@ -195,7 +231,7 @@ weight_between = chains_prove(
 
 
 def tells_copying(rng: Generator, copies: Caller) -> str:
-    """1.3: right on score vectors whose weight on j is far from any sensible threshold."""
+    """1.3: right on score vectors whose weight on j is at most 0.8 or at least 0.9999."""
     said = []
     for case, answer in asked(rng, copies, _copy_cases(rng)):
         yes = truth(answer, "copies(scores, j)")
@@ -205,7 +241,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
     trials = Trials(_copy_mistakes)
     for (scores, j), yes in said:
         weight = softmax(scores)[j]
-        fact = f"for {_shown(scores, j)} and j = {j} the weight is {weight:.4g}, and you said {yes}"
+        fact = f"for {_shown(scores, j)} the weight on key j is {weight:.4g}, and you said {yes}"
         trials.add(yes, weight > 0.99, fact, scores, j, margin)
 
     trials.settle()
@@ -214,14 +250,19 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
 
 def _shown(scores, j):
     """Scores (n,) in words, where they are too many for a list."""
-    rivals = len(scores) - 1
-    if rivals < 6:
-        return f"scores {scores.tolist()}"
-    return f"one score of {scores[j]:g} among {rivals:,} zeros"
+    rivals = np.delete(scores, j)
+    if len(rivals) < 6:
+        return f"scores {scores.tolist()} and j = {j}"
+    best = rivals.max()
+    near = np.count_nonzero(rivals > best - 20)
+    others = f"all of them {best:g}" if np.ptp(rivals) == 0 else f"the highest of them {best:g}"
+    if near < len(rivals):
+        others += f" and only {near:,} within 20 of it"
+    return f"a score of {scores[j]:g} and {len(rivals):,} others, {others},"
 
 
 def _copy_cases(rng):
-    """(scores, j), every weight on j below .51 or above .9999; no lead decides whatever n is."""
+    """[(scores, j)]: no lead decides whatever n is, and no lead and n decide whatever the rivals are."""
     told = [
         ([1000.0, 990.0, 990.0], 0),
         ([0.02, 0.0001, 0.0001], 0),
@@ -236,9 +277,11 @@ def _copy_cases(rng):
     cases = [(np.array(scores), j) for scores, j in told]
     for n, leads in (
         (2, (9.25, 9.5)),
+        (2, (37.5, 38.5)),  # the weight is rounded to 1
         (2001, (4, 6)),
         (2001, (17, 18)),
         (100_001, (9.6, 9.95)),
+        (100_001, (22, 23)),  # it is not
         (30_001, (9.3, 9.9)),
     ):
         cases.append(_one_leads(rng, np.zeros(n), leads))
@@ -246,8 +289,14 @@ def _copy_cases(rng):
     for _ in range(4):
         rivals = round(np.exp(rng.uniform(1, 9)))
         tie = np.log(rivals)  # the lead at which one key weighs as much as all others
-        for leads in ((tie - 1, tie - 0.05), (tie + 9.3, tie + 10)):
+        for leads in ((tie - 1, tie - 0.05), (tie + 0.05, tie + 1.3), (tie + 9.3, tie + 10)):
             cases.append(_one_leads(rng, np.zeros(rivals + 1), leads))
+
+    for n in (40, 1001, 50_001):
+        for leads in ((-3, -1), (0.2, 1.3), (9.3, 9.6)):  # one near rival among many far ones
+            scores = rng.uniform(-120, -60, n).round(1)
+            scores[0] = 0.0
+            cases.append(_one_leads(rng, rng.permutation(scores), leads))
 
     for leads in ((12, 20), (-9, -1)) * 3:
         n = rng.integers(2, 6)
@@ -260,6 +309,8 @@ def _copy_cases(rng):
 def _one_leads(rng, scores, leads):
     """These scores and an index j, whose score now leads all others by a number drawn from `leads`."""
     j = int(rng.integers(len(scores)))
+    if len(scores) > 2 and scores[j] == scores.max() > np.delete(scores, j).max():
+        j = (j + 1) % len(scores)  # the one near rival stays
     rivals = np.delete(scores, j)
     lead = rng.uniform(*leads)
     scores[j] = rivals.max() + round(lead, 2)
@@ -293,19 +344,32 @@ def _margin_behind(said):
 
 def _copy_mistakes(scores, j, margin):
     """scores: (n,); margin: the lead that all answers could have been decided by, or nan."""
+    n = len(scores)
     rival = np.delete(scores, j).max()
+    weight = softmax(scores)[j]
+    lead = _lead(scores, j)
     powers = np.exp(scores)  # overflows, as theirs does
-    return {
+    table = {
         "it says yes every time": True,
         "it says no every time": False,
         "it says yes to whichever score is largest": scores.argmax() == j,
+        "it says yes to every score that no other one exceeds": scores[j] == scores.max(),
+        "it asks only for more than an equal share of the weight": weight > 1 / n,
+        "it asks only for more than half of the weight": weight > 0.5,
+        "it asks for a weight of exactly 1, which only rounding can give": weight == 1,
         "it compares scores by their ratio": scores[j] > 5 * rival > 0,
         "it only asks that the other scores be negative": rival < 0 < scores[j],
         "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
         "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
         "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
-        "it asks for a margin but not how many rivals there are": _lead(scores, j) > margin,
+        "it asks for a margin but not how many rivals there are": lead > margin,
+        "a lead of log n is where key j weighs as much as all others together": lead > np.log(n),
     }
+    for name, least in (("log(n) and a constant", np.log(99 * n)), ("2 log(n)", 2 * np.log(n))):
+        table[
+            f"it asks for a lead of {name}, as if all other keys scored as high as the best of them"
+        ] = lead > least
+    return table
 
 
 def query_copies(rng: Generator, copy_query: Caller) -> str:
@@ -326,7 +390,8 @@ def query_copies(rng: Generator, copy_query: Caller) -> str:
 
 def _independent_keys(rng):
     """Yield (keys, j): generic keys first, then keys that lean on each other, keys of very unequal
-    length, and keys one of which is key j four times over, and more."""
+    length, keys one of which is key j four times over and more, keys that point away from key j,
+    keys all of which are short or long, and at last many keys."""
     for n, d in (
         (4, 6),
         (8, 12),
@@ -345,10 +410,15 @@ def _independent_keys(rng):
         rng.shuffle(lengths)
         yield generic * lengths[:, None], j
 
-        hidden = generic.copy()
-        other = (j + 1) % n
-        hidden[other] += 4 * generic[j]
-        yield hidden, j
+        for multiple in (4, -4):
+            hidden = generic.copy()
+            other = (j + 1) % n
+            hidden[other] += multiple * generic[j]
+            yield hidden, j
+
+    for size in (0.01, 100):
+        yield size * rng.normal(size=(6, 9)), int(rng.integers(6))
+    yield rng.normal(size=(100, 120)), int(rng.integers(100))
 
 
 def _margin(keys, j, query):
@@ -405,6 +475,8 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
         (2.0, 10, 2.5),
         (5.0, 100, 0.5),
         (0.0, 4, 1.0),
+        (12.0, 100_000, 1000.0),
+        (25.0, 3, 1e4),
     ]
     for _ in range(20):
         gap = float(rng.uniform(0, 12))
@@ -416,11 +488,12 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
     for (gap, n, diameter), answer in asked(rng, copy_error_bound, settings):
         said = number(answer, "the bound")
         reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
-        word = "too small to be a bound" if said < reached else "true here but not tight"
+        word = "too small to be a bound" if said < reached else "a bound, but not the tight one"
+        farthest, bound = told_apart(reached, said, digits=4)
         fact = (
             f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
-            f"the output can be {reached:.4g} away, "
-            f"and your bound is {said:.4g}, {word}"
+            f"the output can be as far as {farthest} from v_j, "
+            f"and your bound is {bound}, {word}"
         )
         trials.add(said, reached, fact, gap, n, diameter)
 
@@ -449,6 +522,9 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
         (2, 2, 0.1),
         (1000, 1024, 0.001),
         (16, 16, 0.2),
+        (2, 5, 0.45),
+        (40, 50, 0.95),
+        (6, 6, 1e-9),
     ]
     settings += unseen_settings(rng)
 
@@ -456,15 +532,13 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
     for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
         t = number(answer, "t")
         left = leftover(t / np.sqrt(d), n)
-        word = "large enough, but not the smallest" if left < epsilon else "too small"
         fact = (
-            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} "
-            f"your t = {t:.4g} leaves {left:.3g} elsewhere, {word}"
+            f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} {stays_elsewhere('t', t, left, epsilon)}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, t)
 
     trials.settle()
-    return f"the weight left elsewhere is epsilon in {len(trials)} settings."
+    return f"the weight on the other keys is epsilon in {len(trials)} settings."
 
 
 def _sharpness_mistakes(n, d, epsilon, t):

@@ -111,6 +111,9 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         (0.7, 0.5, 3),
         (0.2, 20.0, 1000),
         (0.6, 1000.0, 50),
+        (0.001, 3.0, 4),
+        (0.999, 3.0, 4),
+        (0.5, 0.1, 2),
     ]
     for _ in range(8):
         w = float(rng.uniform(0.02, 0.98))
@@ -308,6 +311,9 @@ def _judge_share(rng, share_decided):
         (0.05, 20.0, 64, 0.6),
         (1.0, 3.0, 4, 0.75),
         (0.01, 40.0, 9, 0.99),
+        (0.1, 0.5, 16, 0.95),
+        (0.5, 1000.0, 4, 0.9),
+        (0.3, 5.0, 8, 0.5),
     ]
     for _ in range(6):
         beta = float(rng.uniform(0.02, 1))
@@ -360,6 +366,9 @@ def _share_mistakes(beta, c, d, w):
         "that is how often *a* takes over; b does so as often": decided / 2,
         "that is how often neither of the two takes over": 1 - decided,
         "both keys are random here, not one": _decided(one_random, w),
+        "the 2 beside the variance is missing: a normal law has erfc(x / sqrt(2 V))": (
+            _decided(one_random, w)
+        ),
         "the scores are not divided by sqrt(d)": _decided(undivided, w),
         "beta is a variance, not a standard deviation": _decided(squared, w),
         "every draw is said to be decided, which is the limit of long queries": 1.0,

@@ -1,7 +1,8 @@
-"""Questions 11.1-11.6, position: titles, minutes, hints and judges."""
+"""Questions 11.1-11.7, position: titles, minutes, hints and judges."""
 
 from attn_course.questions.rotations import (
     each_looks_back,
+    frequencies_are_extended,
     rotations_are_by_position,
     score_is_relative,
 )
@@ -9,6 +10,7 @@ from attn_course.questions.sinusoids import distances_are_those_of_a_clock, shif
 from attn_course.questions.token_order import order_is_noticed, pairs_are_blind
 from attn_course.register import Part, Question
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         "11.1",
@@ -23,7 +25,8 @@ QUESTIONS = (
             "With an index array p, compare the layer of x[p] with the layer's output of x, indexed by p.",
             "Some layers commute with a few permutations. Random ones, or all swaps of neighbours, find them "
             "out; compare up to rounding.",
-            "In words: put PX for X into every factor of equation (1), and see which P meet each other.",
+            "In words: replace X by PX in every factor of equation (1), and look for products of P and its "
+            "transpose.",
         ),
         seconds=20.0,
     ),
@@ -31,7 +34,7 @@ QUESTIONS = (
         "11.2",
         "Sentences it cannot tell apart",
         8,
-        (Part("code", 1, ("blind_pairs",), pairs_are_blind),),
+        (Part("code", 0.5, ("blind_pairs",), pairs_are_blind),),
         hints=(
             "Without a mask nothing but the proportions of the tokens reaches the mean.",
             "The last token of one causal layer sees all the others, but not in which order they came.",
@@ -56,7 +59,7 @@ QUESTIONS = (
         "11.4",
         "Moving on is a matrix",
         6,
-        (Part("code", 1, ("shift_matrix",), shift_is_a_matrix),),
+        (Part("code", 0.5, ("shift_matrix",), shift_is_a_matrix),),
         hints=(
             "Write out sin(a + b) and cos(a + b): both are sums of sin(a) and cos(a) with fixed factors.",
             "Each pair of coordinates has a block of its own, two by two; nothing else is mixed.",
@@ -90,6 +93,17 @@ QUESTIONS = (
             "The peak is in the right place and too blunt? A longer query sharpens every difference.",
             "In words: up to 15, which positions and which distances occurred in training? Which are new "
             "at position 20, and which at 100?",
+        ),
+    ),
+    Question(
+        "11.7",
+        "Longer than it was trained for",
+        12,
+        (Part("code", 1, ("interpolated", "ntk_aware"), frequencies_are_extended),),
+        hints=(
+            "Interpolation: if position 2p is to turn as p did, what happens to each frequency?",
+            "NTK-aware: put the slowest pair, i = d/2 - 1, into base ** (-2i / d). Which base slows it down?",
+            "Solve new ** (-(d - 2) / d) = old ** (-(d - 2) / d) / factor for the new base.",
         ),
     ),
 )

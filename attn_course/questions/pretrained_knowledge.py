@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, matrix, shuffled, two
 from attn_course.answers.mistakes import Trials
+from attn_course.answers.wording import counted
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.register import Part, Question
 
@@ -56,6 +57,7 @@ def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
     _judge_cut(long, 128)
     _judge_lengths(middle, 40, 16)
     _judge_cut(middle, 16)
+    _judge_short(_draws(rng, corrupt_span, 30, 64), 30, 64)
 
     _judge_span(long)
     _judge_place(long, rng)
@@ -120,7 +122,8 @@ def _pieces(found, document, block):
         raise NotYet(f"PAD stands in front of text ({shown}); it belongs at the very end.")
     count = body.count(MASK)
     if count != 2:
-        raise NotYet(f"there are {count} MASKs ({shown}); one marks the gap, one opens the span.")
+        masks = counted(count, "MASK")
+        raise NotYet(f"{masks} came back ({shown}); one marks the gap, one opens the span.")
 
     prefix, suffix, span = body.split(MASK)
     if not document.startswith(prefix + span + suffix):
@@ -150,10 +153,9 @@ def _judge_lengths(draws, size, block):
     """NotYet for an empty span, and for more or fewer characters than may be kept."""
     empty = sum(not draw.span for draw in draws)
     if empty:
-        characters = "character" if size == 1 else "characters"
         raise NotYet(
-            f"the span was empty in {empty} of {len(draws)} draws from a document of {size}"
-            f" {characters}: there is nothing to fill in."
+            f"the span was empty in {empty} of {len(draws)} draws from a document of"
+            f" {counted(size, 'character')}: there is nothing to fill in."
         )
 
     kept = [draw.kept for draw in draws]
@@ -186,6 +188,22 @@ def _judge_cut(draws, block):
             f" {kept.mean():.1f} on average{_missing(kept, longest)}; every length from 4 to {longest}"
             " should be as likely."
         )
+
+
+def _judge_short(draws, size, block):
+    """A document that is shorter than 7/8 of the block is cut too, where a smaller number was drawn."""
+    longest = 7 * block // 8
+    right = (longest - size + 1) / (longest - 3)
+    whole = sum(draw.kept == size for draw in draws) / len(draws)
+    if abs(whole - right) <= 0.12:  # six standard deviations of a share of 800
+        return
+    told = (
+        f"a document of {size} characters (block_size {block}) stayed whole in {whole:.0%} of draws; with n "
+        f"drawn from 4 to {longest}, whatever the document, it does in {right:.0%}"
+    )
+    if whole == 1:
+        raise NotYet(f"{told}: cut it where the n that was drawn is smaller.")
+    raise NotYet(f"{told}: the length of the document is no limit of the draw.")
 
 
 def _missing(kept, longest):
@@ -268,31 +286,35 @@ def _judge_place(draws, rng):
 
 def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) -> str:
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
-    size = int(rng.integers(16, 22))
-    for block in shuffled(rng, [32, 48, 64]):
+    for size, length, block in _pair_sizes(rng):
         letters = _document(rng, len(LETTERS))
-        end = size + block // 8
         question = letters[:size]
-        answer = letters[size:end]
-
+        answer = letters[size : size + length]
         pair = finetuning_pair(question, answer, block)
         _judge_pair(pair, question, answer, block)
-        size += 1
 
     trials = Trials(_wrong_shares)
     many = int(rng.integers(40, 60))
     for n in shuffled(rng, [20, many]):
-        rows = _all_counts(rng, score, n)
-        share = rows[:, 0]
+        found, rows = _all_counts(rng, score, n)
+        share = found[:, 0]
         every = np.arange(n + 1)
         truth = every / n
 
         worst = np.abs(share - truth).argmax()
-        fact = f"{worst} right answers of {n} got the share {share[worst]:.3g}"
-        trials.judge(share, truth, fact, truth, n)
-        _judge_interval(rows, n)
+        fact = (
+            f"with {counted(worst, 'right answer')} of {n} the share came out as {share[worst]:.3g}"
+        )
+        trials.judge(share, truth, fact, rows, truth, n)
+        _judge_interval(found, n)
 
     return "loss is taken on the answer and its end alone, and the interval holds in about 95%."
+
+
+def _pair_sizes(rng):
+    """(characters of the question, of the answer, block): one just fits, in any order."""
+    size = int(rng.integers(16, 22))
+    return shuffled(rng, [(size, 4, 32), (size + 1, 6, 48), (size + 2, 8, 64), (size, 1, size + 4)])
 
 
 def _judge_pair(pair, question, answer, block):
@@ -316,8 +338,9 @@ def _judge_pair(pair, question, answer, block):
             "x has no MASK between question and answer, which is what asks for the answer."
         )
 
-    text = whole.rstrip(PAD)
-    if read not in (text, text[:-1]):
+    if x != whole[:-1]:
+        if read == question + MASK + answer:
+            raise NotYet("the MASK that closes the answer is missing in x.")
         raise NotYet("x should read question, MASK, answer, MASK, and PAD to the end.")
     _judge_targets(x, y, whole, len(question), len(answer))
 
@@ -336,7 +359,7 @@ def _judge_targets(x, y, whole, first, size):
     if taken[0] < first - 1:
         extra = first - 1 - taken[0]
         raise NotYet(
-            f"loss is taken on {extra} symbols of the question: names are given, not learnt."
+            f"loss is taken on {counted(extra, 'symbol')} of the question: names are given, not learnt."
         )
     if taken[0] > first:
         raise NotYet("no loss is taken on the first symbol of the answer.")
@@ -348,30 +371,55 @@ def _judge_targets(x, y, whole, first, size):
         raise NotYet("no loss is taken on a symbol in the middle of the answer.")
 
 
-OTHER = {"Wynd": "Orvane", "Orvane": "Tessel", "Tessel": "Wynd"}  # wrong, but cities of the list
+CITIES = ("Wynd", "Orvane", "Tessel")
 
 
 def _all_counts(rng, score, n):
-    """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3)."""
-    truths = [str(city) for city in rng.choice(list(OTHER), n)]
+    """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3), and the rows it was given."""
+    truths = [str(city) for city in rng.choice(CITIES, n)]
 
     rows = []
     for count in range(n + 1):
         answers = list(truths)
         for k in rng.permutation(n)[count:]:
-            answers[k] = OTHER[truths[k]]
+            answers[k] = _wrong_answer(rng, truths[k])
         rows.append((answers, truths))
 
     results = score.via(call_each, rows)
-    return matrix(results, (n + 1, 3), "score(...)")
+    return matrix(results, (n + 1, 3), "score(...)"), rows
 
 
-def _wrong_shares(truth, n):
+def _wrong_answer(rng, truth):
+    """Another city, nothing at all, a part of the truth, more than it, or a word that begins like it."""
+    others = [city for city in CITIES if city != truth]
+    wrong = [*others, "", truth[:2], truth[1:3], f"{truth} or {others[0]}", f"{truth[0]}olm"]
+    return wrong[rng.integers(len(wrong))]
+
+
+RULES = {
+    "an answer that is a part of the truth counts as right, and so does an empty one": (
+        lambda answer, truth: answer in truth
+    ),
+    "an answer with which the truth begins counts as right, and so does an empty one": (
+        lambda answer, truth: truth.startswith(answer)
+    ),
+    "an answer that contains the truth and more counts as right": (
+        lambda answer, truth: truth in answer
+    ),
+    "only the first letters are compared": lambda answer, truth: answer[:1] == truth[:1],
+}
+
+
+def _wrong_shares(rows, truth, n):
     """{sentence: shares (n + 1,)}."""
-    return {
+    wrong = {
         "the first number is a percentage; return shares between 0 and 1": 100 * truth,
         "the first number counts the right answers; divide by how many there are": n * truth,
     }
+    for sentence, rule in RULES.items():
+        wrong[sentence] = np.array([sum(map(rule, *row)) / n for row in rows])
+
+    return wrong
 
 
 def _judge_interval(rows, n):
@@ -416,6 +464,7 @@ def _coverage(low, high, n):
     return holds.mean()
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="8.1",

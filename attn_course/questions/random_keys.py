@@ -7,10 +7,20 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import NotYet
+from attn_course.answers.mistakes import told_apart
 from attn_utils.kernels import softmax
 
 ROUNDING = 64 * np.finfo(float).eps
-SIZES = ((8, 12), (20, 24), (5, 5), (3, 6), (3, 3), (2, 2))  # (n, d), generic ones first
+SIZES = (
+    (8, 12),
+    (20, 24),
+    (5, 5),
+    (3, 6),
+    (3, 3),
+    (2, 2),
+    (100, 110),
+)  # (n, d), generic ones first
+MANY = 50  # keys, of which one draw is enough
 
 
 def frame(rng: Generator, n: int, d: int) -> np.ndarray:
@@ -27,10 +37,10 @@ def frames(
     """Yield (keys, a, b): orthonormal keys (n, d), and two different indices in either order.
 
     Generic sizes come first, so that a mistake is described where it shows best; the edge cases at
-    the end (n = d, n = 3, n = 2) are there to accept, not to explain.
+    the end (n = d, n = 3, n = 2, many keys) are there to accept, not to explain.
     """
     for n, d in sizes:
-        for _ in range(repeats):
+        for _ in range(repeats if n < MANY else 1):
             a, b = rng.choice(n, 2, replace=False)
             yield frame(rng, n, d), int(a), int(b)
 
@@ -70,6 +80,16 @@ def leftover(height: float, n: int, leaders: int = 1) -> float:
     scores = np.zeros(n)
     scores[:leaders] = height
     return softmax(scores)[leaders:].sum()
+
+
+def stays_elsewhere(name: str, value: float, left: float, epsilon: float) -> str:
+    """A clause on a query of this size: how much weight stays on the other keys, how much may."""
+    word = "larger than it need be" if left < epsilon else "too small"
+    stays, allowed = told_apart(100 * left, 100 * epsilon)
+    return (
+        f"your {name} = {value:.4g} is {word}: {stays}% of the weight stays on the other keys, and "
+        f"{allowed}% may"
+    )
 
 
 def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:

@@ -1,14 +1,15 @@
-"""Judges of 11.5 and 11.6, queries and keys that are turned by their positions.
+"""Judges of 11.5, 11.6 and 11.7, queries and keys that are turned by their positions.
 
 They measure what a rotation does to vectors, in any pairing of the coordinates and either sense.
 """
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
+from attn_course.answers.mistakes import Trials
 from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.drivers import call_with_rotation, make_rotation
 from attn_course.questions.sinusoids import BASE, frequencies, is_off
@@ -192,6 +193,7 @@ SETTINGS = (
     ("neighbours", 16, BASE),
     ("halves", 16, BASE),
     ("clockwise", 8, 100.0),
+    ("slowest first", 16, BASE),
 )
 
 
@@ -212,18 +214,19 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
             raise NotYet(f"{why} ({setting}).")
 
     return (
-        f"at least 99% on the token r back at every position, in {len(cases)} cases, three layouts."
+        f"at least 99% on the token r back at every position, in {len(cases)} cases, four layouts."
     )
 
 
 def _pairings(d):
-    """{layout: pairs (d/2, 2)}: neighbours, the same turning the other way, first half with second."""
+    """{layout: pairs (d/2, 2)}, the pair that turns fastest first."""
     features = np.arange(d)
     neighbours = features.reshape(-1, 2)
     halves = features.reshape(2, -1)
     return {
         "neighbours": neighbours,
         "clockwise": neighbours[:, ::-1],
+        "slowest first": neighbours[::-1],
         "halves": halves.T,
     }
 
@@ -262,6 +265,11 @@ def _why_not_back(q, k, rotate, r):
         return "the query or the key is zero, and every token is seen equally: uniform weights"
     if r > 0 and scores.argmax() == last + r:
         return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
+    if looks == r and _leaves_out_fast_pairs(q, k, rotate):
+        return (
+            "right token, too little weight: only coordinates that turn slowly are used, and which ones turn "
+            "fast depends on the layout, which is unknown"
+        )
     if looks == r:
         weight = softmax(seen).max()
         return f"right token, weight {weight:.3f}: a longer query makes it sharper"
@@ -270,3 +278,80 @@ def _why_not_back(q, k, rotate, r):
     if looks == 2 * r:
         return f"it looks {looks} back, twice too far: turn the query or the key, not both"
     return f"it looks {looks} back, where {r} back is asked for"
+
+
+def _leaves_out_fast_pairs(q, k, rotate):
+    """Whether turning by one position hardly changes the score of the two vectors."""
+    before = rotate(q, 0) @ rotate(k, 0)
+    after = rotate(q, 1) @ rotate(k, 0)
+    return abs(after - before) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k)
+
+
+# 11.7
+
+
+def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Caller) -> str:
+    """11.7: all pairs slower by the factor; or one ladder whose first pair is kept, its last one slower."""
+    answers = {"interpolated": interpolated, "ntk_aware": ntk_aware}
+    trials = {name: Trials(partial(_wrong_ladders, name)) for name in answers}
+    for d, base, factor in _ladder_settings(rng):
+        for name, answer in answers.items():
+            call = f"{name}({d}, {base:g}, {factor:g})"
+            found = vector(answer(d, base, factor), d // 2, call)
+            right = _extended(d, base, factor)[name]
+            ends = f"{_listed(found[[0, -1]])}, expected {_listed(right[[0, -1]])}"
+            fact = f"the first and last frequency of {call} are {ends}"
+            trials[name].judge(found, right, fact, d, base, factor)
+
+    return (
+        "interpolation slows every pair down alike; the NTK-aware base keeps the fastest pair and slows the "
+        f"slowest by the whole factor, in {len(trials['ntk_aware'])} settings."
+    )
+
+
+def _ladder_settings(rng):
+    """(d, base, factor): a usual one, then others in any order; a factor of 1 changes nothing."""
+    factor = float(rng.uniform(1.2, 9))
+    others = [
+        (4, 100.0, 3.0),
+        (16, BASE, 1.0),
+        (64, 500_000.0, 8.0),
+        (8, 50.0, factor),
+    ]
+    return [(32, BASE, 4.0), *shuffled(rng, others)]
+
+
+def _extended(d, base, factor):
+    """{name: frequencies (d / 2,)}."""
+    ratio = factor ** (d / (d - 2))
+    return {
+        "interpolated": frequencies(d, base) / factor,
+        "ntk_aware": frequencies(d, base * ratio),
+    }
+
+
+def _wrong_ladders(name, d, base, factor):
+    """{sentence: frequencies (d / 2,)} for one of the two functions."""
+    others = _extended(d, base, factor)
+    del others[name]
+    (other,) = others.values()
+    plain = frequencies(d, base)
+    wrong = {
+        "these are the frequencies as they were": plain,
+        "this is what the other function should return": other,
+    }
+    if name == "interpolated":
+        return wrong | {"every pair turns faster, not slower": plain * factor}
+
+    return wrong | {
+        "the base is multiplied by the factor itself, so that the slowest pair slows down by less": (
+            frequencies(d, base * factor)
+        ),
+        "the exponent of the factor is upside down": frequencies(d, base * factor ** ((d - 2) / d)),
+        "the base became smaller, so that slow pairs turn faster": (
+            frequencies(d, base / factor ** (d / (d - 2)))
+        ),
+        "the exponent of the factor is d / 2, far too large": frequencies(
+            d, base * factor ** (d / 2)
+        ),
+    }

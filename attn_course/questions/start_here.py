@@ -12,27 +12,40 @@ from attn_course.register import Part, Question
 
 
 def _mean_mistakes(values):
-    """values: (n,)."""
+    """values: a list of numbers."""
+    mean = np.mean(values)
     return {
-        "you returned their sum": values.sum(),
+        "you returned their sum": sum(values),
         "you returned the median": np.median(values),
+        "you returned the middle between the smallest and the largest": (min(values) + max(values))
+        / 2,
+        "the mean has been rounded": float(round(mean)),
+        "the mean has been rounded down": float(np.floor(mean)),
+        "the total is divided by one less than their number": (
+            sum(values) / (len(values) - 1) if len(values) > 1 else None
+        ),
+        "the signs are lost": np.mean(np.abs(values)),
     }
 
 
 def mean_of(rng: Generator, mean: Caller) -> str:
     """0.1: any function that returns the mean of a list of numbers."""
-    settings = []
+    settings: list[tuple[list]] = []
     for size in (5, 40, 2, 1):
         values = rng.normal(3, 2, size)
-        settings.append((values,))
+        settings.append((values.tolist(),))
+    negative = rng.normal(-5, 2, 7)
+    settings.append((negative.tolist(),))
+    whole = rng.integers(-9, 9, 6)
+    settings.append((whole.tolist(),))
 
     trials = Trials(_mean_mistakes)
     for (values,), answer in asked(rng, mean, settings):
         found = number(answer, "mean(values)")
-        shown = values[:5].round(2).tolist()
+        shown = np.round(values[:5], 2).tolist()
         many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
         fact = f"for {many}{shown} it gave {found:.4g}"
-        trials.add(found, values.mean(), fact, values)
+        trials.add(found, np.mean(values), fact, values)
 
     trials.settle()
     return "it agrees on lists of 1 to 40 numbers."

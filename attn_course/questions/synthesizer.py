@@ -7,12 +7,13 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, largest_gap, matrix, shuffled, two
 from attn_course.drivers import call_each, is_given
-from attn_course.questions.attention_mistakes import (
-    cut,
+from attn_course.questions.attention_layers import (
+    draw_parameters,
     finish,
     judge_layer,
     linear,
 )
+from attn_course.questions.attention_mistakes import SPLITS, split_heads
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
 
@@ -35,6 +36,7 @@ def layer_is_synthesizer(rng: Generator, layer_class: Caller) -> str:
         shapes=_layer_shapes,
         compute=_synthesize,
         known=_layer_known,
+        aim=_aimed,
     )
 
 
@@ -52,7 +54,16 @@ def _layer_shapes(D, H, max_length):
     }
 
 
-def _synthesize(leaves, num_heads, *, scores=None, split=cut, **steps):
+def _aimed(rng, sizes, columns):
+    """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
+    D = sizes[0]
+    T = len(columns)
+    parameters = draw_parameters(rng, _layer_shapes(*sizes))
+    parameters["b2"][:T] = columns
+    return parameters, rng.normal(size=(1, T, D))
+
+
+def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_values=None, **steps):
     """The layer of equation (1), or with one step of it replaced by a mistake."""
     x = leaves["x"]
     T = x.shape[1]
@@ -62,8 +73,9 @@ def _synthesize(leaves, num_heads, *, scores=None, split=cut, **steps):
         b2 = leaves["b2"][:T]
         scores = split(hidden, num_heads) @ B + b2
 
+    split_values = split_values or split
     values = linear(leaves, x, "value")
-    return finish(leaves, scores, split(values, num_heads), **steps)
+    return finish(leaves, scores, split_values(values, num_heads), **steps)
 
 
 def _layer_known(leaves, num_heads):
@@ -71,6 +83,12 @@ def _layer_known(leaves, num_heads):
     known = {}
     for sentence, scores in _wrong_scores(leaves, num_heads).items():
         known[sentence] = _synthesize(leaves, num_heads, scores=scores)
+
+    for sentence, split in SPLITS.items():
+        known[f"in the hidden features, {sentence}"] = _synthesize(
+            leaves, num_heads, split=split, split_values=split_heads
+        )
+        known[f"in the values, {sentence}"] = _synthesize(leaves, num_heads, split_values=split)
     return known
 
 
@@ -86,7 +104,7 @@ def _wrong_scores(leaves, num_heads):
 
     def scores(hidden: Any, B: Any = B[..., :T], b2: Any = b2[:T]) -> Any:
         """(B, H, T, T) of hidden features (B, T, D)."""
-        heads = cut(hidden, num_heads)
+        heads = split_heads(hidden, num_heads)
         return heads @ B + b2
 
     without_bias = x @ A.mT
@@ -97,7 +115,9 @@ def _wrong_scores(leaves, num_heads):
         "the ReLU is missing": scores(before),
         "the ReLU comes after B, on the scores": scores(before).relu(),
         "b1, the bias of A, is missing": scores(without_bias.relu()),
-        "b2 is missing": scores(hidden, b2=0),
+        "b2 is missing, or is added along the queries, where the softmax cancels it": (
+            scores(hidden, b2=0)
+        ),
         "all heads use the B of the first head": scores(hidden, B[:1, :, :T]),
         "the last T columns of B and b2 are used; position 0 owns the first": (
             scores(hidden, B[..., -T:], b2[-T:])
@@ -217,6 +237,7 @@ def _why_not_apart(x, other, t, moved, setting):
     return f"row t moves by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="7.1",

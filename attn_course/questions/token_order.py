@@ -3,7 +3,9 @@
 They run layers and models on sequences, and know nothing of how positions are made.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 from numpy.random import Generator
@@ -22,7 +24,7 @@ from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.drivers import call_with_layer, make_layer
+from attn_course.drivers import call_with_outputs
 from attn_utils.kernels import softmax
 
 SAME = 1e-9
@@ -32,23 +34,89 @@ SAME = 1e-9
 WIDTH = 5
 FAINT = 0.01  # of the positions that are easily overlooked
 COARSE = 0.1  # a tolerance that overlooks them
+MOST_ASKED = 60  # inputs of its own on which an answer may try a layer
 
 
 def order_is_noticed(rng: Generator, is_equivariant: Caller) -> str:
-    """11.1: whether a layer commutes with every permutation, for sixteen layers and three lengths."""
+    """11.1: whether a layer commutes with every permutation, for sixteen layers and two lengths.
+
+    The layers stay in the judge: the answer is handed their outputs for x in every order, and those for
+    other inputs when it asks for them.
+    """
     trials = Trials(_wrong_testers)
-    for T in rng.permutation((4, 5, 6)):
+    for T in rng.permutation((4, 5)):
         x = rng.normal(size=(T, WIDTH))
         for name, told, right in _layers(rng, T):
-            said = is_equivariant.via(call_with_layer, told, x)
-            found = truth(said)
+            found = _said_of(is_equivariant, make_layer(told), x)
             fact = f"for {name} on {T} tokens you say {found}"
             if right and not found:
                 fact += ", and both sides agree up to rounding"
             trials.add(found, right, fact, told, x, right, found)
 
     trials.settle()
-    return "right about sixteen layers, six of them equivariant, on 4, 5 and 6 tokens."
+    return "right about sixteen layers, six of them equivariant, on 4 and 5 tokens."
+
+
+def _said_of(is_equivariant, layer, x):
+    """What the answer says of a layer; it is run again with one output more as long as it asks for one."""
+    T = len(x)
+    inputs = [x[list(order)] for order in permutations(range(T))]
+    for _ in range(MOST_ASKED):
+        outputs = [layer(tokens) for tokens in inputs]
+        result = is_equivariant.via(call_with_outputs, x, inputs, outputs)
+        if "asked" not in result:
+            return truth(result["said"])
+
+        asked = array(result["asked"], "what the layer was given")
+        if asked.ndim != 2 or asked.shape[1] != WIDTH or not 1 <= len(asked) <= T:
+            raise NotYet(f"the layer was given an array of shape {asked.shape}; x has {x.shape}.")
+        inputs.append(asked)
+
+    if asked.shape == x.shape and np.array_equal(np.sort(asked), np.sort(x)):
+        raise NotYet("permute the tokens, axis 0, not the features.")
+    raise NotYet(
+        f"the layer was given more than {MOST_ASKED} inputs that are not x in another order; permute the "
+        "rows of x."
+    )
+
+
+def make_layer(told: dict) -> Callable:
+    """A layer from tokens (T, d) to (T, d), made of arrays that are told, in this order.
+
+    "positions" (T, d) are added; three "projections" (3, d, d) attend, under a "mask" (T, T) if there is
+    one; a "mixture" (T, T) mixes tokens; "features" (d, d) change each token alone; "order" sorts each
+    feature; a "factor" multiplies all.
+    """
+
+    def layer(x: np.ndarray) -> np.ndarray:
+        x = np.asarray(x, float)
+        T = len(x)
+        if "positions" in told:
+            x = x + told["positions"][:T]
+        if "projections" in told:
+            x = _attended(x, told["projections"], told.get("mask"))
+        if "mixture" in told:
+            mixture = told["mixture"]
+            x = mixture[:T, :T] @ x
+        if "features" in told:
+            x = np.tanh(x @ told["features"])
+        if "order" in told:
+            x = np.sort(x, axis=0)
+        return x * told.get("factor", 1.0)
+
+    return layer
+
+
+def _attended(x, projections, mask):
+    """Attention (T, d) of tokens (T, d), under a mask (at least (T, T)) if there is one."""
+    T, d = x.shape
+    q, k, v = (x @ projection for projection in projections)
+    scores = q @ k.T / d**0.5
+    if mask is not None:
+        look = mask[:T, :T]
+        scores = np.where(look, scores, -np.inf)
+    weights = softmax(scores)
+    return weights @ v
 
 
 def _layers(rng, T):

@@ -6,18 +6,20 @@ Shapes, the layer and its costs are judged here, the steps in between in `attent
 import math
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.questions.attention_mistakes import (
-    cut,
+from attn_course.questions.attention_layers import (
+    draw_parameters,
     finish,
     judge_layer,
     linear,
 )
+from attn_course.questions.attention_mistakes import SCORES, after, scaled_products, split_heads
 from attn_course.questions.attention_steps import (
     attend_is_masked_softmax,
     heads_split_and_merge,
@@ -118,6 +120,7 @@ def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
         shapes=_layer_shapes,
         compute=_multi_head,
         known=_layer_known,
+        aim=_aimed,
     )
 
 
@@ -131,7 +134,25 @@ def _layer_shapes(D, H):
     return shapes
 
 
-def _multi_head(leaves, num_heads, *, scale=None, order=PROJECTIONS, split=cut, **steps):
+def _aimed(rng, sizes, columns):
+    """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
+    D, H = sizes
+    d = D // H
+    parameters = draw_parameters(rng, _layer_shapes(D, H))
+    parameters["query.weight"][:] = 0
+    query = parameters["query.bias"].reshape(H, d)
+    unit = query / (query**2).sum(-1, keepdims=True)
+    parameters["key.weight"][:, 0] = d**0.5 * unit.reshape(D)  # the first feature makes the score
+    parameters["value.weight"][:, 0] = 0
+
+    x = rng.normal(size=(1, len(columns), D))
+    x[..., 0] = columns
+    return parameters, x
+
+
+def _multi_head(
+    leaves, num_heads, *, score=scaled_products, order=PROJECTIONS, split=split_heads, **steps
+):
     """Causal multi-head attention, or with one step of it replaced by a mistake."""
     x = leaves["x"]
     heads = []
@@ -140,24 +161,23 @@ def _multi_head(leaves, num_heads, *, scale=None, order=PROJECTIONS, split=cut, 
         heads.append(split(projected, num_heads))
 
     q, k, v = heads
-    if scale is None:
-        d = q.shape[-1]
-        scale = d**-0.5
-    scores = q @ k.mT * scale
-    return finish(leaves, scores, v, **steps)
+    return after(score(q, k), lambda scores: finish(leaves, scores, v, **steps))
 
 
 def _layer_known(leaves, num_heads):
     """{sentence: output (B, T, D)}: mistakes of a layer that compares keys and queries."""
     run = partial(_multi_head, leaves, num_heads)
-    D = leaves["x"].shape[-1]
     turned = {name: leaf.mT if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
     across = leaves | {"x": leaves["x"].transpose(0, 1)}
 
-    known = {
-        "the scores are not scaled": run(scale=1.0),
-        "the scores are divided by d, not by sqrt(d)": run(scale=num_heads / D),
-        "the scores are divided by sqrt(D); each head has its own width d": run(scale=D**-0.5),
+    def by_whole_width(q: Any, k: Any) -> Any:
+        return q @ k.mT / leaves["x"].shape[-1] ** 0.5
+
+    known = {sentence: run(score=score) for sentence, score in SCORES.items()}
+    known |= {
+        "the scores are divided by sqrt(D); each head has its own width d": run(
+            score=by_whole_width
+        ),
         "the projections multiply by W, where nn.Linear multiplies by its transpose": (
             _multi_head(turned, num_heads)
         ),
@@ -290,11 +310,12 @@ def _wrong_flops(T, D, H):
     return wrong | once
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="6.1",
         title="Shapes first",
-        minutes=4,
+        minutes=5,
         parts=(Part("code", 1, ("shapes",), shapes_are_predicted),),
         covers=("004 review",),
         hints=(
@@ -318,56 +339,56 @@ QUESTIONS = (
     Question(
         id="6.3",
         title="Attention under a mask",
-        minutes=10,
+        minutes=12,
         parts=(Part("code", 2.5, ("attend",), attend_is_masked_softmax),),
         covers=("004 review",),
         hints=(
             "Which axis of the scores runs over the keys?",
-            "What must a score be, so that its exponential is exactly nothing?",
-            "A row of nothing but hidden keys has no softmax: decide what it is before, or mend it after.",
+            "What must a score be, so that its exponential is exactly 0?",
+            "Where every key of a row is hidden, the softmax gives nan: replace that row before or after it.",
             "`masked_fill` and `torch.where` pass no gradient to the entries they replace; adding does.",
         ),
     ),
     Question(
         id="6.4",
         title="No look ahead",
-        minutes=4,
+        minutes=5,
         parts=(Part("code", 1, ("causal_mask",), mask_is_causal),),
         covers=("004 review",),
         hints=(
-            "Row t belongs to query t. Which keys were written when it was its turn? Is t one of them?",
+            "Row t belongs to query t. Which tokens come before it? Does it see itself?",
             "torch can keep one triangle of a matrix, with or without its diagonal.",
         ),
     ),
     Question(
         id="6.5",
-        title="Cut into heads, and back",
+        title="Split into heads, and merge",
         minutes=7,
         parts=(Part("code", 1.5, ("split_heads", "merge_heads"), heads_split_and_merge),),
         covers=("004 review",),
         hints=(
             "First give the features two axes, head and feature; then move one axis.",
-            "Cutting an axis never moves memory; only exchanging axes does.",
-            "Merging is the same two moves backwards. `view` wants memory in order; `reshape` copies.",
+            "Splitting an axis in two leaves all numbers in their order; exchanging axes does not.",
+            "Merging is the same two steps backwards. After `transpose` use `reshape`; `view` fails.",
         ),
     ),
     Question(
         id="6.6",
         title="The layer",
-        minutes=13,
+        minutes=15,
         parts=(Part("code", 4, ("CausalSelfAttention",), layer_is_causal_attention),),
         covers=("004 review",),
         hints=(
             "You have written every step above: project, split, attend, merge, project.",
             "The scale belongs to the width of a head, not to the width of the layer.",
-            "One dropout thins out the weights before they meet the values, the other the final output.",
-            "`nn.Dropout` knows whether the layer is training; `F.dropout` has to be told.",
+            "One dropout acts on the weights before they meet the values, the other on the output.",
+            "`nn.Dropout` is off in eval mode by itself; `F.dropout` needs `training=self.training`.",
         ),
     ),
     Question(
         id="6.7",
         title="What it costs, and why the root",
-        minutes=11,
+        minutes=14,
         parts=(
             Part("code", 1, ("num_parameters", "num_flops"), counts_are_exact),
             Part("written", 2),
@@ -383,15 +404,14 @@ QUESTIONS = (
     Question(
         id="6.8",
         title="Why several heads",
-        minutes=6,
+        minutes=12,
         parts=(Part("written", 1.5),),
         covers=("000 preface",),
         hints=(
-            "A row of weights sums to one. What must one head do whose token needs two words at once?",
-            "Which word broke when you switched one head off, and which did not? Which row of which map "
-            "says why?",
-            "Two heads see the same tokens. What do they have that is not the same, and who puts together "
-            "what they found?",
+            "In the proof, where is it used that all words share one denominator?",
+            "Compare the rows *look* of the four sentences: in which of them does head 0 look at a noun, and "
+            "what do these nouns have in common?",
+            "A head finds what it looks for, or it does not. What do two finds mean, and what does one?",
         ),
     ),
 )

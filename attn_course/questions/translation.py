@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, largest_gap, matrix, number, shuffled
+from attn_course.answers import Caller, NotYet, array, largest_gap, number, shuffled
 from attn_course.answers.mistakes import (
     Seen,
     Trials,
@@ -19,8 +19,17 @@ from attn_course.drivers import (
     run_slot,
     run_slot_elsewhere,
 )
+from attn_course.questions.attention_mistakes import (
+    LOW_FILL,
+    SCORES,
+    TOO_LATE,
+    WEIGHTS,
+    after,
+    masked_softmax,
+    scaled_products,
+)
 from attn_course.register import Part, Question
-from attn_utils.kernels import attend, softmax
+from attn_utils.kernels import attend
 
 PAD = 0  # as in the room `translation`
 BOS = 1
@@ -57,6 +66,8 @@ def slots_fit(
             _judge_company(name, answer, found, *inputs)
             _judge_gradients(name, result["gradients"], *inputs)
 
+    for name in ("MeanAttention", "DotAttention"):
+        _judge_leaks(rng, name, slots[name])
     for name, answer in slots.items():
         _judge_device(name, answer, *inputs)
     return f"all three hold on {len(sizes)} shapes; neither padding nor company changes a sentence."
@@ -104,15 +115,11 @@ def _run(name, answer, queries, memory, mask):
     if shapes == ((B, T, D), (B, T, S)) and S != D:
         raise NotYet(f"{name} returns (weights, context); the context comes first.")
 
-    is_nan = np.isnan(weights)
-    is_blind = is_nan.reshape(B, -1).all(1)
-    is_full = mask.all(1)
-    if is_blind.any() and np.array_equal(is_blind, is_full):
-        raise NotYet(f"{name} gives nan where a sentence has no padding: {POLARITY}.")
-
-    context = matrix(context, (B, T, D), f"the context of {name}")
-    weights = matrix(weights, (B, T, S), f"the weights of {name}")
-    return result | {"outputs": [context, weights]}
+    if context.shape != (B, T, D):
+        raise NotYet(f"the context of {name} has shape {context.shape}, expected {(B, T, D)}.")
+    if weights.shape != (B, T, S):
+        raise NotYet(f"the weights of {name} have shape {weights.shape}, expected {(B, T, S)}.")
+    return result
 
 
 def _right(name, queries, memory, mask):
@@ -130,6 +137,8 @@ def _right(name, queries, memory, mask):
 def _how_far(found, right, setting):
     """A clause on how far [context, weights] are from what is right."""
     context, weights = map(largest_gap, found, right)
+    if np.isnan([context, weights]).any():
+        return f"the result contains nan ({setting})"
     if weights <= CLOSE:
         return f"the weights are right, but the context is off by {context:.2g} ({setting})"
     return (
@@ -177,6 +186,36 @@ def _judge_gradients(name, found, queries, memory, mask):
         raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
 
 
+def _judge_leaks(rng, name, answer):
+    """NotYet where padding reaches the context, though its scores are far above those of all words."""
+    S = int(rng.integers(4, 8))
+    T, D = 3, 8
+    length = int(rng.integers(1, S))
+    mask = np.arange(S) < length
+    low = -rng.uniform(2e4, 3e4)
+    columns = np.where(mask, low, 1000.0)
+
+    query = rng.normal(size=D)
+    memory = rng.normal(size=(1, S, D)) + np.outer(columns, D**0.5 * query / (query @ query))
+    queries = np.tile(query, (1, T, 1))
+    result = _run(name, answer, queries, memory, mask[None])
+    _, gradient = result["gradients"]
+    leak = np.abs(gradient[:, length:]).max()
+    setting = f"where the scores of the words are near {low:.0f} and those of padding near 1000"
+    if np.isnan(leak):
+        raise NotYet(f"{name}: {TOO_LATE}: the gradient is nan {setting}.")
+    if not leak <= 0:
+        raise NotYet(
+            f"{name}: {LOW_FILL}: padding reaches the context, with a gradient of {leak:.2g} and not "
+            f"exactly 0, {setting}."
+        )
+
+    _, weights = result["outputs"]
+    sums = weights.sum(-1)
+    if not largest_gap(sums, np.ones(sums.shape)) <= CLOSE:
+        raise NotYet(f"{name}: {LOW_FILL}: the weights do not sum to one {setting}.")
+
+
 def _how_much_flows(gradient):
     """A word for a gradient that is not what it should be."""
     if np.isnan(gradient).any():
@@ -199,9 +238,6 @@ def _judge_device(name, answer, queries, memory, mask):
             f"{name} makes a tensor on the CPU, wherever its inputs are: on a GPU this stops. "
             "Make it from those given (`queries.new_zeros`), or with their `device`."
         )
-
-
-POLARITY = "the mask is the wrong way round, True means may look"
 
 
 def _wrong_none(queries, memory, mask, found, parameters):
@@ -240,7 +276,7 @@ def _wrong_mean(queries, memory, mask, found, parameters):
         "padding is left out of the sum but still counted; divide by the number of real places": (
             mask / S
         ),
-        "the mask is the wrong way round, only padding is averaged": (
+        "the mask is the wrong way round: only padding is averaged": (
             is_padding / np.maximum(num_padding, 1)
         ),
         "the sum is not divided by anything": mask.astype(float),
@@ -267,25 +303,21 @@ def _for_each_query(weights, queries):
 
 def _wrong_dot(queries, memory, mask, found, parameters):
     """The same for scaled dot products."""
-    root = queries.shape[-1] ** 0.5
-    scores = queries @ memory.mT / root
-    look = np.broadcast_to(mask[:, None], scores.shape)
-    hidden = np.where(look, scores, -np.inf)
+    tensors = leaves_of({"queries": queries, "memory": memory, "mask": mask})
+    q = tensors["queries"]
+    k = tensors["memory"]
+    look = tensors["mask"][:, None]
+    scores = scaled_products(q, k)
 
-    wrong = {
-        "padding is not masked": softmax(scores),
-        "the softmax runs over the batch, so sentences share their weight": softmax(hidden, 0),
-        "the softmax runs over the queries, not over the keys": softmax(hidden, 1),
-        "the scores are not scaled by sqrt(D)": softmax(hidden * root),
-        "the scores are divided by D, not by its root": softmax(hidden / root),
-        POLARITY: softmax(np.where(look, -np.inf, scores)),
-        "hidden scores are set to 0, and exp(0) = 1": softmax(np.where(look, scores, 0)),
-        "padding is zeroed after the softmax, so rows no longer sum to one": softmax(scores) * look,
-        "no softmax is taken": np.where(look, scores, 0),
-    }
+    wrong = {}
+    for sentence, score in SCORES.items():
+        wrong[sentence] = after(score(q, k), lambda scores: masked_softmax(scores, look))
+    for sentence, weigh in WEIGHTS.items():
+        wrong[sentence] = weigh(scores, look)
+
     table: dict[str, Any] = {}
     for sentence, weights in wrong.items():
-        table[sentence] = [weights @ memory, weights]
+        table[sentence] = after(weights, lambda weights: [weights @ k, weights])
 
     names = ", ".join(sorted(parameters))
     row_sums = found[1].sum(-1)
@@ -605,6 +637,7 @@ def _why_not_token(tokens, right, b, t):
     )
 
 
+USES_TORCH = True
 QUESTIONS = (
     Question(
         id="9.1",

@@ -42,7 +42,7 @@ def bundle(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
         shutil.copyfile(run / name, target / name)
     weights = read_tensors(run / "best.pt", torch.device("cpu"))
     write_tensors(target / "best.pt", {name: tensor.half() for name, tensor in weights.items()})
-    KnownWords.of(source for source, _ in corpus.train).save(target)
+    KnownWords.of(corpus.train).save(target)
     record = _read_json(run / "record.json")
     for name in ("hypotheses", "counts", "source_words"):
         del record[name]  # they are in the record of the run itself

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
@@ -291,7 +292,7 @@ def sentence(
     found = explain(open_run(run, device=device), sentence, folder_of(run), beam_size=beam)
     print(found.translation)
     if show:
-        print(draw(found))
+        print(draw(found, shutil.get_terminal_size().columns))
     if html:
         write_page(found, html)
     _remark(found.remark)

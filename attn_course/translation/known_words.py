@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import numpy as np
 from attn_course.errors import UserError
 
 FILE = "known_words.npz"
-FAR = 0.3  # share of unknown words above which a translation deserves a remark
+FAR = 0.3  # share of unknown words above which a translation is not to be trusted
+COMMON = 1 / 40_000  # of all words of the training text: what a common word has at least
+GERMAN = 0.25  # share of common words below which a sentence does not look German
 
 
 def words_of(text: str) -> list[str]:
@@ -32,26 +35,37 @@ def _listed(words):
     return f"{listed}, ..." if len(words) > 5 else listed
 
 
-class KnownWords:
-    """The words of the training text as they are written there, and how many its longest line has.
+def _holds(numbers, place, word):
+    """Whether a word has one of these numbers; the first of a sentence may be written with a capital."""
+    return _number(word) in numbers or (place == 0 and _number(word.lower()) in numbers)
 
-    numbers: a number of 32 bits for each word.
+
+class KnownWords:
+    """The words of the German training text as they are written there, and how many its longest line has.
+
+    numbers: a number of 32 bits for each word. common: those of words that are common there, and more common
+    than in the English text, so that few of them are in a sentence of another language.
     """
 
-    def __init__(self, numbers: Iterable[int], longest: int) -> None:
+    def __init__(self, numbers: Iterable[int], common: Iterable[int], longest: int) -> None:
         self.numbers = set(numbers)
+        self.common = set(common)
         self.longest = longest
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> "KnownWords":
-        """All words of the texts."""
-        numbers: set[int] = set()
+    def of(cls, pairs: Iterable[tuple[str, str]]) -> "KnownWords":
+        """All words of the German texts of some pairs, German and English."""
+        german: Counter[str] = Counter()
+        english: Counter[str] = Counter()
         longest = 0
-        for text in texts:
-            words = words_of(text)
-            numbers.update(map(_number, words))
+        for source, target in pairs:
+            words = words_of(source)
+            german.update(words)
+            english.update(words_of(target))
             longest = max(longest, len(words))
-        return cls(numbers, longest)
+        lowest = COMMON * german.total()
+        common = [w for w, count in german.items() if count >= lowest and count > english[w]]
+        return cls(map(_number, german), map(_number, common), longest)
 
     @classmethod
     def load(cls, folder: Path) -> "KnownWords | None":
@@ -61,7 +75,9 @@ class KnownWords:
             return None
         try:
             with np.load(path) as arrays:
-                return cls(arrays["numbers"].tolist(), int(arrays["longest"]))
+                return cls(
+                    arrays["numbers"].tolist(), arrays["common"].tolist(), int(arrays["longest"])
+                )
         except Exception as error:  # a damaged file fails in many ways
             kind = type(error).__name__
             raise UserError(
@@ -69,30 +85,35 @@ class KnownWords:
             ) from error
 
     def save(self, folder: Path) -> None:
-        numbers = np.array(sorted(self.numbers), dtype=np.uint32)
-        np.savez(folder / FILE, numbers=numbers, longest=self.longest)
+        """Keep the numbers in a run folder."""
+        numbers, common = (
+            np.array(sorted(kept), np.uint32) for kept in (self.numbers, self.common)
+        )
+        np.savez(folder / FILE, numbers=numbers, common=common, longest=self.longest)
 
     def unknown(self, sentence: str) -> list[str]:
         """The words of a sentence that the training text does not hold.
 
         Capitals count, as they do for the model; the first word may have one because it is the first.
         """
-        found = []
-        for place, word in enumerate(words_of(sentence)):
-            known = self._holds(word)
-            if place == 0:
-                known = known or self._holds(word.lower())
-            if not known:
-                found.append(word)
-        return found
-
-    def _holds(self, word):
-        return _number(word) in self.numbers
+        return [
+            word
+            for place, word in enumerate(words_of(sentence))
+            if not _holds(self.numbers, place, word)
+        ]
 
     def remark(self, sentence: str) -> str | None:
-        """One honest sentence about a text far from the training text; None if it is near."""
+        """One honest sentence about a text that is far from the training text or has words it has not."""
         reason = self._why_far(sentence)
-        return f"{reason}: do not trust the translation." if reason else None
+        if reason:
+            return f"{reason}: do not trust the translation."
+        unknown = self.unknown(sentence)
+        if unknown:
+            return (
+                f"the German text this model learnt from does not contain {_listed(unknown)}: what became of "
+                f"{'this word' if len(unknown) == 1 else 'these words'} is a guess."
+            )
+        return None
 
     def remark_on_lines(self, lines: Sequence[str]) -> str | None:
         """The same about the lines of a text, empty ones left out: which are far."""
@@ -117,9 +138,14 @@ class KnownWords:
                 f"{self.longest})"
             )
         unknown = self.unknown(sentence)
-        if len(unknown) <= FAR * total:
-            return None
-        return (
+        never = (
             f"{len(unknown)} of {total} words never occur in the German text this model learnt from "
             f"({_listed(unknown)})"
         )
+        words = enumerate(words_of(sentence))
+        num_common = sum(_holds(self.common, place, word) for place, word in words)
+        if num_common < GERMAN * total:
+            common = f"{num_common} of {total} words are common in the text it learnt from"
+            reason = never if len(unknown) > FAR * total else common
+            return f"this does not look like the German this model knows, since {reason}"
+        return never if len(unknown) > FAR * total else None

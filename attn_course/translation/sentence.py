@@ -67,25 +67,40 @@ def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explana
     )
 
 
-def draw(found: Explanation) -> str:
-    """The map as text: English words down, German words across, darker where more weight lies."""
-    margin = max(map(len, found.english), default=0)
-    head = ["".rjust(margin), *found.german]
-    lines = [" ".join(head)]
-    for word, weights in zip(found.english, found.weights, strict=True):
+def draw(found: Explanation, width: int = 80) -> str:
+    """The map as text, in at most `width` columns: English words down, German words across.
+
+    The darker a cell, the more weight. German words that do not fit beside the others follow below.
+    """
+    longest = max(width // 4, 4)
+    english = [_shortened(word, longest) for word in found.english]
+    german = [_shortened(word, longest) for word in found.german]
+    margin = max(map(len, english), default=0)
+    blocks: list[list[int]] = [[]]
+    used = margin
+    for column, word in enumerate(german):
+        if used + 1 + len(word) > width:
+            blocks.append([])
+            used = margin
+        blocks[-1].append(column)
+        used += 1 + len(word)
+    return "\n\n".join(_block(english, german, found.weights, margin, block) for block in blocks)
+
+
+def _shortened(word, longest):
+    return word if len(word) <= longest else word[: longest - 1] + "…"
+
+
+def _block(english, german, weights, margin, columns):
+    """Some columns of the map; each shade stands for the nearest quarter of the weight."""
+    lines = [" ".join(["".rjust(margin), *(german[column] for column in columns)])]
+    for word, row in zip(english, weights, strict=True):
         cells = [word.rjust(margin)]
-        for german, weight in zip(found.german, weights, strict=True):
-            shade = _shade(weight)
-            cells.append(shade * len(german))
-        line = " ".join(cells)
-        lines.append(line.rstrip())
+        for column in columns:
+            quarters = round(4 * float(row[column]))
+            cells.append(SHADES[min(quarters, 4)] * len(german[column]))
+        lines.append(" ".join(cells).rstrip())
     return "\n".join(lines)
-
-
-def _shade(weight):
-    """Steps at 1/8, 3/8, 5/8 and 7/8, so that each shade stands for the nearest quarter."""
-    quarters = round(4 * float(weight))
-    return SHADES[min(quarters, 4)]
 
 
 def write_page(found: Explanation, path: Path) -> None:

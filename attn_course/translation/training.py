@@ -262,7 +262,7 @@ class Trainer(BaseTrainer):
                 return
             self.vocabulary.save(self.folder / "vocabulary.json")
             write_json(self.folder / "config.json", asdict(self.config))
-            KnownWords.of(source for source, _ in self.corpus.train).save(self.folder)
+            KnownWords.of(self.corpus.train).save(self.folder)
         except OSError as error:
             kind = type(error).__name__
             raise UserError(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error

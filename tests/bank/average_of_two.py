@@ -133,9 +133,9 @@ RIGHT = {
         **TYING,
         "beyond enormous": both(1e100),
         "pushed down, enormous": lambda keys, a, b: push_down(keys, a, b, 1e15),
-        "a list": lambda keys, a, b: list(both(9)(keys, a, b)),
-        "a column": lambda keys, a, b: both(9)(keys, a, b)[:, None],
-        "a row": lambda keys, a, b: both(9)(keys, a, b)[None],
+        "a list": lambda keys, a, b: list(both(10)(keys, a, b)),
+        "a column": lambda keys, a, b: both(10)(keys, a, b)[:, None],
+        "a row": lambda keys, a, b: both(10)(keys, a, b)[None],
     },
     "2.3": {
         "shortest": (*scores, chain((scored, "scores"), (counted, "count"))),
@@ -324,8 +324,60 @@ WRONG = {
             "one of the two",
         ),
         "a half lost": (sharp(inside=lambda n, e: (n - 2) * (1 - e) / e), "factor of two"),
-        "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "not the smallest"),
+        "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "larger than it need be"),
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
         "infinite": (lambda n, d, e, scaled: math.inf, "t is infinite"),
+    },
+}
+
+
+PAIRS = {  # of keys or means (n, d), and two indices
+    "two keys": lambda keys, a, b: len(keys) == 2,
+    "three keys": lambda keys, a, b: len(keys) == 3,
+    "as many keys as dimensions": lambda keys, a, b: len(keys) == keys.shape[1] > 3,
+    "fewer keys than dimensions": lambda keys, a, b: len(keys) < keys.shape[1],
+    "many keys": lambda keys, a, b: len(keys) >= 100,
+    "a before b": lambda keys, a, b: a < b,
+    "b before a": lambda keys, a, b: b < a,
+    "the first key": lambda keys, a, b: 0 in (a, b),
+    "the last key": lambda keys, a, b: len(keys) - 1 in (a, b),
+}
+REGIMES = {
+    "2.1": {
+        "projection": {
+            "subspaces that fill the space": lambda A, B: A.shape[1] + B.shape[1] == len(A),
+            "subspaces that do not": lambda A, B: A.shape[1] + B.shape[1] < len(A),
+            "a plane": lambda A, B: len(A) == 2,
+            "one column of A": lambda A, B: A.shape[1] == 1,
+            "one column of B": lambda A, B: B.shape[1] == 1,
+            "more columns of A": lambda A, B: A.shape[1] > B.shape[1],
+            "more columns of B": lambda A, B: A.shape[1] < B.shape[1],
+        },
+    },
+    "2.2": {"average_query": PAIRS},
+    "2.4": {
+        "average_weight": {
+            "t = 0": lambda t, n: t == 0,
+            "a negative t": lambda t, n: -40 < t < 0,
+            "exp(t) overflows": lambda t, n: t > 710,
+            "exp(-t) overflows": lambda t, n: t < -710,
+            "no other keys": lambda t, n: n == 2,
+            "no other keys and a large t": lambda t, n: n == 2 and abs(t) > 710,
+            "many keys": lambda t, n: n >= 100_000,
+        },
+    },
+    "2.5": {
+        "average_sharpness": {
+            "scaled": lambda n, d, epsilon, scaled: scaled,
+            "not scaled": lambda n, d, epsilon, scaled: not scaled,
+            "three keys": lambda n, d, epsilon, scaled: n == 3,
+            "as many keys as dimensions": lambda n, d, epsilon, scaled: n == d,
+            "many keys": lambda n, d, epsilon, scaled: n >= 1000,
+            "a tiny epsilon": lambda n, d, epsilon, scaled: epsilon < 1e-5,
+            "an epsilon above one half": lambda n, d, epsilon, scaled: epsilon > 0.5,
+            "an epsilon near (n - 2) / n": lambda n, d, epsilon, scaled: (
+                epsilon > 0.85 * (n - 2) / n
+            ),
+        },
     },
 }

@@ -202,6 +202,20 @@ def of_sentences(one, other, rng, num_samples):
     return gains.mean(), *np.quantile(drawn, [0.025, 0.975]), (drawn <= 0).mean()
 
 
+def on_tokens(change):
+    """BLEU after a change of every text."""
+
+    def function(hypotheses, references):
+        return bleu()([change(text) for text in hypotheses], [change(text) for text in references])
+
+    return function
+
+
+def half_once(rng, n, num_samples):
+    orders = rng.permuted(np.tile(np.arange(n), (num_samples, 1)), axis=1)
+    return orders[:, : n // 2]
+
+
 RIGHT = {
     "10.1": {
         "counters": (bleu(),),
@@ -222,6 +236,11 @@ RIGHT = {
 
 WRONG = {
     "10.1": {
+        "lower-cased": ((on_tokens(lambda text: [w.lower() for w in text]),), "capitals are taken"),
+        "punctuation dropped": (
+            (on_tokens(lambda text: [w for w in text if w.isalnum()]),),
+            "punctuation is left out",
+        ),
         "a share": ((bleu(scale=1),), "from 0 to 100"),
         "mean of sentences": ((averaged,), "the mean of the sentences' BLEU"),
         "unclipped": (
@@ -297,7 +316,11 @@ WRONG = {
         "ninety percent": ((resample(sides=(0.05, 0.95)),), "resampled gains, not 95%"),
         "half a test set": (
             (resample(pick=lambda rng, n, m: rng.integers(n, size=(m, n // 2))),),
-            "gains, not 95%",
+            "had half of the sentences",
+        ),
+        "half a test set, each sentence once": (
+            (resample(pick=half_once),),
+            "drawn, each at most once",
         ),
         "last sentence never drawn": (
             (resample(pick=lambda rng, n, m: rng.integers(n - 1, size=(m, n))),),

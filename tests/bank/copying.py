@@ -38,6 +38,17 @@ def patched(query, keys, scale=1.0):
     return np.nan_to_num(naive(query, keys, scale), nan=0.0)
 
 
+def shifted_by(shift, scores):
+    with np.errstate(all="ignore"):
+        powers = np.exp(scores - shift(scores))
+        return powers / powers.sum()
+
+
+def with_more(added, scores):
+    powers = np.exp(scores - scores.max()) + added
+    return powers / powers.sum()
+
+
 def right_but_noisy(query, keys, scale=1.0):
     np.exp(np.array(1e4))
     return softmax(scale * keys @ query)
@@ -152,11 +163,12 @@ RIGHT = {
     },
     "1.3": {
         "softmax above .99": (lambda scores, j: softmax(scores)[j] >= 0.99,),
-        "margin against log n": (
-            lambda scores, j: margin(scores, j) >= np.log(99 * (len(scores) - 1)),
-        ),
         "sum of exponentials": (lambda scores, j: np.exp(scores - scores[j]).sum() < 1.05,),
         "zero or one": (lambda scores, j: int(softmax(scores)[j] > 0.9),),
+        "a lead over all others together": (
+            lambda s, j: s[j] - np.logaddexp.reduce(np.delete(s, j)) > np.log(99),
+        ),
+        "a threshold of 0.85": (lambda s, j: softmax(s)[j] > 0.85,),
         "the logarithm of the weight": (
             lambda scores, j: scores[j] - np.logaddexp.reduce(scores) > -0.01,
         ),
@@ -205,7 +217,24 @@ WRONG = {
             lambda q, k, scale=1.0: np.exp(scale * k @ q - (scale * k @ q).max()),
             "sum to",
         ),
-        "overflow": (naive, "nan"),
+        "overflow": (naive, "and 10000: an exponential overflowed"),
+        "the largest size taken away": (
+            lambda q, k, scale=1.0: shifted_by(lambda z: np.abs(z).max(), scale * k @ q),
+            "for scores between -10000 and",
+        ),
+        "the mean taken away": (
+            lambda q, k, scale=1.0: shifted_by(np.mean, scale * k @ q),
+            "and 10000: an exponential overflowed, or all of them vanished",
+        ),
+        "a billionth added": (
+            lambda q, k, scale=1.0: with_more(1e-9, scale * k @ q),
+            "a small number is added to every exponential, so no weight is as small as it should be: "
+            "at scale = 1 two scaled scores differ by 61.6",
+        ),
+        "a hundred-thousandth added": (
+            lambda q, k, scale=1.0: with_more(1e-5, scale * k @ q),
+            "differ by 3.2522, but the logarithm of the ratio of their weights is 3.2519",
+        ),
         "overflow patched": (patched, "at scores of size 10000"),
         "a warning": (right_but_noisy, "warns"),
         "scale ignored": (lambda q, k, scale=1.0: softmax(k @ q), "ignored"),
@@ -220,11 +249,14 @@ WRONG = {
             "hard maximum",
         ),
         "uniform": (lambda q, k, scale=1.0: np.full(len(k), 1 / len(k)), "same weight"),
-        "base two": (lambda q, k, scale=1.0: softmax(scale * k @ q * np.log(2)), "log-ratio"),
+        "base two": (
+            lambda q, k, scale=1.0: softmax(scale * k @ q * np.log(2)),
+            "the logarithm of the ratio of their weights is 2.25",
+        ),
         "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
         "clipped": (
             lambda q, k, scale=1.0: softmax(np.clip(scale * k @ q, -700, 700)),
-            "but the log-ratio of their weights is 0",
+            "but the logarithm of the ratio of their weights is 0",
         ),
         "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
         "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
@@ -272,8 +304,28 @@ WRONG = {
         "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
         "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
         "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
-        "a margin of 7": (lambda s, j: margin(s, j) > 7, "among 100,000 zeros"),
-        "a margin of 10": (lambda s, j: margin(s, j) >= 10, "weight is 0.9999, and you said False"),
+        "a margin of 7": (lambda s, j: margin(s, j) > 7, "100,000 others, all of them 0,"),
+        "a margin of 10": (
+            lambda s, j: margin(s, j) >= 10,
+            "the weight on key j is 0.9999, and you said False",
+        ),
+        "a lead of log n": (
+            lambda s, j: margin(s, j) > np.log(len(s)),
+            "where key j weighs as much as all others together",
+        ),
+        "a lead of log n and 3": (
+            lambda s, j: margin(s, j) > np.log(len(s)) + 3,
+            "a lead of log(n) and a constant, as if all other keys scored as high as the best",
+        ),
+        "a lead of log 99 (n - 1)": (
+            lambda s, j: margin(s, j) >= np.log(99 * (len(s) - 1)),
+            "and only 1 within 20 of it",
+        ),
+        "a lead of 2 log n": (lambda s, j: margin(s, j) > 2 * np.log(len(s)), "a lead of 2 log(n)"),
+        "more than an equal share": (lambda s, j: softmax(s)[j] > 1 / len(s), "an equal share"),
+        "more than half": (lambda s, j: softmax(s)[j] > 0.5, "more than half of the weight"),
+        "exactly one": (lambda s, j: softmax(s)[j] == 1, "a weight of exactly 1"),
+        "equal to the largest": (lambda s, j: s[j] == max(s), "that no other one exceeds"),
         "two margins": (
             lambda s, j: margin(s, j) > (9 if len(s) < 50_000 else 10),
             "and you said True",
@@ -292,6 +344,7 @@ WRONG = {
         "along the key, short (002-2)": (along(0.1), "right direction"),
         "along the key (002-2)": (along(1e3), "alignment alone"),
         "unscaled dual": (dual(1), "weight 0.48 at n = 4"),
+        "long enough for eight keys": (dual(7), "at n = 100, for the margin is 7: multiply"),
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
         "exactly 99%, whatever n": (
             lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
@@ -321,11 +374,11 @@ WRONG = {
             lambda gap, n, D: D / (1 + (n - 1) * np.exp(-gap)),
             "the weight on v_j",
         ),
-        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "true here but not tight"),
+        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "a bound, but not the tight one"),
         "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
         "values in random directions": (
             lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
-            "can be 1.373 away, and your bound is 0.4576",
+            "can be as far as 1.373 from v_j, and your bound is 0.4576",
         ),
         "a string": (lambda gap, n, D: "small", "text came back for the bound"),
     },
@@ -334,8 +387,120 @@ WRONG = {
         "d for sqrt(d)": (sharp(lambda d: d), "only sqrt(d) divides"),
         "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
         "n for n - 1": (sharp(inside=lambda n, e: n * (1 - e) / e), "among its own rivals"),
-        "not the smallest": (sharp(inside=lambda n, e: n / e), "not the smallest"),
-        "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
+        "not the smallest": (sharp(inside=lambda n, e: n / e), "larger than it need be: 0.892%"),
+        "too small": (
+            sharp(inside=lambda n, e: n - 1),
+            "is too small: 50% of the weight stays on the other keys, and 1% may",
+        ),
+        "epsilon for 1 - epsilon": (
+            sharp(inside=lambda n, e: (n - 1) / e),
+            "larger than it need be: 0.99%",
+        ),
         "nan": (lambda n, d, e: np.log(-1.0), "nan"),
+    },
+}
+
+
+def scores_are(test):
+    """A regime of 1.1, told by the scaled scores."""
+    return lambda query, keys, scale=1.0: test(scale * keys @ query)
+
+
+def weight_in(low, high):
+    return lambda scores, j: low < softmax(scores)[j] < high
+
+
+def num_near(scores, j):
+    """How many rivals are within 20 of the best of them."""
+    others = np.delete(scores, j)
+    return np.count_nonzero(others > others.max() - 20)
+
+
+REGIMES = {
+    "1.1": {
+        "attention_weights": {
+            "large scores of both signs": scores_are(lambda s: s.min() < -2000 and s.max() > 2000),
+            "large negative scores alone": scores_are(lambda s: s.max() < -900),
+            "large positive scores alone": scores_are(lambda s: s.min() > 900),
+            "large scores that differ by little": scores_are(
+                lambda s: abs(s).min() > 900 and 0 < np.ptp(s) < 13
+            ),
+            "a weight far below rounding, but not zero": scores_are(lambda s: 20 < np.ptp(s) < 200),
+            "a tie": scores_are(lambda s: len(s) > 1 and np.ptp(s) < 1e-9),
+            "one key": lambda query, keys, *scale: len(keys) == 1,
+            "more keys than dimensions": lambda query, keys, *scale: len(keys) > len(query),
+            "fewer keys than dimensions": lambda query, keys, *scale: len(keys) < len(query),
+            "a scale below 1": lambda query, keys, scale=1.0: scale < 1,
+            "a scale above 1": lambda query, keys, scale=1.0: scale > 1,
+            "no scale": lambda query, keys, *scale: not scale,
+        },
+    },
+    "1.3": {
+        "copies": {
+            "two keys": lambda scores, j: len(scores) == 2,
+            "a hundred thousand keys": lambda scores, j: len(scores) > 1e5,
+            "a weight above one half that is no copy": weight_in(0.5, 0.8),
+            "a lead above log n that is no copy": lambda scores, j: (
+                margin(scores, j) > np.log(len(scores)) and softmax(scores)[j] < 0.8
+            ),
+            "a copy with one near rival among many far ones": lambda scores, j: (
+                num_near(scores, j) == 1
+                and softmax(scores)[j] > 0.99
+                and margin(scores, j) < np.log(len(scores)) + 3
+            ),
+            "no copy with one near rival among many far ones": lambda scores, j: (
+                len(scores) > 30 and num_near(scores, j) == 1 and softmax(scores)[j] < 0.8
+            ),
+            "a tie for the first place": lambda scores, j: margin(scores, j) == 0,
+            "negative scores alone, copied": lambda scores, j: (
+                scores.max() < 0 and softmax(scores)[j] > 0.99
+            ),
+            "large positive scores alone": lambda scores, j: scores.min() > 900,
+            "a weight that is rounded to 1": lambda scores, j: softmax(scores)[j] == 1,
+            "a large lead and a weight below 1": lambda scores, j: (
+                margin(scores, j) > 20 and softmax(scores)[j] < 1
+            ),
+            "the first key": lambda scores, j: j == 0,
+            "the last key": lambda scores, j: j == len(scores) - 1,
+        },
+    },
+    "1.4": {
+        "copy_query": {
+            "one key": lambda keys, j: len(keys) == 1,
+            "as many keys as dimensions": lambda keys, j: len(keys) == keys.shape[1],
+            "fewer keys than dimensions": lambda keys, j: 1 < len(keys) < keys.shape[1],
+            "many keys": lambda keys, j: len(keys) >= 100,
+            "a key that leans on key j and is longer": lambda keys, j: (
+                (keys @ keys[j]).max() > 2 * keys[j] @ keys[j]
+            ),
+            "a key that points away from key j": lambda keys, j: (
+                (keys @ keys[j]).min() < -2 * keys[j] @ keys[j]
+            ),
+            "short keys": lambda keys, j: np.linalg.norm(keys, axis=1).max() < 0.1,
+            "long keys": lambda keys, j: np.linalg.norm(keys, axis=1).min() > 50,
+            "keys of very unequal length": lambda keys, j: (
+                np.ptp(np.log(np.linalg.norm(keys, axis=1))) > np.log(8)
+            ),
+        },
+    },
+    "1.5": {
+        "copy_error_bound": {
+            "no gap": lambda gap, n, diameter: gap == 0,
+            "a large gap": lambda gap, n, diameter: gap > 20,
+            "one rival": lambda gap, n, diameter: n == 2,
+            "many rivals": lambda gap, n, diameter: n >= 100_000,
+            "a small diameter": lambda gap, n, diameter: diameter < 1,
+            "a large diameter": lambda gap, n, diameter: diameter > 100,
+        },
+    },
+    "1.6": {
+        "copy_sharpness": {
+            "two keys": lambda n, d, epsilon: n == 2,
+            "as many keys as dimensions": lambda n, d, epsilon: n == d,
+            "many keys": lambda n, d, epsilon: n >= 1000,
+            "a tiny epsilon": lambda n, d, epsilon: epsilon < 1e-8,
+            "an epsilon above one half": lambda n, d, epsilon: epsilon > 0.5,
+            "an epsilon near (n - 1) / n": lambda n, d, epsilon: epsilon > 0.85 * (n - 1) / n,
+        },
     },
 }

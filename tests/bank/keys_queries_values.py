@@ -198,7 +198,7 @@ WRONG = {
         ),
         "the plain mean": (lambda *u: tokens(*u).mean(0), "far from equal"),
         "the sum": (lambda *u: tokens(*u).sum(0), "averaged, not added up"),
-        "two scores": (lambda a, *u: a @ a, "expected (6,)"),
+        "two scores": (lambda a, *u: a @ a, "where 6 are expected"),
         "u_d and u_c exchanged": (
             lambda a, b, c, d, added: limit(a, b, d, c, added),
             "you said 1.00 u_a + 1.00 u_c",
@@ -224,18 +224,21 @@ WRONG = {
             with_parts(Q=lambda a, *u: np.eye(len(a))),
             "looks at itself",
         ),
-        "Q transposed": (with_parts(Q=lambda *u: standard_q(*u).T), "after transposing Q"),
+        "Q transposed": (
+            with_parts(Q=lambda *u: standard_q(*u).T),
+            "and also with Q transposed",
+        ),
         "another order": (
             lambda *u: (standard(*u)[1], standard(*u)[0], standard(*u)[2]),
-            "if read as (Q, K, V)",
+            "in the order (Q, K, V)",
         ),
         "yet another order": (
             lambda *u: (standard(*u)[2], standard(*u)[0], standard(*u)[1]),
-            "if read as (V, K, Q)",
+            "in the order (V, K, Q)",
         ),
         "V transposed": (
             lambda *u: (*relabelled_by_v(*u)[:2], relabelled_by_v(*u)[2].T),
-            "after transposing V",
+            "with V transposed",
         ),
         "q_2 = u_b": (
             with_parts(Q=lambda a, b, c, d: unit(b, a) + unit(c, d)),
@@ -308,11 +311,11 @@ WRONG = {
         ),
         "Q transposed": (
             lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),
-            "after transposing Q",
+            "with Q transposed",
         ),
         "another order": (
             lambda *u: (route(*u)[1], route(*u)[0], route(*u)[2]),
-            "if read as (Q, K, V)",
+            "in the order (Q, K, V)",
         ),
         "unit gap": (
             lambda *u: (route(*u)[0] / (u[0] @ u[0]), *route(*u)[1:]),
@@ -332,5 +335,37 @@ WRONG = {
             lambda *u: (*route(*u)[:2], u[3].T),
             "the shape of V is (3, 9), expected (9, 9)",
         ),
+    },
+}
+
+
+REGIMES = {
+    "5.1": {
+        "limit_of_c2": {
+            "nothing added": lambda a, b, c, d, added: added is None,
+            "u_d added": lambda a, b, c, d, added: added == "d",
+            "u_c added": lambda a, b, c, d, added: added == "c",
+            "four dimensions": lambda a, b, c, d, added: len(a) == 4,
+            "more dimensions": lambda a, b, c, d, added: len(a) > 4,
+            "very long u's": lambda a, b, c, d, added: np.linalg.norm(a) > 30,
+            "u's of moderate length": lambda a, b, c, d, added: np.linalg.norm(a) < 5,
+        },
+    },
+    "5.3": {
+        "projections": {
+            "four dimensions": lambda a, b, c, d: len(a) == 4,
+            "more dimensions": lambda a, b, c, d: len(a) > 4,
+            "u's of length 10": lambda a, b, c, d: abs(np.linalg.norm(a) - 10) < 1e-9,
+            "u's of length 20": lambda a, b, c, d: abs(np.linalg.norm(a) - 20) < 1e-9,
+        },
+    },
+    "5.5": {
+        "routing_projections": {
+            "one number carried": lambda a, c, d, content: content.shape[1] == 1,
+            "several numbers carried": lambda a, c, d, content: content.shape[1] > 1,
+            "no dimension to spare": lambda a, c, d, content: 3 + content.shape[1] == len(a),
+            "dimensions to spare": lambda a, c, d, content: 3 + content.shape[1] < len(a),
+            "addresses of another length": lambda a, c, d, content: np.linalg.norm(a) > 15,
+        },
     },
 }

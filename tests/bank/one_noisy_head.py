@@ -8,6 +8,7 @@ import sympy as sp
 from attn_course import derive
 from attn_utils import softmax
 from bank.average_of_two import (
+    PAIRS,
     TYING,
     both,
     push_down,
@@ -118,8 +119,8 @@ def share_by_drawing(beta, c, d, w):
 RIGHT = {
     "3.1": {
         **TYING,
-        "a list": lambda means, a, b: list(both(9)(means, a, b)),
-        "a column": lambda means, a, b: both(9)(means, a, b)[:, None],
+        "a list": lambda means, a, b: list(both(10)(means, a, b)),
+        "a column": lambda means, a, b: both(10)(means, a, b)[:, None],
     },
     "3.2": {
         "shortest": (weight_of_a, log_odds),
@@ -327,6 +328,10 @@ WRONG = {
         ),
         "a guess": ((lambda beta, c, d: 1.0, share()), "is 1, the measured variance"),
         "only a": ((variance, share(sides=0.5)), "b does so as often"),
+        "the 2 of the normal law forgotten": (
+            (variance, share(lambda beta, c, d: variance(beta, c, d) / 2)),
+            "either both keys are random here, not one, or the 2 beside the variance is missing",
+        ),
         "neither": (
             (variance, lambda beta, c, d, w: 1 - share()(beta, c, d, w)),
             "neither of the two",
@@ -347,5 +352,53 @@ WRONG = {
         "never (003-7)": ((variance, lambda beta, c, d, w: 0.0), "is not a draw"),
         "more than all": ((variance, lambda beta, c, d, w: 1.5), "between 0 and 1"),
         "a constant": ((variance, lambda beta, c, d, w: 0.3), "in a simulation it is"),
+    },
+}
+
+
+def gap_needed(c, d, w):
+    """In lengths of keys: how far apart two must be for one of them to get more than w."""
+    return math.log(w / (1 - w)) * math.sqrt(d) / c
+
+
+REGIMES = {
+    "3.1": {"robust_query": PAIRS},
+    "3.3": {
+        "weight_cdf": {
+            "a weight near 0": lambda w, t, n: w < 0.01,
+            "a weight near 1": lambda w, t, n: w > 0.99,
+            "one half": lambda w, t, n: w == 0.5,
+            "a short query": lambda w, t, n: t < 0.3,
+            "exp(t) overflows": lambda w, t, n: t > 710,
+            "no other keys": lambda w, t, n: n == 2,
+            "many keys": lambda w, t, n: n >= 1000,
+        },
+    },
+    "3.4": {
+        "robust_query": {
+            "several keys": lambda means, a, b: len(means) >= 8,
+            "one other key": lambda means, a, b: len(means) == 3,
+        },
+    },
+    "3.5": {
+        "noisy_gap_variance": {
+            "a variance above 1": lambda beta, c, d: beta > 1,
+            "a variance between": lambda beta, c, d: 0.1 < beta < 0.9,
+            "a tiny variance": lambda beta, c, d: beta < 0.001,
+            "a long query": lambda beta, c, d: c > 100,
+            "a factor of 1": lambda beta, c, d: c == 1,
+            "a width that is no square": lambda beta, c, d: d % math.isqrt(d),
+        },
+        "share_decided": {
+            "hardly a draw decided": lambda beta, c, d, w: (
+                gap_needed(c, d, w) > 5 * math.sqrt(2 * beta)
+            ),
+            "nearly all draws decided": lambda beta, c, d, w: (
+                0 < gap_needed(c, d, w) < 0.01 * math.sqrt(2 * beta)
+            ),
+            "w = 1/2": lambda beta, c, d, w: w == 0.5,
+            "w near 1": lambda beta, c, d, w: w >= 0.99,
+            "a tiny variance": lambda beta, c, d, w: beta <= 0.01,
+        },
     },
 }

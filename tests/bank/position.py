@@ -1,5 +1,6 @@
-"""Right and wrong answers to 11.1-11.6, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 11.1-11.7, each wrong one with a fragment of the message it must get."""
 
+import math
 from itertools import permutations
 
 import numpy as np
@@ -44,6 +45,11 @@ def all_orders(T):
     return [list(order) for order in permutations(range(T))]
 
 
+def tries_own_input(layer, x):
+    own = np.random.default_rng(5).normal(size=x.shape)
+    return commutes(neighbour_swaps)(layer, own)
+
+
 def by_matrices(layer, x):
     matrices = [np.eye(len(x))[order] for order in random_orders(len(x))]
     return bool(max(np.abs(layer(P @ x) - P @ layer(x)).max() for P in matrices) < 1e-9)
@@ -64,6 +70,18 @@ def compare(test):
         return bool(all(test(layer, x, p) for p in random_orders(len(x))))
 
     return is_equivariant
+
+
+def reads_closure(layer, x):
+    """Looks for what the layer is made of, and never calls it."""
+    told = [cell.cell_contents for cell in layer.__closure__ or ()]
+    names = set().union(*(thing for thing in told if isinstance(thing, dict)))
+    return not names & {"mask", "positions", "mixture", "order"}
+
+
+def own_inputs(layer, x):
+    own = np.random.default_rng().normal(size=x.shape)
+    return all(np.allclose(layer(own[p]), layer(own)[p]) for p in random_orders(len(x)))
 
 
 def permutes_features(layer, x):
@@ -345,6 +363,26 @@ def shared_turn(r, rotate, d):
     return 40 * rotate(k, 5 - r), rotate(k, 5)
 
 
+# 11.7
+
+
+def exponents(d):
+    return np.arange(0, d, 2) / d
+
+
+def slowed(d, base, factor):
+    return base ** -exponents(d) / factor
+
+
+def new_base(d, base, factor):
+    return base * factor ** (d / (d - 2))
+
+
+def ladders(interpolated=slowed, base=new_base):
+    """The two functions; `base` may be wrong."""
+    return interpolated, lambda d, b, s: base(d, b, s) ** -exponents(d)
+
+
 RIGHT = {
     "11.1": {
         "random permutations": commutes(random_orders),
@@ -353,6 +391,7 @@ RIGHT = {
         "all permutations": commutes(all_orders),
         "matrices": by_matrices,
         "a tolerance of 1e-4": commutes(random_orders, 1e-4),
+        "an input of its own": tries_own_input,
     },
     "11.2": {
         "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
@@ -397,8 +436,19 @@ RIGHT = {
         "turned key": turned_key,
         "a random key": random_key,
         "four coordinates": two_coordinates,
-        "one coordinate": one_coordinate,
         "both turned": shared_turn,
+    },
+    "11.7": {
+        "powers": ladders(),
+        "through rates at position 1": (slowed, lambda d, b, s: new_base(d, b, s) ** -exponents(d)),
+        "a geometric ladder": (
+            slowed,
+            lambda d, b, s: np.geomspace(1, b ** -((d - 2) / d) / s, d // 2),
+        ),
+        "logarithms, as lists": (
+            lambda d, b, s: [math.exp(-e * math.log(b)) / s for e in exponents(d)],
+            lambda d, b, s: [math.exp(-e * math.log(new_base(d, b, s))) for e in exponents(d)],
+        ),
     },
 }
 WRONG = {
@@ -435,7 +485,10 @@ WRONG = {
             "equal sums",
         ),
         "features": (permutes_features, "permute the tokens, axis 0"),
-        "always": (lambda layer, x: True, "yes every time"),
+        "the closure read, the layer never called": (reads_closure, "you say yes every time"),
+        "inputs of its own at every run": (own_inputs, "that are not x in another order"),
+        "another shape": (lambda layer, x: layer(x.T) is None, "was given an array of shape (5, "),
+        "always": (lambda layer, x: True, "yes every time: for"),
         "never": (lambda layer, x: False, "no every time"),
     },
     "11.2": {
@@ -571,6 +624,11 @@ WRONG = {
         "columns": (lambda x, p, b: x[..., 0], "the shape of"),
     },
     "11.6": {
+        "one coordinate": (one_coordinate, "only coordinates that turn slowly are used"),
+        "one coordinate, turned twice": (
+            lambda r, rotate, d: (100 * np.eye(d)[0], 100 * rotate(np.eye(d)[0], r)),
+            "which ones turn fast",
+        ),
         "too short": (back(3), "a longer query makes it sharper"),
         "not turned": (
             lambda r, rotate, d: (40 * np.ones(d), np.ones(d)),
@@ -582,5 +640,38 @@ WRONG = {
         "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
         "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
         "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the shape of the query"),
+    },
+    "11.7": {
+        "faster": (
+            ladders(lambda d, b, s: b ** -exponents(d) * s),
+            "every pair turns faster, not slower",
+        ),
+        "interpolation of nothing": (
+            ladders(lambda d, b, s: b ** -exponents(d)),
+            "interpolated(32, 10000, 4)",
+        ),
+        "the two changed places": (ladders()[::-1], "what the other function should return"),
+        "base times factor": (
+            ladders(base=lambda d, b, s: b * s),
+            "multiplied by the factor itself",
+        ),
+        "exponent upside down": (
+            ladders(base=lambda d, b, s: b * s ** ((d - 2) / d)),
+            "upside down",
+        ),
+        "a smaller base": (
+            ladders(base=lambda d, b, s: b / s ** (d / (d - 2))),
+            "the base became smaller",
+        ),
+        "to the power of d / 2": (
+            ladders(base=lambda d, b, s: b * s ** (d / 2)),
+            "far too large",
+        ),
+        "the base as it was": (ladders(base=lambda d, b, s: b), "ntk_aware(32, 10000, 4)"),
+        "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
+        "a frequency for each feature": (
+            ladders(lambda d, b, s: np.repeat(slowed(d, b, s), 2)),
+            "the shape of",
+        ),
     },
 }

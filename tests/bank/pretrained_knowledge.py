@@ -78,6 +78,19 @@ def span_still_there(document, rng, block_size):
     return whole.ljust(block_size, PAD)
 
 
+def cut_within_document(document, rng, block_size):
+    longest = max(4, min(len(document), 7 * block_size // 8))
+    return corruption(cut=lambda rng, block: int(rng.integers(4, longest + 1)))(
+        document, rng, block_size
+    )
+
+
+def whole_if_short(document, rng, block_size):
+    if len(document) > 7 * block_size // 8:
+        return corrupt_span(document, rng, block_size)
+    return corruption(cut=lambda rng, block: len(document))(document, rng, block_size)
+
+
 def from_the_middle(document, rng, block_size):
     start = int(rng.integers(max(1, len(document) - 50)))
     return corrupt_span(document[start:], rng, block_size)
@@ -121,6 +134,23 @@ def with_targets(change):
         return x, y.ljust(block_size - 1, PAD)[: block_size - 1]
 
     return pair
+
+
+def unclosed(question, answer, block_size):
+    x, y = finetuning_pair(question, answer, block_size)
+    text = question + MASK + answer
+    return text.ljust(len(x), PAD), y
+
+
+def matching(rule):
+    """A `score` that takes for right what a rule of its own allows."""
+
+    def own_score(answers, truths):
+        return score(
+            [t if rule(a, t) else None for a, t in zip(answers, truths, strict=True)], truths
+        )
+
+    return own_score
 
 
 def interval(make):
@@ -225,7 +255,7 @@ WRONG = {
             corruption(pad=lambda text, block: text.rjust(block, PAD)),
             "in front of text",
         ),
-        "one MASK": (corruption(join=lambda a, b, c: f"{a}{MASK}{c}{b}"), "there are 1 MASKs"),
+        "one MASK": (corruption(join=lambda a, b, c: f"{a}{MASK}{c}{b}"), "1 MASK came back"),
         "span in its old place": (
             corruption(join=lambda a, b, c: f"{a}{MASK}{b}{MASK}{c}"),
             "in its old place",
@@ -241,6 +271,14 @@ WRONG = {
         "cut to anything": (
             corruption(cut=lambda rng, block: int(rng.integers(1, 7 * block // 8 + 1))),
             "at least 4 characters stay",
+        ),
+        "cut within the document": (
+            cut_within_document,
+            "the length of the document is no limit",
+        ),
+        "short documents never cut": (
+            whole_if_short,
+            "cut it where the n that was drawn is smaller",
         ),
         "mostly long cuts": (
             corruption(cut=lambda rng, block: int(rng.integers(block // 2, 7 * block // 8 + 1))),
@@ -321,9 +359,30 @@ WRONG = {
             (with_targets(lambda w, q, a: PAD * q + w[q + 1 : q + 1 + a]), score),
             "never learns to stop",
         ),
+        "closing MASK not read": (
+            (unclosed, score),
+            "the MASK that closes the answer is missing",
+        ),
+        "a part of the truth": ((finetuning_pair, matching(lambda a, t: a in t)), "is a part of"),
+        "the beginning of the truth": (
+            (finetuning_pair, matching(lambda a, t: t.startswith(a))),
+            "with which the truth begins",
+        ),
+        "more than the truth": (
+            (finetuning_pair, matching(lambda a, t: t in a)),
+            "and more counts",
+        ),
+        "the first letter": (
+            (finetuning_pair, matching(lambda a, t: a[:1] == t[:1])),
+            "only the first letters",
+        ),
+        "an empty answer": (
+            (finetuning_pair, matching(lambda a, t: a in ("", t))),
+            "right answers of",
+        ),
         "percentages": ((finetuning_pair, scaled(lambda n: 100)), "is a percentage"),
         "counts": ((finetuning_pair, scaled(lambda n: n)), "counts the right answers"),
-        "sets compared": ((finetuning_pair, overlap), "got the share"),
+        "sets compared": ((finetuning_pair, overlap), "the share came out as"),
         "share, high, low": (
             (finetuning_pair, lambda a, t: (score(a, t)[0], score(a, t)[2], score(a, t)[1])),
             "low <= share <= high",

@@ -8,11 +8,19 @@ from attn_course import derive
 x = sp.Symbol("x", positive=True)
 total = 1 / (1 + x) + 1 / (1 - x)
 
+
+def only_lists(values):
+    assert isinstance(values, list)
+    return sum(values) / len(values)
+
+
 RIGHT = {
     "0.1": {
         "numpy": (np.mean,),
         "loop": (lambda values: sum(v / len(values) for v in values),),
         "array of one": (lambda values: np.array([np.mean(values)]),),
+        "an empty list thought of": (lambda values: sum(values) / len(values) if values else 0.0,),
+        "a list and nothing else": (only_lists,),
     },
     "0.2": {
         "three steps": (
@@ -41,6 +49,15 @@ WRONG = {
         "sum": (sum, "their sum"),
         "median": (np.median, "the median"),
         "first": (lambda values: values[0], "gave"),
+        "an array expected": (
+            lambda values: values.mean(),
+            "'list' object has no attribute 'mean'",
+        ),
+        "whole numbers": (lambda values: sum(values) // len(values), "rounded down"),
+        "rounded": (lambda values: round(sum(values) / len(values)), "has been rounded: "),
+        "the middle of the range": (lambda values: (min(values) + max(values)) / 2, "the middle"),
+        "one less": (lambda values: sum(values) / max(len(values) - 1, 1), "one less than"),
+        "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
     },
     "0.2": {
         "false step": (
@@ -65,5 +82,21 @@ WRONG = {
             ),
             "one fraction with x in one place is asked for",
         ),
+    },
+}
+
+
+REGIMES = {
+    "0.1": {
+        "mean": {
+            "a list": lambda values: isinstance(values, list),
+            "one number": lambda values: len(values) == 1,
+            "two numbers": lambda values: len(values) == 2,
+            "an odd number of numbers": lambda values: len(values) > 2 and len(values) % 2,
+            "many numbers": lambda values: len(values) >= 40,
+            "whole numbers": lambda values: all(isinstance(value, int) for value in values),
+            "negative numbers alone": lambda values: max(values) < 0,
+            "numbers of both signs": lambda values: min(values) < 0 < max(values),
+        },
     },
 }

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .transformer_attention import INF, cut, glue
+from .transformer_attention import INF, cut, glue, low_fill, one_ahead, tril_and_renormalise
 
 
 class Layer(nn.Module):
@@ -29,6 +29,8 @@ class Layer(nn.Module):
     def thin(self, weights):
         return self.attention_dropout(weights)
 
+    split_values = staticmethod(cut)
+
     def merge(self, context):
         return glue(context)
 
@@ -39,7 +41,8 @@ class Layer(nn.Module):
         T = x.shape[1]
         look = torch.ones(T, T, dtype=torch.bool).tril()
         weights = self.thin(self.weigh(self.scores(x, T), look))
-        return self.finish(self.merge(weights @ cut(self.value(x), self.num_heads)))
+        values = type(self).split_values(self.value(x), self.num_heads)
+        return self.finish(self.merge(weights @ values))
 
 
 def but(**steps):
@@ -65,8 +68,9 @@ class WithHeadLoop(Layer):
             p.chunk(self.num_heads, -1) for p in (self.A(x).clamp(min=0), self.value(x))
         )
         for h, v, B in zip(hidden, values, self.B, strict=True):
-            weights = (h @ B + self.b2)[..., :T].softmax(-1).tril()
-            heads.append(self.attention_dropout(weights / weights.sum(-1, keepdim=True)) @ v)
+            scores = (h @ B + self.b2)[..., :T]
+            later = torch.full_like(scores, -INF).triu(1)
+            heads.append(self.attention_dropout((scores + later).softmax(-1)) @ v)
         return self.finish(torch.cat(heads, -1))
 
 
@@ -95,6 +99,10 @@ class WithAllColumns(Layer):
 class WithResidual(Layer):
     def forward(self, x):
         return x + super().forward(x)
+
+
+def view_heads(x, num_heads):
+    return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
 
 
 def linear_A(self, x):
@@ -151,7 +159,7 @@ RIGHT = {
     "7.1": {
         "in steps": (Layer,),
         "einsum and -1e10": (WithEinsum,),
-        "a loop over the heads, tril and renormalise": (WithHeadLoop,),
+        "a loop over the heads": (WithHeadLoop,),
         "a loop over the queries": (WithRowLoop,),
         "all columns, hidden beyond the sequence": (WithAllColumns,),
     },
@@ -194,7 +202,14 @@ WRONG = {
             ),
             "b1, the bias of A",
         ),
-        "no b2": ((but(scores=lambda s, x, T: hidden(s, x) @ s.B[..., :T]),), "b2 is missing"),
+        "no b2": (
+            (but(scores=lambda s, x, T: hidden(s, x) @ s.B[..., :T]),),
+            "b2 is missing, or is",
+        ),
+        "b2 along the queries": (
+            (but(scores=lambda s, x, T: hidden(s, x) @ s.B[..., :T] + s.b2[:T, None]),),
+            "added along the queries",
+        ),
         "shared B": (
             (but(scores=lambda s, x, T: hidden(s, x) @ s.B[0, :, :T] + s.b2[:T]),),
             "B of the first head",
@@ -225,7 +240,7 @@ WRONG = {
             (but(weigh=lambda s_, s, look: s.softmax(-1) * look),),
             "comes after the softmax",
         ),
-        "no mask": ((but(weigh=lambda s_, s, look: s.softmax(-1)),), "no causal mask"),
+        "no mask": ((but(weigh=lambda s_, s, look: s.softmax(-1)),), "no key is hidden"),
         "strict mask": (
             (
                 but(
@@ -234,11 +249,62 @@ WRONG = {
                     )
                 ),
             ),
-            "cannot see itself",
+            "cannot see itself, because the diagonal",
         ),
         "merge without transpose": (
             (but(merge=lambda s, x: x.reshape(x.shape[0], x.shape[2], -1)),),
-            "glued without moving an axis",
+            "merged by `view`",
+        ),
+        "one ahead, filled with -1e9": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~one_ahead(look), -1e9).softmax(-1)),),
+            "shifted by one",
+        ),
+        "transposed mask": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look.mT, -INF).softmax(-1)),),
+            "mask is transposed",
+        ),
+        "polarity": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(look, -INF).softmax(-1)),),
+            "the wrong way round",
+        ),
+        "softmax over the heads": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -1e9).softmax(1)),),
+            "over the heads",
+        ),
+        "mask by zero": ((but(weigh=lambda s_, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
+        "hidden scores at -20": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -20.0).softmax(-1)),),
+            "a low number such as -20",
+        ),
+        "hidden scores at -50, then zeroed": (
+            (but(weigh=lambda s_, s, look: low_fill(-50.0)(s, look)),),
+            "output 0 is wrong",
+        ),
+        "tril and renormalise": ((but(weigh=tril_and_renormalise),), "hide it before the softmax"),
+        "view for heads, in the hidden features": (
+            (
+                but(
+                    scores=lambda s, x, T: (
+                        view_heads(s.A(x).relu(), s.num_heads) @ s.B[..., :T] + s.b2[:T]
+                    )
+                ),
+            ),
+            "in the hidden features, the heads are split by `view`",
+        ),
+        "view for heads, in the values": (
+            (but(split_values=view_heads),),
+            "in the values, the heads are split by `view`",
+        ),
+        "view for heads, in both": (
+            (
+                but(
+                    split_values=view_heads,
+                    scores=lambda s, x, T: (
+                        view_heads(s.A(x).relu(), s.num_heads) @ s.B[..., :T] + s.b2[:T]
+                    ),
+                ),
+            ),
+            "mixes several tokens: it",
         ),
         "residual connection inside": ((WithResidual,), "the input is added"),
         "no output projection": (

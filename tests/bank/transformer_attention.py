@@ -86,6 +86,12 @@ def logsumexp_attend(q, k, v, mask):
     return weights @ v, weights
 
 
+def view_attend(q, k, v, mask):
+    scores = q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]) / root(q)
+    weights = scores.masked_fill(~mask, -INF).softmax(-1).nan_to_num(0.0)
+    return weights @ v, weights
+
+
 def slipped_attend(weigh):
     """attend with weights = weigh(scores, mask, d)."""
 
@@ -225,9 +231,8 @@ class WithHeadLoop(Layer):
         heads = []
         for q, k, v in zip(*(p.chunk(self.num_heads, -1) for p in self.project(x)), strict=True):
             scores = q.bmm(k.mT).div(root(q))
-            weights = scores.softmax(-1).tril()
-            weights = self.attention_dropout(weights / weights.sum(-1, keepdim=True))
-            heads.append(weights @ v)
+            later = torch.full_like(scores, -INF).triu(1)
+            heads.append(self.attention_dropout((scores + later).softmax(-1)) @ v)
         return self.finish(torch.cat(heads, -1))
 
 
@@ -306,6 +311,24 @@ class KernelDropsAlways(Layer):
         q, k, v = (self.split(part) for part in self.project(x))
         options = {"is_causal": True, "dropout_p": self.attention_dropout.p}
         return self.finish(glue(F.scaled_dot_product_attention(q, k, v, **options)))
+
+
+def low_fill(number):
+    """Hidden scores are only that low, and their weights zeroed afterwards."""
+
+    def weigh(scores, mask, d=None):
+        return scores.masked_fill(~mask, number).softmax(-1) * mask
+
+    return weigh
+
+
+def tril_and_renormalise(self, scores, look):
+    weights = scores.softmax(-1).tril()
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def one_ahead(look):
+    return look | torch.ones_like(look).tril(1)
 
 
 def everywhere(p):
@@ -428,7 +451,7 @@ RIGHT = {
         "torch's own function": (WithFunction,),
         "einsum and -1e10": (WithEinsum,),
         "a loop over the queries": (WithLoops,),
-        "a loop over the heads, tril and renormalise": (WithHeadLoop,),
+        "a loop over the heads": (WithHeadLoop,),
         "an additive mask in a buffer": (WithBuffer,),
         "a softmax in float32": (
             but(
@@ -473,13 +496,19 @@ WRONG = {
         "not a dictionary": (((2, 5, 12),), "a dictionary is expected"),
     },
     "6.2": {
-        "`.T`": ((lambda q, k: q @ k.T / root(q),), "turns all three axes round"),
-        "`.T`, unscaled": ((lambda q, k: q @ k.T,), "nor is it scaled"),
-        "no scale": ((lambda q, k: q @ k.mT,), "are not scaled"),
+        "`.T`": ((lambda q, k: q @ k.T / root(q),), "only the last two may swap: it"),
+        "`.T`, unscaled": (
+            (lambda q, k: q @ k.T,),
+            "`.T` turns all three axes round, the batch included; only the last two may swap (nor",
+        ),
+        "no scale": ((lambda q, k: q @ k.mT,), "the scores are not divided by"),
         "scale by d": ((lambda q, k: q @ k.mT / q.shape[-1],), "divided by d"),
         "multiplied": ((lambda q, k: q @ k.mT * root(q),), "multiplied by sqrt(d)"),
         "length for width": ((lambda q, k: q @ k.mT / q.shape[1] ** 0.5,), "root of the length"),
-        "keys down": ((lambda q, k: k @ q.mT / root(q),), "rows and columns are swapped"),
+        "keys down": (
+            (lambda q, k: k @ q.mT / root(q),),
+            "rows and columns of the scores are swapped",
+        ),
         "softmax too early": (
             (lambda q, k: (q @ k.mT / root(q)).softmax(-1),),
             "already a softmax",
@@ -491,6 +520,14 @@ WRONG = {
         "clipped after scaling": (
             (lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),),
             "clipped after scaling",
+        ),
+        "view for transpose": (
+            (lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]) / root(q),),
+            "`transpose` is needed: it",
+        ),
+        "view for transpose, unscaled": (
+            (lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]),),
+            "`transpose` is needed (nor are",
         ),
         "something else": ((lambda q, k: torch.zeros(*q.shape[:2], k.shape[1]),), "off by up to"),
         "a hundredth too much": ((lambda q, k: q @ k.mT / root(q) + 0.01,), "up to 0.01 ("),
@@ -505,11 +542,11 @@ WRONG = {
         ),
         "batch": (
             (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(0).nan_to_num(0)),),
-            "the first axis, the batch",
+            "runs over the batch",
         ),
         "no scale": (
             (slipped_attend(lambda s, m, d: (s * d**0.5).masked_fill(~m, -INF).softmax(-1)),),
-            "not scaled",
+            "are not divided by sqrt(d)",
         ),
         "scale by d": (
             (slipped_attend(lambda s, m, d: (s / d**0.5).masked_fill(~m, -INF).softmax(-1)),),
@@ -521,14 +558,14 @@ WRONG = {
         ),
         "polarity": (
             (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1).nan_to_num(0)),),
-            "the other way round",
+            "wrong way round (True means may look): it is off",
         ),
         "polarity, nan where all was open": (
             (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1)),),
-            "True means may look",
+            "wrong way round (True means may look): the result contains nan",
         ),
         "mask by zero": ((slipped_attend(lambda s, m, d: (s * m).softmax(-1)),), "exp(0) = 1"),
-        "no mask": ((slipped_attend(lambda s, m, d: s.softmax(-1)),), "the mask is not used"),
+        "no mask": ((slipped_attend(lambda s, m, d: s.softmax(-1)),), "no key is hidden"),
         "closed row uniform": (
             (slipped_attend(lambda s, m, d: s.masked_fill(~m, -1e9).softmax(-1)),),
             "shares its weight out equally",
@@ -558,6 +595,26 @@ WRONG = {
             ),
             "not exactly 0",
         ),
+        "hidden scores at -20, then zeroed": (
+            (slipped_attend(low_fill(-20.0)),),
+            "may be seen near -150)",
+        ),
+        "hidden scores at -50, then zeroed": (
+            (slipped_attend(low_fill(-50.0)),),
+            "a low number such as -20 or -10000 stands for a hidden score",
+        ),
+        "hidden scores at -100, then zeroed": (
+            (slipped_attend(low_fill(-100.0)),),
+            "minus infinity does not: it is off",
+        ),
+        "hidden scores at -10000, then zeroed": (
+            (slipped_attend(low_fill(-1e4)),),
+            "may be seen near -25000)",
+        ),
+        "view for transpose": (
+            (view_attend,),
+            "`view` or `reshape` only renames the axes of k",
+        ),
         "nan gradient": ((nan_gradient,), "contains nan"),
         "places changed": (
             (lambda q, k, v, mask: fill_attend(q, k, v, mask)[::-1],),
@@ -579,13 +636,25 @@ WRONG = {
             "no True and False",
         ),
         "strictly past": ((lambda n: torch.ones(n, n).tril(-1).bool(),), "cannot see itself"),
-        "future": ((lambda n: torch.ones(n, n).triu().bool(),), "hides the past"),
-        "nothing hidden": ((lambda n: torch.ones(n, n).bool(),), "it hides nothing"),
+        "future": ((lambda n: torch.ones(n, n).triu().bool(),), "the mask is transposed"),
+        "nothing hidden": ((lambda n: torch.ones(n, n).bool(),), "no key is hidden"),
         "one too far": ((lambda n: torch.ones(n, n).tril(1).bool(),), "just after it"),
         "nan": ((lambda n: torch.ones(n, n).triu(1) * -INF,), "0 times infinity"),
         "a nudge": (
             (lambda n: torch.full((n, n), -1.0).triu(1) * 2,),
             "of its weight on later keys",
+        ),
+        "added, only -20": (
+            (lambda n: torch.full((n, n), -20.0).triu(1),),
+            "a low number such as -20",
+        ),
+        "added, only -10000": (
+            (lambda n: torch.full((n, n), -1e4).triu(1),),
+            "minus infinity does not: a later key",
+        ),
+        "transposed, added": (
+            (lambda n: torch.full((n, n), -INF).tril(-1),),
+            "not the past (length",
         ),
         "itself alone": ((lambda n: torch.eye(n).bool(),), "earlier ones are hidden too"),
         "one row": ((lambda n: torch.ones(n, dtype=torch.bool),), "has shape"),
@@ -594,7 +663,7 @@ WRONG = {
     "6.5": {
         "view without transpose": (
             (lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), glue),
-            "cut without moving an axis",
+            "split by `view`",
         ),
         "no transpose": ((lambda x, h: x.unflatten(-1, (h, -1)), glue), "after the tokens"),
         "interleaved": (
@@ -608,7 +677,7 @@ WRONG = {
         ),
         "merge without transpose": (
             (cut, lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
-            "glued without",
+            "merged by `view`",
         ),
         "merge interleaves": ((cut, lambda x: x.permute(0, 2, 3, 1).flatten(2)), "are interleaved"),
         "merge reversed": ((cut, lambda x: glue(x.flip(1))), "the last comes first"),
@@ -629,7 +698,7 @@ WRONG = {
             (but(weigh=lambda s_, s, look: s.masked_fill(~look, -INF).softmax(1).nan_to_num(0)),),
             "over the heads",
         ),
-        "no scale": ((but(scores=lambda self, q, k: q @ k.mT),), "are not scaled"),
+        "no scale": ((but(scores=lambda self, q, k: q @ k.mT),), "are not divided by sqrt(d)"),
         "scale by d": ((but(scores=lambda self, q, k: q @ k.mT / q.shape[-1]),), "divided by d,"),
         "scale by sqrt(D)": (
             (but(scores=lambda self, q, k: q @ k.mT / (q.shape[-1] * q.shape[1]) ** 0.5),),
@@ -641,7 +710,7 @@ WRONG = {
         ),
         "polarity": (
             (but(weigh=lambda s_, s, look: s.masked_fill(look, -INF).softmax(-1).nan_to_num(0)),),
-            "wrong way round",
+            "wrong way round (True means may look): it is off",
         ),
         "transposed mask": (
             (but(weigh=lambda self, s, look: s.masked_fill(~look.mT, -INF).softmax(-1)),),
@@ -655,15 +724,52 @@ WRONG = {
                     )
                 ),
             ),
-            "cannot see itself",
+            "a query cannot see itself, because the diagonal is hidden too: it is",
         ),
         "strict mask, nan for the first token": (
             (but(weigh=lambda self, s, look: s.masked_fill(~look.tril(-1), -INF).softmax(-1)),),
-            "the diagonal is hidden too",
+            "the diagonal is hidden too: the result contains nan",
+        ),
+        "strict mask, filled with -1e9": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look.tril(-1), -1e9).softmax(-1)),),
+            "because the diagonal",
+        ),
+        "one ahead": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~one_ahead(look), -INF).softmax(-1)),),
+            "shifted by one",
+        ),
+        "one ahead, filled with -1e9": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~one_ahead(look), -1e9).softmax(-1)),),
+            "also sees the key just after it",
+        ),
+        "polarity, filled with -1e9": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(look, -1e9).softmax(-1)),),
+            "the mask is the wrong way round",
+        ),
+        "hidden scores at -20": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -20.0).softmax(-1)),),
+            "stands for a hidden score, and where the scores that may be seen are lower still",
+        ),
+        "hidden scores at -20, then zeroed": (
+            (but(weigh=lambda s_, s, look: low_fill(-20.0)(s, look)),),
+            "output 0 is wrong",
+        ),
+        "hidden scores at -10000": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -1e4).softmax(-1)),),
+            "and not exactly 0, where",
+        ),
+        "tril and renormalise": ((but(weigh=tril_and_renormalise),), "hide it before the softmax"),
+        "view for transpose": (
+            (but(scores=lambda s_, q, k: q @ k.reshape(*q.shape[:2], -1, q.shape[2]) / root(q)),),
+            "only renames the axes of k",
+        ),
+        "softmax over the batch": (
+            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -INF).softmax(0).nan_to_num(0)),),
+            "over the batch",
         ),
         "the kernel's mask in torch's module (004-14)": (
             (WithKernelsMask,),
-            "a query sees only what comes after it",
+            "wrong way round (True means may look): the result contains nan",
         ),
         "torch's module, batch_first forgotten (004-14)": (
             (BatchForTime,),
@@ -678,7 +784,7 @@ WRONG = {
         "not a module": ((NotAModule,), "an nn.Module is expected"),
         "bfloat16": ((but(finish=lambda s, c: s.out(c).bfloat16()),), "it is off by up to"),
         "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
-        "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no causal mask"),
+        "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no key is hidden"),
         "view without transpose": (
             (
                 but(
@@ -687,11 +793,11 @@ WRONG = {
                     )
                 ),
             ),
-            "cut without moving an axis",
+            "split by `view`",
         ),
         "merge without transpose": (
             (but(merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1)),),
-            "glued without moving an axis",
+            "merged by `view`",
         ),
         "both without transpose": (
             (
@@ -702,7 +808,7 @@ WRONG = {
                     merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1),
                 ),
             ),
-            "cut and glued without",
+            "split and merged by `view`",
         ),
         "heads interleaved": (
             (but(merge=lambda self, x: x.permute(0, 2, 3, 1).flatten(2)),),

@@ -73,6 +73,12 @@ def hidden(queries, memory, mask, by=-INF):
     return scores(queries, memory).masked_fill(~mask[:, None], by)
 
 
+def viewed(queries, memory, mask):
+    turned = memory.reshape(len(memory), memory.shape[2], memory.shape[1])
+    products = queries @ turned / queries.shape[-1] ** 0.5
+    return products.masked_fill(~mask[:, None], -INF).softmax(-1)
+
+
 def fused(queries, memory, mask):
     eye = torch.eye(memory.shape[1], device=memory.device).expand(len(memory), -1, -1)
     look = {"attn_mask": mask[:, None]}
@@ -88,6 +94,12 @@ def loop(queries, memory, mask):
         contexts.append(w @ m)
         weights.append(w)
     return torch.stack(contexts), torch.stack(weights)
+
+
+def lowest(queries, memory, mask):
+    least = torch.finfo(queries.dtype).min
+    weights = hidden(queries, memory, mask, least).softmax(-1)
+    return torch.einsum("bts,bsd->btd", weights, memory), weights
 
 
 def renormalised(queries, memory, mask):
@@ -335,7 +347,11 @@ RIGHT = {
         "softmax of equal scores": (slot(nothing), weighing(softmax_mean), slot(loop)),
         "boolean indexing, fused kernel": (slot(silent), slot(gathered_mean), slot(fused)),
         "-1e9": with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(-1))),
-        "sums and exponentials": (slot(nothing), slot(summed_mean), slot(renormalised)),
+        "sums, and what is hidden below all others": (
+            slot(nothing),
+            slot(summed_mean),
+            slot(lowest),
+        ),
         "a buffer": with_slots(dot=ScaledByABuffer),
         "mask as numbers": with_slots(
             mean=weighing(lambda q, m, k: even(q, k, k.float() / k.float().sum(-1, keepdim=True)))
@@ -392,7 +408,7 @@ WRONG = {
         ),
         "no mask": (
             with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1))),
-            "padding is not masked",
+            "no key is hidden",
         ),
         "softmax over the batch": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(0).nan_to_num(0))),
@@ -402,21 +418,47 @@ WRONG = {
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(1).nan_to_num(0))),
             "over the queries",
         ),
+        "exponentials of scores as they are": (
+            with_slots(dot=slot(renormalised)),
+            "hide it before the softmax",
+        ),
+        "hidden scores at -20": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -20.0).softmax(-1))),
+            "DotAttention: a low number such as -20",
+        ),
+        "hidden scores at -20, then zeroed": (
+            with_slots(
+                dot=weighing(lambda q, m, k: hidden(q, m, k, -20.0).softmax(-1) * k[:, None])
+            ),
+            "the weights do not sum to one",
+        ),
+        "softmax over queries, padding at -1e9": (
+            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(1))),
+            "so that columns sum to one",
+        ),
+        "view for transpose": (
+            with_slots(dot=weighing(viewed)),
+            "only renames the axes of k",
+        ),
+        "weights of another shape": (
+            with_slots(mean=slot(lambda q, m, k: (gathered_mean(q, m, k)[0], k.float()))),
+            "the weights of MeanAttention have shape",
+        ),
         "no scale": (
             with_slots(
                 dot=weighing(lambda q, m, k: (hidden(q, m, k) * q.shape[-1] ** 0.5).softmax(-1))
             ),
-            "not scaled by sqrt(D)",
+            "not divided by sqrt(d)",
         ),
         "scaled by D": (
             with_slots(
                 dot=weighing(lambda q, m, k: (hidden(q, m, k) / q.shape[-1] ** 0.5).softmax(-1))
             ),
-            "divided by D",
+            "divided by d, the width",
         ),
         "polarity": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1).nan_to_num(0))),
-            "True means may look",
+            "wrong way round (True means may look): the weights are off",
         ),
         "zero scores": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, 0.0).softmax(-1))),
@@ -424,7 +466,7 @@ WRONG = {
         ),
         "mask after softmax": (
             with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1) * k[:, None])),
-            "zeroed after the softmax",
+            "comes after the softmax",
         ),
         "something else": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1) ** 2)),
@@ -454,7 +496,7 @@ WRONG = {
         "a gradient of nan": (with_slots(dot=slot(nan_behind)), "nan and no gradient"),
         "polarity with nan": (
             with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1))),
-            "nan where a sentence has no padding",
+            "wrong way round (True means may look): the result contains nan",
         ),
         "pads in the context alone": (
             with_slots(

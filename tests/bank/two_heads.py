@@ -4,6 +4,7 @@ import numpy as np
 import sympy as sp
 
 from attn_course import derive
+from bank.average_of_two import PAIRS
 
 
 def one_each(t, s=None):
@@ -114,7 +115,7 @@ RIGHT = {
     "4.4": {
         "one head each": (scaled(one_each(30)),),
         "the other way round": (scaled(other_way_round),),
-        "long enough on the means": (scaled(one_each(8)),),
+        "long enough on the means": (scaled(one_each(9.3)),),
         "a constant that is large for every d used": (one_each(500),),
         "very long, unequal": (one_each(1e12, 1e6),),
         "lift, and push a little": (
@@ -175,7 +176,8 @@ WRONG = {
             "same noise: with 10 keys, over 3,685 draws, the weight on v_a was below 0.1 in 41%",
         ),
         "shares 0.9 and 0.1": (split(0.9), "is the restless one"),
-        "right but short": (one_each(8), "ten times as long gives"),
+        "right but short": (one_each(9.3), "ten times as long gives"),
+        "long enough for twenty keys": (one_each(8), "at n = 100, d = 110"),
         "both heads on a": (lambda m, a, b: (20 * m[a],) * 2, "the same target"),
         "still too short for 4.1": (one_each(2), "multiply both queries by at least"),
     },
@@ -214,4 +216,11 @@ WRONG = {
             "must start at the definition",
         ),
     },
+}
+
+
+REGIMES = {
+    "4.1": {"two_head_queries": PAIRS},
+    "4.2": {"two_head_queries": PAIRS},
+    "4.4": {"scaled_two_head_queries": PAIRS},
 }

@@ -5,7 +5,6 @@ Where there is a Chromium, each is moved in JupyterLab too, and timed from a key
 
 import contextlib
 import io
-import os
 import runpy
 import shutil
 import statistics
@@ -14,13 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ["MPLBACKEND"] = "agg"
-
-import matplotlib.pyplot as plt
 import numpy as np
 
 from attn_course import figures
-from attn_course.figures.sliders import MovingFigure
+from attn_course.figures.sliders import SliderFigure
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -36,17 +32,16 @@ FIGURES = (  # those that have a slider; others have switches
 
 
 def figures_of(notebook):
-    """The moving figures of a notebook, caught as it runs."""
+    """The figures with sliders of a notebook, kept as it runs."""
     found = []
 
-    def catch(draw, **sliders):
-        found.append(MovingFigure(draw, sliders))
+    def keep(draw, **sliders):
+        found.append(SliderFigure(draw, sliders))
 
-    figures.explore = catch
+    figures.explore = keep
     figures.query_plane = lambda *args, **options: None
     with contextlib.redirect_stdout(io.StringIO()):
         runpy.run_path(str(notebook), {"display": lambda *shown: None})
-    plt.close("all")
     return found
 
 
@@ -106,7 +101,7 @@ def time_figure(browser, number):
 
 def main():
     rng = np.random.default_rng(0)
-    print(f"{'figure':28} scene  CPU ms a frame: median, worst  page: frames, KB, CPU s")
+    print(f"{'figure':28} CPU ms a frame: median, worst  page: KB, CPU s")
     for notebook in sorted((ROOT / "solutions").glob("0[0-6]_*.py")):
         for number, figure in enumerate(figures_of(notebook), 1):
             figure.frame(figure.start)
@@ -121,9 +116,7 @@ def main():
             seconds = time.process_time() - before
             name = f"{notebook.stem} {number}"
             speed = f"{statistics.median(spent):6.1f} {max(spent):6.1f}"
-            print(
-                f"{name:28} {figure.in_scene!s:5}  {speed}  {len(page) / 1000:6.1f} KB {seconds:5.2f} s"
-            )
+            print(f"{name:28} {speed}  {len(page) / 1000:6.1f} KB {seconds:5.2f} s")
     if CHROMIUM:
         in_the_lab()
 

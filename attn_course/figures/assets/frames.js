@@ -16,7 +16,7 @@ function addRange(row, slider) {
   return element("input", row, { type: "range", min: 0, max: last, value: slider.start });
 }
 
-startAll(".attn-moving", async (root) => {
+startAll(".attn-frames", async (root) => {
   const sliders = JSON.parse(root.dataset.sliders);
   const controls = element("div", root, { class: "attn-controls" });
   const picture = element("div", root);

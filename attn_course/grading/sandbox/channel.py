@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+with contextlib.suppress(ImportError):  # Windows has none, and no sandbox
+    import fcntl
+
 MAX_BYTES = 16 << 20  # one message
 ENOUGH = 1 << 18  # bytes to send at once where there is more to come
 ITEM = 64  # bytes that stand for a number or a container; so many items never fill a message
@@ -286,8 +289,8 @@ class Inbox:
         return piece
 
 
-class Line:
-    """Our end of a two-way pipe: whole messages, each sent or received before a deadline.
+class Connection:
+    """Our end of a socket: whole messages, each sent or received before a deadline.
 
     It is closed when nobody holds it any more, for a thread may still wait on it.
     """
@@ -296,7 +299,7 @@ class Line:
         self.fd = fd
         self.deadline = 0.0
         self.inbox = Inbox(self._read)
-        os.set_blocking(fd, False)
+        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
 
     def __del__(self) -> None:
         os.close(self.fd)

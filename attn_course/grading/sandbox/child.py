@@ -37,6 +37,7 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
+    "answers/wording.py",
     "claims.py",
     "judge_derivation.py",
 )
@@ -95,18 +96,18 @@ class Quiet:
 
 
 class Figures:
-    """Stands for the room of the figures, which takes long to import, until one is drawn."""
+    """Stands for the package of the figures, which takes long to import, until one is drawn."""
 
     def __getattr__(self, name):
         return getattr(still_figures(), name)
 
 
 def still_figures() -> types.ModuleType:
-    """Import the room of the figures, where nothing moves here."""
-    room = importlib.import_module("attn_course.figures")
+    """Import the package of the figures; nothing is interactive here."""
+    figures = importlib.import_module("attn_course.figures")
     still = Quiet()
-    vars(room).update(explore=still, query_plane=still)
-    return room
+    vars(figures).update(explore=still, query_plane=still)
+    return figures
 
 
 def prepare(preload: Sequence[str]) -> None:
@@ -120,12 +121,19 @@ def prepare(preload: Sequence[str]) -> None:
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
+    if "torch" in preload:
+        vars(sys.modules["torch"]).update(compile=uncompiled)  # a compiler needs a disk
     if "sympy" in preload:
         numpy_symbols.let_numpy_take_symbols()
-        rehearse_chains(sys.modules["sympy"])
+        warm_up_derivations(sys.modules["sympy"])
 
 
-def rehearse_chains(sympy: types.ModuleType) -> None:
+def uncompiled(model: Any = None, **options: Any) -> Any:
+    """Return a model as it is, as `torch.compile(model)` and `@torch.compile(...)` are used."""
+    return uncompiled if model is None else model
+
+
+def warm_up_derivations(sympy: types.ModuleType) -> None:
     """Write down lines that nobody asks for: the first ones of a kind take SymPy ten times as long."""
     x, y = sympy.symbols("x y", real=True)
     a = sympy.Symbol("a", positive=True)
@@ -149,9 +157,9 @@ def rehearse_chains(sympy: types.ModuleType) -> None:
     sympy.diff(sympy.log(a) / root, a)
 
 
-def serve(lines: Sequence[int], *, output: int) -> None:
-    """Answer requests on the one line until it closes; keep `output` bytes of what is printed."""
-    (fd,) = lines
+def serve(sockets: Sequence[int], *, output: int) -> None:
+    """Answer requests on the one socket until it closes; keep `output` bytes of what is printed."""
+    (fd,) = sockets
     read = functools.partial(os.read, fd)
     write = functools.partial(os.write, fd)
     raw: Any = Output(output)  # it has all of a file that is asked for, but no name
@@ -211,8 +219,12 @@ def run_cell(
     number: int,
     source: str,
     again: bool = False,
+    answers: Sequence[str] = (),
 ) -> Outcome:
-    """Run a cell; one that failed and is run `again`, after the others, takes no name from them."""
+    """Run a cell; one that failed and is run `again`, after the others, takes no name from them.
+
+    answers: the names that questions ask for.
+    """
     name = f"<cell {number}>"
     source, tree = read_python(source, name)
     lines = source.splitlines(keepends=True)
@@ -223,7 +235,7 @@ def run_cell(
         run_statements(tree.body, codes, namespace)
     finally:
         namespace.update(theirs)
-        keep_answers(namespace)
+        keep_answers(namespace, answers)
         if pyplot := sys.modules.get("matplotlib.pyplot"):
             pyplot.close("all")
     return None, []
@@ -271,34 +283,29 @@ def _features(statement):
     return flags
 
 
-kept: Namespace = {}  # what each name stands for, or last stood for, if that could be an answer
-made: Namespace = {}  # those of them that the notebook itself has made
+kept: Namespace = {}  # the last function, class or chain that each name of an answer stood for
 
 
-def keep_answers(namespace: Namespace) -> None:
-    """Remember a function, class or chain whose name a later cell gives to a mere value."""
-    for name, thing in namespace.items():
-        if _could_be(thing) or not _could_be(kept.get(name)):
+def keep_answers(namespace: Namespace, answers: Iterable[str]) -> None:
+    """Remember answers, whose names a later cell may give to mere values."""
+    for name in answers:
+        thing = namespace.get(name)
+        if callable(thing) or issubclass(type(thing), Derivation):  # `__class__` may do anything
             kept[name] = thing
-    made.clear()
-    for name, thing in kept.items():
-        if getattr(thing, "__module__", "") == "__main__":
-            made[name] = thing
-
-
-def _could_be(thing):
-    return callable(thing) or isinstance(thing, Derivation)
 
 
 @contextlib.contextmanager
 def as_defined(namespace: Namespace) -> Iterator[None]:
-    """Have names stand for the functions and classes of the notebook that they last stood for.
+    """Have the names of answers stand for the functions and classes that the notebook made.
 
     One answer may call another whose name a cell below gave to a value.
     """
-    changed = made.keys() & namespace.keys()
-    later = {name: namespace[name] for name in changed}
-    namespace.update(made)
+    later = {}
+    for name, thing in kept.items():
+        is_plain = issubclass(type(thing), (types.FunctionType, type))
+        if name in namespace and is_plain and thing.__module__ == "__main__":
+            later[name] = namespace[name]
+            namespace[name] = thing
     try:
         yield
     finally:
@@ -307,7 +314,7 @@ def as_defined(namespace: Namespace) -> Iterator[None]:
 
 def call(namespace: Namespace, caught: Caught, name: str, args: tuple, kwargs: dict) -> Outcome:
     """Call an answer."""
-    answer = find(kept, caught, name)
+    answer = find(namespace, caught, name)
     with as_defined(namespace):
         returned = answer(*args, **kwargs)
         return returned, answer.warned
@@ -318,7 +325,7 @@ def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[tuple])
 
     Returns the values, the warnings on the way to each, and the error that ended it, if there was one.
     """
-    answer = find(kept, caught, name)
+    answer = find(namespace, caught, name)
     values: list[channel.Packed] = []
     warned: list[list[str]] = []
     size = 0
@@ -354,7 +361,7 @@ def drive(
     kwargs: dict,
 ) -> Outcome:
     """Have a driver of the course run on an answer."""
-    answer = find(kept, caught, name)
+    answer = find(namespace, caught, name)
     with as_defined(namespace):
         returned = answer.via(DRIVERS[driver], *args, **kwargs)
         return returned, answer.warned
@@ -362,15 +369,17 @@ def drive(
 
 def value(namespace: Namespace, caught: Caught, name: str) -> Outcome:
     """Return an answer that is no function."""
-    answer = find(namespace, caught, name)
-    return answer.value(), []
+    if name not in namespace:
+        raise Missing
+    return Answer(namespace[name], caught, copies=False).value(), []
 
 
 def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
     """Return the answer of this name; Missing if there is none."""
-    if name not in namespace:
+    known = namespace | kept
+    if name not in known:
         raise Missing
-    return Answer(namespace[name], caught, copies=False)  # what it is given came down the line
+    return Answer(known[name], caught, copies=False)  # what it is given came through a socket
 
 
 DRIVERS: dict[str, Callable[..., Any]] = {"as_data": derivation.as_data} | {

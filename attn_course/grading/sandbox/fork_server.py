@@ -13,6 +13,10 @@ from pathlib import Path
 
 from attn_course.grading.sandbox import channel
 
+# What the supervisor says of a child: end it, or see how it ends, for its socket is closed.
+END = b"e"
+WAIT = b"w"
+
 ROOT = Path(__file__).resolve().parents[3]
 SERVER_SECONDS = 300.0  # to start, or to end a child, on a busy machine
 ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")
@@ -33,11 +37,24 @@ class Limits:
     cell: float = 20.0
     total: float = 120.0
     memory: int = 2 << 30
-    disk: int = 64 << 20
     output: int = 1 << 20
 
+    @property
+    def cpu_seconds(self) -> int:
+        """After which the kernel ends a process, where a clock on the wall has not."""
+        return int(self.total) + 2
 
-class Zygote:
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: its exit code (a signal is negative), CPU seconds, whether we killed it."""
+
+    exit: int
+    cpu: float
+    killed: bool
+
+
+class ForkServer:
     """A fork server as a context manager; it serves one session at a time.
 
     role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
@@ -62,35 +79,38 @@ class Zygote:
         self.process.wait()
 
     def close(self) -> None:
-        """Let it end, if it has started."""
+        """Let it end, if it has started; it may be started again."""
         if self.control:
             self.control.close()
+        self.control = None
+        vars(self).pop("ready", None)
 
     def stop(self) -> None:
         """End it from another thread, also while it starts."""
-        if self.control:
+        control = self.control
+        if control:
             with contextlib.suppress(OSError):  # it is closed already
-                self.control.shutdown(socket.SHUT_RDWR)
+                control.shutdown(socket.SHUT_RDWR)
 
     @property
-    def _line(self):
+    def _control(self):
         assert self.control, "it has not started"
         return self.control
 
     @functools.cached_property
     def ready(self) -> bool:
         """True once it has imported all it needs; RuntimeError with its reason if it could not."""
-        said = self._line.recv(4096)
+        said = self._control.recv(4096)
         greeting = json.loads(said) if said else {"failed": "it ended at once"}
         if "failed" in greeting:
             raise RuntimeError(f"the fork server did not start: {greeting['failed']}")
         return True
 
-    def spawn(self, limits: Limits) -> channel.Line:
-        """Return our end of the line to a new child."""
+    def spawn(self, limits: Limits) -> channel.Connection:
+        """Return the connection to a new child."""
         ours, theirs = socket.socketpair()
         self.fork(limits, [theirs])
-        return channel.Line(ours.detach())
+        return channel.Connection(ours.detach())
 
     def fork(self, limits: Limits, ends: Iterable[socket.socket]) -> None:
         """Start a child that holds these `ends` of sockets and no other; they are closed here."""
@@ -98,36 +118,34 @@ class Zygote:
         ends = list(ends)
         request = {
             "memory": limits.memory,
-            "disk": limits.disk,
             "output": limits.output,
-            "seconds": int(limits.total) + 2,
+            "seconds": limits.cpu_seconds,
         }
         numbers = [end.fileno() for end in ends]
         message = json.dumps(request).encode()
-        socket.send_fds(self._line, [message], numbers)
+        socket.send_fds(self._control, [message], numbers)
         for end in ends:
             end.close()
 
-    def end(self) -> tuple[int, float]:
-        """End the child with everything it started; return its exit code and CPU seconds."""
-        self._line.sendall(b"k")
-        said = self._line.recv(4096)
+    def end(self, *, is_gone: bool = False) -> Ended:
+        """End the child with everything it started; is_gone: its socket is closed, it may end by itself."""
+        self._control.sendall(WAIT if is_gone else END)
+        said = self._control.recv(4096)
         if not said:
             raise RuntimeError("the fork server is gone")
-        report = json.loads(said)
-        return report["exit"], report["cpu"]
+        return Ended(**json.loads(said))
 
 
-def start_together(*zygotes: Zygote) -> subprocess.Popen:
+def start_together(*servers: ForkServer) -> subprocess.Popen:
     """Start one process that imports what all of these need, then becomes them; return it."""
     ends = []
-    for zygote in zygotes:
-        zygote.control, theirs = socket.socketpair()
-        zygote.control.settimeout(SERVER_SECONDS)
+    for server in servers:
+        server.control, theirs = socket.socketpair()
+        server.control.settimeout(SERVER_SECONDS)
         ends.append(theirs)
     numbers = [end.fileno() for end in ends]
-    options = [zygote.options for zygote in zygotes]
-    servers = list(zip(numbers, options, strict=True))
+    options = [server.options for server in servers]
+    arguments = list(zip(numbers, options, strict=True))
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         [
@@ -135,7 +153,7 @@ def start_together(*zygotes: Zygote) -> subprocess.Popen:
             "-P",
             "-m",
             "attn_course.grading.sandbox.fork_server_process",
-            json.dumps(servers),
+            json.dumps(arguments),
         ],
         pass_fds=numbers,
         stdin=nothing,

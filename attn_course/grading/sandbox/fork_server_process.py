@@ -1,4 +1,4 @@
-"""A fork server: imports once, then forks a locked child per request."""
+"""A fork server: imports once, then forks a sandboxed child per request."""
 
 import contextlib
 import fcntl
@@ -6,22 +6,23 @@ import gc
 import importlib
 import json
 import os
-import select
 import signal
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
 from attn_course.grading.sandbox import huge_pages, limits
+from attn_course.grading.sandbox.fork_server import WAIT
 from attn_course.grading.sandbox.tiers import TIERS, Tier
 
-FIRST = 3  # the number of a child's first line; the others follow
-MAX_LINES = 16
+FIRST = 3  # the number of a child's first socket; the others follow
+MAX_SOCKETS = 16
 SELDOM = 20_000  # new objects between looks for garbage: children live for a moment
-WATCH_SECONDS = 0.2  # between looks at what a child writes
+DYING_SECONDS = 5.0  # between the closing of a process's sockets and its end
 
 
 def main(servers: Sequence[Sequence[Any]]) -> None:
@@ -69,10 +70,10 @@ def import_all(names: Sequence[str]) -> None:
 
 
 def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -> None:
-    """Import the rest, shut the doors, then fork a child for each request on the socket `control`."""
-    walls = TIERS[tier]()
+    """Import the rest, then fork a sandboxed child for each request on the socket `control`."""
+    sandbox = TIERS[tier]()
     try:
-        walls.enter()
+        sandbox.enter()
         import_all([role, *preload])
         module = sys.modules[role]
         module.prepare(preload)
@@ -80,18 +81,15 @@ def serve(control: socket.socket, *, role: str, preload: list[str], tier: str) -
         gc.collect()
         gc.freeze()
         gc.set_threshold(SELDOM)
-        huge_pages.gather()
-        walls.shut(module.HIDDEN)
+        huge_pages.collapse()
+        sandbox.prepare(module.HIDDEN)
     except Exception as error:
         tell(control, {"failed": f"{type(error).__name__}: {error}"})
         return
     tell(control, {"ready": True})
-    try:
-        os.chdir("/")
-        while serve_one(control, module, base, walls):
-            pass
-    finally:
-        walls.leave()
+    os.chdir("/")
+    while serve_one(control, module, base, sandbox):
+        pass
 
 
 def tell(control: socket.socket, message: dict[str, Any]) -> None:
@@ -102,36 +100,31 @@ def tell(control: socket.socket, message: dict[str, Any]) -> None:
 
 def serve_one(control: socket.socket, module: ModuleType, base: int, tier: Tier) -> bool:
     """Fork a child, end it when told to, and say how it ended; False when the supervisor is gone."""
-    request, lines, _, _ = socket.recv_fds(control, 4096, MAX_LINES)
+    request, sockets, _, _ = socket.recv_fds(control, 4096, MAX_SOCKETS)
     if not request:
         return False
-    allowed = json.loads(request)
-    pid = spawn(lines, module, base, tier, **allowed)
-    for line in lines:
-        os.close(line)
-    while not _heard(control):
-        if tier.overfull(allowed["disk"]):
-            os.kill(pid, signal.SIGKILL)
-            break
+    pid = spawn(sockets, module, base, tier, **json.loads(request))
+    for number in sockets:
+        os.close(number)
     told = control.recv(1)
-    os.kill(pid, signal.SIGKILL)
-    _, status, usage = os.wait4(pid, 0)
-    tier.clean()
+    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    deadline = time.monotonic() + DYING_SECONDS
+    while told == WAIT and not ended and time.monotonic() < deadline:
+        time.sleep(0.001)
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+    is_killed = not ended
+    if is_killed:
+        os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
     if told:
         code = os.waitstatus_to_exitcode(status)
         cpu = usage.ru_utime + usage.ru_stime
-        tell(control, {"exit": code, "cpu": cpu})
+        tell(control, {"exit": code, "cpu": cpu, "killed": is_killed})
     return bool(told)
 
 
-def _heard(control):
-    """Wait a little for the supervisor to say something; return whether it did."""
-    readable, _, _ = select.select([control], [], [], WATCH_SECONDS)
-    return bool(readable)
-
-
 def spawn(
-    lines: Sequence[int],
+    sockets: Sequence[int],
     module: ModuleType,
     base: int,
     tier: Tier,
@@ -139,26 +132,26 @@ def spawn(
     output: int,
     **allowed: int,
 ) -> int:
-    """Fork a child that holds these `lines` and has no other way out; return its pid."""
+    """Fork a child that holds these `sockets` and no other file; return its pid."""
     pid = tier.fork()
     if pid:
         return pid
     try:
         os.setsid()  # alone in its group, it can end no other process by that
-        numbers = keep_only(lines)
-        tier.lock(base=base, **allowed)
+        numbers = keep_only(sockets)
+        tier.restrict(base=base, **allowed)
         module.serve(numbers, output=output)
     finally:
         os._exit(1)
 
 
-def keep_only(lines: Sequence[int]) -> list[int]:
-    """Number the `lines` from FIRST on and close every other file; return the numbers."""
-    free = FIRST + MAX_LINES
-    above = [fcntl.fcntl(line, fcntl.F_DUPFD, free) for line in lines]
+def keep_only(sockets: Sequence[int]) -> list[int]:
+    """Number the `sockets` from FIRST on and close every other file; return the numbers."""
+    free = FIRST + MAX_SOCKETS
+    above = [fcntl.fcntl(number, fcntl.F_DUPFD, free) for number in sockets]
     numbers = []
-    for number, line in enumerate(above, FIRST):
-        os.dup2(line, number)
+    for number, old in enumerate(above, FIRST):
+        os.dup2(old, number)
         numbers.append(number)
     os.closerange(FIRST + len(numbers), 1 << 16)
     return numbers

@@ -13,8 +13,8 @@ SIZE = 2 << 20
 MADV_COLLAPSE = 25  # Linux 6.1
 
 
-def gather() -> None:
-    """Have the kernel gather the memory of this process."""
+def collapse() -> None:
+    """Have the kernel put the memory of this process into huge pages."""
     with contextlib.suppress(OSError):
         for first, last in own_ranges():
             with contextlib.suppress(OSError):  # a range that another process shares

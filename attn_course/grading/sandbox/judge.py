@@ -1,7 +1,9 @@
-"""Judges one submission, shut in: from its bytes to a small reply."""
+"""Judges one submission, in a sandbox: from its bytes to a small reply."""
 
 import contextlib
+import functools
 import hashlib
+import re
 import sys
 import threading
 import time
@@ -17,6 +19,7 @@ from attn_course import derive, register
 from attn_course.answers import Answer, NotAttempted
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, judge
 from attn_course.grading import find_cells
+from attn_course.grading.cell_names import names_of
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -24,12 +27,9 @@ from attn_course.grading.read_submission import (
     read_submission,
 )
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import (
-    borrowed,
-    statements_of,
-)
+from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import channel
-from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.sandbox.session import Session
 from attn_course.grading.untrusted_text import one_line
 from attn_course.judge_derivation import FOR_A_PERSON
@@ -39,12 +39,18 @@ PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost 
 HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all
 HANDED_OUT = Path(__file__).resolve().parents[3] / "notebooks"
 MAX_JOB = MAX_BYTES + (1 << 16)
+NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.]*\w)")
+SHORT = re.compile(r"\d{1,2}\.\d{1,2}")  # as the number of a question
+# How `check` begins a sentence on a fault that is not the answer's.
+OUR_FAULT = ("the check could not read", "this check needs")
+NEAR_WORDS = "its cell is empty; a person looks whether this text is the answer."
+NEAR_CODE = "A person will look at what is not run as an answer: cell"
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
 def prepare(preload: Sequence[str]) -> None:
     """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
-    _rehearse_chains()
+    _warm_up_chains()
     questions: list[register.Question] = []
     for name in preload:
         module = sys.modules[name]
@@ -52,21 +58,27 @@ def prepare(preload: Sequence[str]) -> None:
     for question in questions:
         for part in question.parts:
             if part.judge:
-                _rehearse(part)
+                _warm_up(part)
     for notebook in {question.notebook for question in questions}:
-        _read_ahead(HANDED_OUT / f"{notebook}.ipynb")
+        handed_out(notebook)
 
 
-def _read_ahead(path):
-    """Parse the cells of a notebook that most submissions leave as they are; nobody's data."""
-    with contextlib.suppress(UnreadableFile):  # where the package is installed alone
-        for cell in read_submission(path).cells:
+@functools.cache
+def handed_out(notebook: str) -> frozenset[str]:
+    """Return the texts of a notebook's cells as students get them; none where the package is alone.
+
+    Most submissions leave these cells as they are, so that what is read of them here serves all.
+    """
+    texts = set()
+    with contextlib.suppress(UnreadableFile):
+        for cell in read_submission(HANDED_OUT / f"{notebook}.ipynb").cells:
+            texts.add(cell.source.strip())
             if cell.kind == "code":
-                find_cells.names_of(cell.source)
-                statements_of(cell.source)
+                names_of(cell.source)
+    return frozenset(texts)
 
 
-def _rehearse_chains():
+def _warm_up_chains():
     """Compare lines that nobody asks for, so that no judge is the first to need what that needs."""
     from sympy import IndexedBase, Sum, exp, symbols
 
@@ -86,8 +98,8 @@ def _rehearse_chains():
     )
 
 
-def _rehearse(part):
-    """Judge an answer that nobody gave; of a claim, the points are then drawn for all submissions."""
+def _warm_up(part):
+    """Judge an answer that nobody gave; the points of a claim are then drawn for all submissions."""
     import sympy
 
     for claim in part.judge.claims() if part.kind == "derive" else ():
@@ -105,9 +117,9 @@ def _rehearse(part):
         part.judge(rng, *answers)
 
 
-def serve(lines: Sequence[int], *, output: int) -> None:
-    """Judge one submission: the job comes down the first line, the others lead to its children."""
-    supervisor, *others = map(channel.Line, lines)
+def serve(sockets: Sequence[int], *, output: int) -> None:
+    """Judge one submission: the job comes by the first socket, the others lead to its children."""
+    supervisor, *others = map(channel.Connection, sockets)
     job = supervisor.receive(_soon(), MAX_JOB)
     report = _reply(job, Children(supervisor, others))
     report["do"] = "report"
@@ -131,22 +143,24 @@ def _reply(job, children):
 class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
-    def __init__(self, supervisor: channel.Line, lines: list[channel.Line]) -> None:
+    def __init__(
+        self, supervisor: channel.Connection, connections: list[channel.Connection]
+    ) -> None:
         self.supervisor = supervisor
-        self.lines = lines
+        self.connections = connections
         self.figures = False  # whether they draw
         self.num_requests = 0
         self.lock = threading.Lock()
 
-    def spawn(self, limits: Limits) -> channel.Line:
-        """Return our end of the line to a new child; the supervisor knows the limits."""
+    def spawn(self, limits: Limits) -> channel.Connection:
+        """Return the connection to a new child; the supervisor knows the limits."""
         self._ask("spawn", figures=self.figures)
-        return self.lines.pop(0)
+        return self.connections.pop(0)
 
-    def end(self) -> tuple[int, float]:
-        """End the child; return its exit code and CPU seconds."""
-        found = self._ask("end")
-        return found["exit"], found["cpu"]
+    def end(self, *, is_gone: bool = False) -> Ended:
+        """End the child; is_gone: it has closed its connection, and may end by itself."""
+        found = self._ask("end", is_gone=is_gone)
+        return Ended(found["exit"], found["cpu"], found["killed"])
 
     def _ask(self, what, **more):
         with self.lock:
@@ -181,33 +195,75 @@ def judge_submission(
     for question in questions:
         asked += [(question, part) for part in question.parts]
     cells = find_cells.cells_to_run(submission.cells, questions, everything)
+    names: list[str] = []
+    for _, part in asked:
+        if part.judge:
+            names += part.answers
     children.figures = find_cells.draws(cells)
-    with Session(children, cells, Limits(**limits)) as session:
-        parts = [_judged(session, submission.cells, *pair, secret) for pair in asked]
+    parts = []
+    with Session(children, cells, Limits(**limits), names) as session:
+        for question, part in asked:
+            verdict = _verdict(session, submission.cells, question, part, secret)
+            if session.was_killed:
+                return {"problem": "", "parts": [], "remarks": [], "killed": True}
+            parts.append(verdict)
     remarks = [
         *submission.remarks,
-        *_lent(submission.cells, asked, parts),
-        *_undecided(asked, parts),
-        *_stopped(session.errors),
+        *_reused(submission.cells, asked, parts),
+        *(f"cell {number}: {text}" for number, text in sorted(session.errors.items())),
     ]
     return {"problem": "", "parts": parts, "remarks": remarks}
 
 
-def _judged(session, cells, question, part, secret):
+def _verdict(session, cells, question, part, secret):
+    """(state, message, text of the answer, share of the points) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
-    if not part.judge and text:
-        return State.WAITING, "a person reads this.", text, 0.0
+    given = handed_out(question.notebook)
     if not part.judge:
+        if text:
+            return State.WAITING, "a person reads this.", text, 0.0
+        near = find_cells.near_words(cells, question, given)
+        if near:
+            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0
         return State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
     answers = session.answers(part.answers, seconds)
     verdict = judge(patient, part, rng, answers)
-    message = _message(verdict, found)
+    message = one_line(verdict.message)
+    if verdict.status == CORRECT:
+        return State.CORRECT, message, text, 1.0
+    if secret is not None:
+        message = rounded(message)
+    is_undecided = part.kind == "derive" and FOR_A_PERSON in message
+    if is_undecided or message.startswith(OUR_FAULT):
+        return State.WAITING, message, text, 0.0
+    near = find_cells.near_code(cells, question, part, given)
+    if near:
+        places = ", ".join(str(cell.number) for cell in near[:5])
+        both = [cell for cell in cells if cell in found or cell in near]
+        text = find_cells.text_of(both, question)
+        return State.WAITING, f"{message} {NEAR_CODE} {places}.", text, 0.0
+    if verdict.status == NOT_ATTEMPTED and not found:
+        message = "its cell is gone, and nothing has the name that the question asks for."
     share = verdict.points / part.points if part.points else 0.0
-    return verdict.status, message, text, float(share)
+    return State(verdict.status), message, text, float(share)
+
+
+def rounded(message: str) -> str:
+    """Return a message whose numbers have three digits, fewer than any judge looks at."""
+    found = NUMBER.sub(_three_digits, message)
+    return message if found == message else f"{found} (Numbers here are rounded.)"
+
+
+def _three_digits(number):
+    text = number[0]
+    if SHORT.fullmatch(text):
+        return text
+    digits = text.partition("e")[0].replace(".", "").strip("0")
+    return text if len(digits) <= 3 else f"{float(text):.3g}"
 
 
 def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
@@ -221,32 +277,7 @@ def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random
     return np.random.default_rng(seed)
 
 
-def _message(verdict, found):
-    """Return what to tell about a verdict, where an empty answer has a cause to be told."""
-    if verdict.status != NOT_ATTEMPTED:
-        return one_line(verdict.message)
-    if not found:
-        return "its cell is gone, and nothing has the name that the question asks for."
-    for cell in found:
-        if cell.kind != "code":
-            return f"its cell {cell.number} is a {cell.kind} cell, which does not run."
-    return one_line(verdict.message)
-
-
-def _stopped(errors):
-    """Yield a remark on each cell that did not run."""
-    for number, text in sorted(errors.items()):
-        yield f"cell {number}: {text}"
-
-
-def _undecided(asked, verdicts):
-    """Yield a remark on each derivation in which a step is neither shown nor refuted."""
-    for (question, part), (_, message, *_) in zip(asked, verdicts, strict=True):
-        if part.kind == "derive" and FOR_A_PERSON in message:
-            yield f"{question.id}: a step could not be decided; a person should look."
-
-
-def _lent(cells, asked, verdicts):
+def _reused(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
     right = []
     names: list[str] = []
@@ -256,10 +287,10 @@ def _lent(cells, asked, verdicts):
             names += part.answers
     if not right:
         return
-    lent = borrowed(cells, names)
+    reused = reused_objects(cells, names)
     for question, part in right:
         paths: list[str] = []
         for name in part.answers:
-            paths += lent.get(name, ())
+            paths += reused.get(name, ())
         if paths:
             yield f"{question.id}: the answer hands over {' and '.join(paths)}."

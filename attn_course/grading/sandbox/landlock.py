@@ -38,7 +38,6 @@ class Right(enum.IntFlag):
     IOCTL_DEV = 1 << 15
 
 
-EVERYTHING = ~Right(0)
 READ = Right.READ_FILE | Right.READ_DIR
 USE_DEVICE = Right.READ_FILE | Right.WRITE_FILE
 ON_FILES = Right.EXECUTE | USE_DEVICE | Right.TRUNCATE | Right.IOCTL_DEV

@@ -23,7 +23,6 @@ def limit(
     base: int,
     memory: int,
     seconds: int,
-    disk: int,
     threads: int = MAX_THREADS,
 ) -> None:
     """Set the resource limits, which every Unix has; sizes in bytes.
@@ -33,7 +32,7 @@ def limit(
     limits = {
         resource.RLIMIT_AS: base + memory,
         resource.RLIMIT_CPU: seconds,
-        resource.RLIMIT_FSIZE: disk,
+        resource.RLIMIT_FSIZE: 0,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_NPROC: threads,
         resource.RLIMIT_CORE: 0,
@@ -71,7 +70,7 @@ def _field(text, name):
     return rest.split(None, 1)[0]
 
 
-def spare_users() -> range:
+def unused_users() -> range:
     """Return the range of user ids that are mapped here and that hardly anybody has."""
     ranges = []
     users = Path("/proc/self/uid_map").read_text()
@@ -85,7 +84,7 @@ def spare_users() -> range:
     return widest[1:]  # the first is that of root
 
 
-def become_nobody_else(users: Sequence[int]) -> None:
+def switch_to_unused_user(users: Sequence[int]) -> None:
     """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody."""
     place = secrets.randbelow(len(users))
     uid = users[place]

@@ -74,8 +74,8 @@ def _write(name, text):
     Path("/proc/self", name).write_text(text)
 
 
-def build_root(paths: Sequence[str], hidden: Sequence[str], scratch: str) -> None:
-    """Make a root that holds read-only views of `paths`, some devices and an empty folder `scratch`.
+def build_root(paths: Sequence[str], hidden: Sequence[str]) -> None:
+    """Make a root that holds read-only views of `paths` and some devices.
 
     hidden: folders and files below `paths` that are empty there.
     """
@@ -88,7 +88,6 @@ def build_root(paths: Sequence[str], hidden: Sequence[str], scratch: str) -> Non
         put_tree(tree, target, is_file=path in DEVICES)
     for path in hidden:
         _cover(ROOT + path)
-    os.mkdir(ROOT + scratch)
     os.chdir(ROOT)
     libc.call("pivot_root", ".", ".")
     libc.call("umount2", ".", UMOUNT_DETACH)
@@ -141,13 +140,6 @@ def _set_mount(folder, path, flags, attributes):
     packed = struct.pack("<QQQQ", attributes, 0, 0, 0)
     size = len(packed)
     libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, size)
-
-
-def mount_memory(path: str, size: int, num_files: int) -> None:
-    """Mount a folder of `size` bytes of memory that this process alone sees."""
-    libc.call("unshare", New.MOUNT)
-    options = f"mode=1777,size={size},nr_inodes={num_files}"
-    _mount_memory(path, SAFE, options)
 
 
 def fork_alone() -> int:

@@ -27,6 +27,7 @@ ALLOW = 0x7FFF0000
 ERROR = 0x00050000
 DENY = ERROR | errno.EPERM
 ABSENT = ERROR | errno.ENOSYS
+NO_TERMINAL = ERROR | errno.ENOTTY
 
 CLONE_THREAD = 0x00010000
 # Commands of fcntl that have the kernel send signals to another process.
@@ -34,19 +35,19 @@ F_SETOWN = 8
 F_SETSIG = 10
 F_SETOWN_EX = 15
 OWNERS = (F_SETOWN, F_SETSIG, F_SETOWN_EX)
+# Requests of ioctl that `isatty` makes. Others may set an owner, to whom the kernel sends signals.
+TCGETS = 0x5401
+TCGETS2 = 0x802C542A
 
 # What a numerical Python program needs, as name:x86_64:aarch64. Everything else (sockets, exec, new
-# processes, tracing, shared memory, mounts, keys, rights and dates of files, other processes'
-# limits and places ...) answers "Operation not permitted".
+# processes, tracing, shared memory, mounts, keys, new folders, renaming, removing, rights and dates
+# of files, other processes' limits and places ...) answers "Operation not permitted".
 CALLS = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 pwrite64:18:68 lseek:8:62 open:2:-
 openat:257:56 close:3:57 close_range:436:436 stat:4:- fstat:5:80 lstat:6:- newfstatat:262:79
 statx:332:291 statfs:137:43 fstatfs:138:44 access:21:- faccessat:269:48 faccessat2:439:439
-readlink:89:- readlinkat:267:78 getcwd:79:17 chdir:80:49 getdents64:217:61 mkdir:83:- mkdirat:258:34
-unlink:87:- unlinkat:263:35 rename:82:- renameat:264:38 renameat2:316:276 rmdir:84:-
-ftruncate:77:46 truncate:76:45 fsync:74:82 fdatasync:75:83 flock:73:32 umask:95:166
-dup:32:23 dup2:33:- dup3:292:24
-ioctl:16:29 pipe:22:- pipe2:293:59 poll:7:- ppoll:271:73 select:23:- pselect6:270:72
+readlink:89:- readlinkat:267:78 getcwd:79:17 chdir:80:49 getdents64:217:61
+dup:32:23 dup2:33:- dup3:292:24 pipe:22:- pipe2:293:59 poll:7:- ppoll:271:73 select:23:- pselect6:270:72
 mmap:9:222 munmap:11:215 mprotect:10:226 mremap:25:216 madvise:28:233 brk:12:214 futex:202:98
 set_robust_list:273:99 rseq:334:293 set_tid_address:218:96 restart_syscall:219:128 exit:60:93
 exit_group:231:94 rt_sigaction:13:134 rt_sigprocmask:14:135 rt_sigreturn:15:139
@@ -59,7 +60,9 @@ sched_getaffinity:204:123 getcpu:309:168 getrandom:318:278 uname:63:160
 sysinfo:99:179 getrlimit:97:163 setrlimit:160:164 arch_prctl:158:-
 """
 # The same for calls that are allowed with some arguments.
-CONDITIONAL = "clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25"
+CONDITIONAL = """
+clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:72:25 ioctl:16:29
+"""
 # machine: (audit architecture, column of the tables)
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 
@@ -144,6 +147,13 @@ def _conditions(pid):
         "tgkill": [first, is_own, ALLOWED, REFUSED],
         "prlimit64": [first, is_itself, ALLOWED, REFUSED],
         "fcntl": [second, *owners, ALLOWED, REFUSED],
+        "ioctl": [
+            second,
+            (EQUAL, 2, 0, TCGETS),
+            (EQUAL, 1, 0, TCGETS2),
+            (RETURN, 0, 0, NO_TERMINAL),
+            ALLOWED,
+        ],
     }
 
 

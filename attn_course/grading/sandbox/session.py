@@ -1,14 +1,15 @@
 """One submission's code as a judge sees it: started, replayed, timed, ended."""
 
 import contextlib
-import re
+import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from attn_course.answers import NotAttempted, NotYet
+from attn_course.grading.cell_names import names_of
 from attn_course.grading.sandbox import channel
-from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.untrusted_text import one_line
 
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
@@ -38,11 +39,11 @@ OUTCOMES: dict[str, type[Exception]] = {
 class Spawner(Protocol):
     """What starts a child and ends it: a fork server, or the supervisor that a judge asks."""
 
-    def spawn(self, limits: Limits) -> channel.Line:
-        """Return our end of the line to a new child."""
+    def spawn(self, limits: Limits) -> channel.Connection:
+        """Return the connection to a new child."""
 
-    def end(self) -> tuple[int, float]:
-        """End the child; return its exit code and CPU seconds."""
+    def end(self, *, is_gone: bool = False) -> Ended:
+        """End the child; is_gone: it has closed its connection, and may end by itself."""
 
 
 class Session:
@@ -53,18 +54,25 @@ class Session:
     """
 
     def __init__(
-        self, zygote: Spawner, cells: Mapping[int, str], limits: Limits | None = None
+        self,
+        fork_server: Spawner,
+        cells: Mapping[int, str],
+        limits: Limits | None = None,
+        names: Collection[str] = (),
     ) -> None:
-        self.zygote = zygote
+        """names: of all answers that may be asked for, in case a cell uses one for something else."""
+        self.fork_server = fork_server
         self.cells = dict(cells)
+        self.names = list(names)
         self.limits = limits or Limits()
         self.errors: dict[int, str] = {}  # number of a cell: why it did not run
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.output = ""
         self.cpu = 0.0
-        self.channel: channel.Line | None = None
-        self.busy: channel.Line | None = None
+        self.channel: channel.Connection | None = None
+        self.busy: channel.Connection | None = None
         self.num_children = 0
+        self.was_killed = False  # by somebody else, as when the machine's memory runs out
         self.num_requests = 0
         self.deadline = time.monotonic() + self.limits.total
 
@@ -79,22 +87,25 @@ class Session:
 
         Those are tried again after the last one, for what they use may be defined below them.
         """
-        while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
+        while self.channel is None and self._may_spawn():
             self._spawn()
             self._run_all(self.cells, again=False)
             self._run_all(self.errors, again=True)
         return self.errors
+
+    def _may_spawn(self):
+        return self.num_children < MAX_CHILDREN and self._left() > 0 and not self.was_killed
 
     def _run_all(self, numbers, again):
         for number in list(numbers):
             if self.channel is not None and number not in self.fatal:
                 self._run_cell(number, again)
 
-    def answers(self, names: Iterable[str], seconds: float) -> list["FarAnswer"]:
-        """Return a FarAnswer for each name; together they have `seconds` from now."""
+    def answers(self, names: Iterable[str], seconds: float) -> list["RemoteAnswer"]:
+        """Return a RemoteAnswer for each name; together they have `seconds` from now."""
         self._end(self.busy)  # of a question that a judge, stopped from outside, has left open
         self.run()
-        return [FarAnswer(self, name, seconds) for name in names]
+        return [RemoteAnswer(self, name, seconds) for name in names]
 
     def _run_cell(self, number, again):
         room = self._left() - self.limits.total / 4  # the last quarter is for the questions
@@ -105,7 +116,9 @@ class Session:
         source = self.cells[number]
         self.errors.pop(number, None)
         try:
-            found = self.request("run", number, source, again, seconds=seconds, late=late)
+            found = self.request(
+                "run", number, source, again, self.names, seconds=seconds, late=late
+            )
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
@@ -118,7 +131,7 @@ class Session:
         return self.deadline - time.monotonic()
 
     def _spawn(self):
-        self.channel = self.zygote.spawn(self.limits)
+        self.channel = self.fork_server.spawn(self.limits)
         self.num_children += 1
         try:
             self.channel.receive(time.monotonic() + 60, 64)
@@ -126,14 +139,16 @@ class Session:
             self._end(self.channel)
             raise RuntimeError("the sandbox could not be set up for a submission") from error
 
-    def _end(self, line):
-        """End the child at the other end of `line`, if it is still ours; return how it ended."""
-        if line is None or line is not self.channel:
+    def _end(self, connection, *, is_gone=False):
+        """End the child at the other end of `connection`, if it is still ours; return how it ended."""
+        if connection is None or connection is not self.channel:
             return "it had been ended"
         self.channel = None
-        code, cpu = self.zygote.end()  # wakes a thread that waits on the line
-        self.cpu += cpu
-        return f"signal {-code}" if code < 0 else f"exit status {code}"
+        ended = self.fork_server.end(is_gone=is_gone)  # wakes a thread that waits on the connection
+        self.cpu += ended.cpu
+        is_ours = ended.killed or ended.cpu >= self.limits.cpu_seconds
+        self.was_killed |= ended.exit == -signal.SIGKILL and not is_ours
+        return f"signal {-ended.exit}" if ended.exit < 0 else f"exit status {ended.exit}"
 
     def request(
         self, do: str, *what: Any, seconds: float, late: str | None = None
@@ -142,9 +157,9 @@ class Session:
 
         late: what to say when it is not done in `seconds`.
         """
-        line = self.channel
+        connection = self.channel
         left = self._left()
-        if line is None and left > 0:
+        if connection is None and left > 0:
             raise ProcessEnded(f"the notebook had stopped its process {self.num_children} times.")
         late = late or f"it did not finish within {seconds:g} seconds."
         if seconds > left:
@@ -154,59 +169,50 @@ class Session:
             raise Late(late)
         self.num_requests += 1
         message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
-        with self._guarding(line, late):
+        with self._guarding(connection, late):
             deadline = time.monotonic() + seconds + GRACE
-            found = self._exchange(line, message, deadline)
+            found = self._exchange(connection, message, deadline)
         if "error" in found:
             raise _outcome(found["error"], late)
         return found
 
     @contextlib.contextmanager
-    def _guarding(self, line, late):
+    def _guarding(self, connection, late):
         """Turn whatever goes wrong on the way into one sentence and an ended child."""
-        self.busy = line
+        self.busy = connection
         try:
             yield
         except TimeoutError:
-            self._end(line)
+            self._end(connection)
             raise ProcessEnded(late) from None
         except (EOFError, ConnectionError):
-            raise ProcessEnded(f"it stopped the process ({self._end(line)}).") from None
+            raise ProcessEnded(
+                f"it stopped the process ({self._end(connection, is_gone=True)})."
+            ) from None
         except channel.ChannelError as error:
-            self._end(line)
+            self._end(connection)
             raise ProcessEnded(f"what came back cannot be judged: {error}.") from None
         except BaseException:
-            self._end(line)  # a reply left half read would be taken for the next one
+            self._end(connection)  # a reply left half read would be taken for the next one
             raise
         finally:
-            if self.busy is line:
+            if self.busy is connection:
                 self.busy = None
 
-    def _exchange(self, line, message, deadline):
-        line.send(message, deadline)
+    def _exchange(self, connection, message, deadline):
+        connection.send(message, deadline)
         while True:
-            found = _checked(line.receive(deadline))
+            found = _checked(connection.receive(deadline))
             if found["id"] == message["id"]:
                 return _rows(found) if message["do"] == "each" else found
 
     def why_missing(self, name: str) -> NotYet | NotAttempted:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
-        failed = [number for number in self.errors if _gives(self.cells[number], name)]
+        failed = [number for number in self.errors if name in names_of(self.cells[number]).given]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
         last = failed[-1]
         return NotYet(f"the cell of {name} did not run: {self.errors[last]}")
-
-
-def _gives(source, name):
-    """Whether a cell would define or import a name if it ran, as far as its text tells."""
-    defines = rf"^[ \t]*(def|class) +{name}\b|^[ \t]*{name} *[:=]"
-    if re.search(defines, source, re.M):
-        return True
-    word = re.compile(rf"\b{name}\b")
-    lines = source.splitlines()
-    imports = [line for line in lines if line.startswith(("from ", "import "))]
-    return any(map(word.search, imports))
 
 
 def _outcome(error, late):
@@ -252,7 +258,7 @@ def _checked(found):
     raise channel.ChannelError("the reply is not a reply")
 
 
-class FarAnswer:
+class RemoteAnswer:
     """One answer of a submission, as a judge calls it: the far twin of `answers.Answer`."""
 
     def __init__(self, session: Session, name: str, seconds: float) -> None:

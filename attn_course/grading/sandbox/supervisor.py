@@ -1,14 +1,14 @@
-"""Where one file after another is judged: a judge for each, and what it may ask for."""
+"""Has one file after another judged: starts a judge for each, and does what it may ask for."""
 
 import socket
 import subprocess
 import time
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 from attn_course.grading.sandbox import channel
-from attn_course.grading.sandbox.fork_server import Limits, Zygote, start_together
+from attn_course.grading.sandbox.fork_server import ForkServer, Limits, start_together
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 
 CHILD = "attn_course.grading.sandbox.child"
@@ -20,12 +20,12 @@ MARGIN = 120.0  # seconds a judge may need beyond its submission's
 MAX_REPLY = 4 << 20
 
 
-class Lost(Exception):
+class NotGraded(Exception):
     """The judge of a file gave no grade; the text is one sentence."""
 
 
-class Bench:
-    """Fork servers, one for submissions and one for their judges; it serves a file at a time."""
+class Supervisor:
+    """Fork servers, one for submissions and one for their judges; it has one file judged at a time."""
 
     def __init__(
         self,
@@ -41,24 +41,24 @@ class Bench:
             both.append("torch")
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
         self.limits = limits
-        self.students = Zygote(both, tier=tier, role=CHILD)
-        self.judges = Zygote(both + questions, tier=tier, role=judge)
-        self.painters = Zygote([*both, FIGURES], tier=tier, role=CHILD)
+        self.students = ForkServer(both, tier=tier, role=CHILD)
+        self.judges = ForkServer(both + questions, tier=tier, role=judge)
+        self.plotting = ForkServer([*both, FIGURES], tier=tier, role=CHILD)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.stopped = False
 
     def __enter__(self) -> Self:
-        self._start(self.students, self.judges)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        for zygote in (self.students, self.judges, self.painters):
-            zygote.close()
+        for server in (self.students, self.judges, self.plotting):
+            server.close()
         for process in self.processes:
             process.wait()
+        self.processes.clear()
 
-    def _start(self, *zygotes):
-        process = start_together(*zygotes)
+    def _start(self, *servers):
+        process = start_together(*servers)
         self.processes.append(process)
         if self.stopped:
             self.stop()
@@ -66,47 +66,72 @@ class Bench:
     def stop(self) -> None:
         """End all from another thread; whatever waits for them fails at once."""
         self.stopped = True
-        for zygote in (self.students, self.judges, self.painters):
-            zygote.stop()
+        for server in (self.students, self.judges, self.plotting):
+            server.stop()
 
-    def server(self, figures: bool) -> Zygote:
+    def server(self, figures: bool) -> ForkServer:
         """Return the fork server for a submission; one that draws needs a server that can, which is rare."""
         if not figures:
             return self.students
-        if self.painters.control is None:
-            self._start(self.painters)
-        return self.painters
+        if self.plotting.control is None:
+            self._start(self.plotting)
+        return self.plotting
 
     def judge(self, job: dict[str, Any]) -> tuple[dict[str, Any], float]:
-        """Return the report of a new judge on this job, and the CPU seconds of the submission."""
-        with Conversation(self, job) as talk:
-            report = talk.report()
-            return report, talk.cpu
+        """Return the report of a new judge on this job, and the CPU seconds of the submission.
+
+        Where a process was ended by somebody else, as when the machine runs out of memory, the job is
+        done once more; raise NotGraded where that helps nothing.
+        """
+        try:
+            return self._judge(job)
+        except Interrupted:
+            return self._judge(job)
+
+    def _judge(self, job):
+        try:
+            if self.students.control is None:
+                self._start(self.students, self.judges)
+            with JudgeProcess(self, job) as process:
+                report = process.report()
+        except NotGraded:
+            raise
+        except Exception as error:  # of our own making, or a fork server was killed
+            if not self.stopped:
+                self.__exit__()  # the next one gets new servers
+            raise Interrupted(f"grading it failed ({error}).") from None
+        if report.get("killed") is True:
+            raise Interrupted("its process was ended from outside, as when memory runs out.")
+        return report, process.cpu
 
 
-class Conversation:
+class Interrupted(NotGraded):
+    """It is not the fault of the file: another attempt may help."""
+
+
+class JudgeProcess:
     """One judge at work: it may have a few children started and ended, and then reports."""
 
-    def __init__(self, bench: Bench, job: dict[str, Any]) -> None:
-        self.bench = bench
+    def __init__(self, supervisor: Supervisor, job: dict[str, Any]) -> None:
+        self.supervisor = supervisor
         self.job = job
-        self.limits = bench.limits
+        self.limits = supervisor.limits
         self.total = self.limits.total + MARGIN
         self.deadline = time.monotonic() + self.total
-        self.server: Zygote | None = None  # of the child that lives now
-        self.waiting: list[socket.socket] = []  # ends of lines, each for a child
+        self.server: ForkServer | None = None  # of the child that lives now
+        self.waiting: list[socket.socket] = []  # each for a child
         self.cpu = 0.0
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
-        self.line = channel.Line(ours.detach())
+        self.connection = channel.Connection(ours.detach())
         for_judge = [theirs]
         for _ in range(MAX_CHILDREN):
             for_child, other = socket.socketpair()
             self.waiting.append(for_child)
             for_judge.append(other)
-        allowed = replace(self.limits, total=self.total, disk=0)
-        self.bench.judges.fork(allowed, for_judge)
+        allowed = replace(self.limits, total=self.total)
+        self.supervisor.judges.fork(allowed, for_judge)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -114,29 +139,29 @@ class Conversation:
             end.close()
         if self.server:
             self._end(self.server)
-        self.bench.judges.end()
+        self.supervisor.judges.end()
 
     def report(self) -> dict[str, Any]:
         """Return what the judge reports in the end, whatever it may be."""
         try:
-            self.line.send(self.job, self.deadline)
+            self.connection.send(self.job, self.deadline)
             found = self._next()
             while found["do"] != "report":
                 answer = self._do(found)
                 answer["id"] = found["id"]
-                self.line.send(answer, self.deadline)
+                self.connection.send(answer, self.deadline)
                 found = self._next()
         except TimeoutError:
-            raise Lost("grading it took too long and was stopped.") from None
+            raise NotGraded("grading it took too long and was stopped.") from None
         except (EOFError, ConnectionError):
-            raise Lost("grading it ended its process.") from None
+            raise Interrupted("grading it ended its process.") from None
         except channel.ChannelError as error:
-            raise Lost(f"what its judge said cannot be read: {error}.") from None
+            raise NotGraded(f"what its judge said cannot be read: {error}.") from None
         return found
 
     def _next(self):
-        match found := self.line.receive(self.deadline, MAX_REPLY):
-            case {"do": "report"} | {"do": "end", "id": int()}:
+        match found := self.connection.receive(self.deadline, MAX_REPLY):
+            case {"do": "report"} | {"do": "end", "id": int(), "is_gone": bool()}:
                 return found
             case {"do": "spawn", "id": int(), "figures": bool()}:
                 return found
@@ -145,16 +170,15 @@ class Conversation:
     def _do(self, found):
         what = found["do"]
         if what == "spawn" and self.waiting and not self.server:
-            self.server = self.bench.server(found["figures"])
-            line = self.waiting.pop(0)
-            self.server.fork(self.limits, [line])
+            self.server = self.supervisor.server(found["figures"])
+            self.server.fork(self.limits, [self.waiting.pop(0)])
             return {}
         if what == "end" and self.server:
-            return self._end(self.server)
+            return asdict(self._end(self.server, found["is_gone"]))
         raise channel.ChannelError(f"it asks to {what} a child where that is not possible")
 
-    def _end(self, server):
+    def _end(self, server, is_gone=False):
         self.server = None  # even if ending it fails
-        code, cpu = server.end()
-        self.cpu += cpu
-        return {"exit": code, "cpu": cpu}
+        ended = server.end(is_gone=is_gone)
+        self.cpu += ended.cpu
+        return ended

@@ -1,9 +1,9 @@
-"""The ways to shut a process in, best first, and which of them this machine allows."""
+"""The sandboxes, best first, and which of them this machine allows. None of them gives a process a disk."""
 
 import contextlib
 import os
 import platform
-import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,55 +19,39 @@ from attn_course.grading.sandbox import (
 )
 
 FIRST_PID = 1  # of all children in namespaces
-MAX_FILES = 1_000  # in the folder of one child
 
 
 class Namespaces:
     """A root, a network and processes of its own, and everything of the tier below."""
 
     name = "namespaces"
-    scratch = "/scratch"  # not /tmp, below which Python itself may be installed
-    users: Sequence[int] = ()
+
+    def __init__(self) -> None:
+        self.users: Sequence[int] = ()
 
     def enter(self) -> None:
         """Before anything is imported: leave the namespaces of the grader."""
         namespaces.enter()
 
-    def shut(self, hidden: Sequence[str]) -> None:
+    def prepare(self, hidden: Sequence[str]) -> None:
         """Once everything is imported: keep only what children may read."""
         if os.geteuid() == 0:
-            self.users = limits.spare_users()
+            self.users = limits.unused_users()
         paths = readable_paths.readable_paths()
         empty = readable_paths.hidden_paths(hidden)
-        namespaces.build_root(paths, empty, self.scratch)
+        namespaces.build_root(paths, empty)
         seccomp.program(FIRST_PID)
-        _live_in(self.scratch)
 
     def fork(self) -> int:
         """Return the pid of a new child, 0 in the child."""
         return namespaces.fork_alone()
 
-    def lock(self, *, disk: int, **more: int) -> None:
-        """Shut this child in for good; without any `disk` it can write nowhere."""
-        rules = {"/": landlock.READ, "/dev": landlock.USE_DEVICE}
-        if disk:
-            namespaces.mount_memory(self.scratch, disk, MAX_FILES)
-            rules[self.scratch] = landlock.EVERYTHING
-        limits.limit(disk=disk, **more)
+    def restrict(self, **allowed: int) -> None:
+        """Restrict this child for good."""
+        limits.limit(**allowed)
         if self.users:
-            limits.become_nobody_else(self.users)
-        _restrict(rules)
-        os.chdir(self.scratch)
-
-    def overfull(self, disk: int) -> bool:
-        """Whether a child has written too much; here its folder has a size of its own."""
-        return False
-
-    def clean(self) -> None:
-        """Remove what a child has left."""
-
-    def leave(self) -> None:
-        """Remove what was made for all children."""
+            limits.switch_to_unused_user(self.users)
+        _restrict({"/": landlock.READ, "/dev": landlock.USE_DEVICE})
 
 
 class Landlock:
@@ -78,8 +62,6 @@ class Landlock:
     def __init__(self) -> None:
         self.users: Sequence[int] = ()
         self.rules: dict[str, landlock.Right] = {}
-        self.folder = ""
-        self.scratch = ""
         self.threads = limits.MAX_THREADS
 
     def enter(self) -> None:
@@ -87,108 +69,61 @@ class Landlock:
         if landlock.version() < landlock.OLDEST:
             raise OSError(f"Landlock is of version {landlock.version()}, below {landlock.OLDEST}")
 
-    def shut(self, hidden: Sequence[str]) -> None:
-        """Note what children may read, and make the folder in which they write."""
+    def prepare(self, hidden: Sequence[str]) -> None:
+        """Note what children may read."""
         readable = readable_paths.readable_paths()
         paths = readable_paths.without(readable, readable_paths.hidden_paths(hidden))
-        devices = dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
         self.rules = dict.fromkeys(paths, landlock.READ)
-        self.rules |= devices
-        self.folder = tempfile.mkdtemp(prefix="attn-grade-")
-        os.chmod(self.folder, 0o711)
-        self.scratch = os.path.join(self.folder, "scratch")
-        needed = [*paths, self.folder]
-        if os.geteuid() == 0 and all(map(_open_to_all, needed)):
+        self.rules |= dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
+        if os.geteuid() == 0 and all(map(_is_open_to_all, paths)):
             with contextlib.suppress(OSError):  # a container may not let us
-                self.users = limits.spare_users()
-        _live_in(self.scratch)
+                self.users = limits.unused_users()
 
     def fork(self) -> int:
-        """Make the folder of a new child, and return its pid, 0 in the child."""
-        os.mkdir(self.scratch)
-        os.chmod(self.scratch, 0o777)
-        self.threads = _threads_allowed()
+        """Return the pid of a new child, 0 in the child."""
+        if not self.users:
+            self.threads = _threads_allowed()
         return libc.fork()
 
-    def lock(self, *, disk: int, **more: int) -> None:
-        """Shut this child in for good; without any `disk` it can write nowhere."""
-        rights = landlock.EVERYTHING if disk else landlock.READ
-        rules = self.rules | {self.scratch: rights}
-        os.chdir(self.scratch)
+    def restrict(self, **allowed: int) -> None:
+        """Restrict this child for good."""
+        limits.limit(threads=self.threads, **allowed)
         if self.users:
-            self.threads = limits.MAX_THREADS
-        limits.limit(disk=disk, threads=self.threads, **more)
-        if self.users:
-            limits.become_nobody_else(self.users)
-        _restrict(rules)
-
-    def overfull(self, disk: int) -> bool:
-        """Whether a child has written too much."""
-        found: list[Path] = []
-        for above, _, names in os.walk(self.scratch):
-            found += [Path(above, name) for name in names]
-        if len(found) > MAX_FILES:
-            return True
-        sizes = 0
-        for path in found:
-            with contextlib.suppress(OSError):  # it is gone already
-                sizes += path.lstat().st_size
-        return sizes > disk
-
-    def clean(self) -> None:
-        """Remove what a child has left."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-
-    def leave(self) -> None:
-        """Remove what was made for all children."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+            limits.switch_to_unused_user(self.users)
+        _restrict(self.rules)
 
 
-class Nothing:
+class NoSandbox:
     """No sandbox, where the grader asks for that: limits alone."""
 
     name = "none"
 
+    def __init__(self) -> None:
+        self.threads = limits.MAX_THREADS
+
     def enter(self) -> None:
         """There is nothing to leave."""
 
-    def shut(self, hidden: Sequence[str]) -> None:
-        """Make the folder in which children work; nothing is hidden."""
-        self.folder = tempfile.mkdtemp(prefix="attn-grade-")
-        self.scratch = os.path.join(self.folder, "scratch")
-        self.threads = limits.MAX_THREADS
+    def prepare(self, hidden: Sequence[str]) -> None:
+        """Nothing is hidden."""
 
     def fork(self) -> int:
-        """Make the folder of a new child, and return its pid, 0 in the child."""
-        os.mkdir(self.scratch)
+        """Return the pid of a new child, 0 in the child."""
         self.threads = _threads_allowed()
         return libc.fork()
 
-    def lock(self, *, disk: int, **more: int) -> None:
+    def restrict(self, **allowed: int) -> None:
         """Set the limits of this child."""
-        limits.limit(disk=disk or MAX_FILES, threads=self.threads, **more)
-        os.chdir(self.scratch)
-
-    def overfull(self, disk: int) -> bool:
-        """Whether a child has written too much; nobody looks."""
-        return False
-
-    def clean(self) -> None:
-        """Remove what a child has left."""
-        shutil.rmtree(self.scratch, ignore_errors=True)
-
-    def leave(self) -> None:
-        """Remove what was made for all children."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        limits.limit(threads=self.threads, **allowed)
 
 
-Tier = Namespaces | Landlock | Nothing
+Tier = Namespaces | Landlock | NoSandbox
 TIERS: dict[str, type[Tier]] = {
     Namespaces.name: Namespaces,
     Landlock.name: Landlock,
-    Nothing.name: Nothing,
+    NoSandbox.name: NoSandbox,
 }
-LOCKED: tuple[type[Tier], ...] = (Namespaces, Landlock)
+SANDBOXES: tuple[type[Tier], ...] = (Namespaces, Landlock)
 
 
 def _threads_allowed():
@@ -198,18 +133,15 @@ def _threads_allowed():
 
 
 def _restrict(rules):
+    os.environ.update(HOME="/", TMPDIR="/")
+    tempfile.tempdir = "/"  # where nothing can be written; libraries ask for its name
     limits.drop_capabilities()
     libc.give_up_new_privileges()
     landlock.restrict_files(rules)
     seccomp.restrict_calls()
 
 
-def _live_in(folder):
-    os.environ.update(HOME=folder, TMPDIR=folder)
-    tempfile.tempdir = None  # or the folder that was found for this process is used by its children
-
-
-def _open_to_all(path):
+def _is_open_to_all(path):
     """Whether any user may go into a folder, that is, into all those above it too."""
     place = Path(path)
     folders = [place, *place.parents]
@@ -217,8 +149,8 @@ def _open_to_all(path):
 
 
 def best_tier() -> str:
-    """Return the name of the best tier that works on this machine; "" if there is none."""
-    for tier in LOCKED:
+    """Return the name of the best sandbox that works on this machine; "" if there is none."""
+    for tier in SANDBOXES:
         if works(tier):
             return tier.name
     return ""
@@ -236,11 +168,14 @@ def missing_mechanisms() -> list[str]:
 
 
 def works(tier: type[Tier]) -> bool:
-    """Whether a process can really be shut in that way: one is, and tries to look out."""
+    """Whether a process can really be sandboxed in that way: one is, and tries to look out and to write."""
     if sys.platform != "linux":
         return False
+    # Ctrl-C reaches every process of the terminal; it waits until this one is back in its own code.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if pid := os.fork():
         _, ended = os.waitpid(pid, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return ended == 0
     status = 1
     with contextlib.suppress(BaseException):
@@ -250,23 +185,20 @@ def works(tier: type[Tier]) -> bool:
 
 def _try(tier):
     tier.enter()
-    tier.shut(())
-    try:
-        if pid := tier.fork():
-            _, ended = os.waitpid(pid, 0)
-            return os.waitstatus_to_exitcode(ended)
-        base = limits.address_space()
-        tier.lock(base=base, memory=1 << 28, seconds=10, disk=1 << 20)
-        Path("mine").write_text("x")
-        os._exit(0 if _shut_in() else 1)
-    finally:
-        tier.clean()
-        tier.leave()
+    tier.prepare(())
+    if pid := tier.fork():
+        _, ended = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(ended)
+    os.chdir("/")
+    base = limits.address_space()
+    tier.restrict(base=base, memory=1 << 28, seconds=10)
+    attempts = (lambda: os.listdir("/etc"), lambda: os.open("attn-probe", os.O_CREAT))
+    os._exit(0 if all(map(_is_refused, attempts)) else 1)
 
 
-def _shut_in():
+def _is_refused(attempt):
     try:
-        os.listdir("/etc")
+        attempt()
     except OSError:
         return True
     return False

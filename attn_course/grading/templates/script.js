@@ -69,7 +69,7 @@ function count() {
 }
 
 // What is typed stays in this browser until it is downloaded and merged: a closed tab loses nothing.
-const place = (card) => `attn ${card.dataset.question} ${card.dataset.student} ${card.dataset.digest}`;
+const place = (card) => `attn ${card.dataset.question} ${card.dataset.part} ${card.dataset.student} ${card.dataset.digest}`;
 function remember(card) {
   const pressed = items(card).map((item) => item.getAttribute("aria-pressed"));
   const text = JSON.stringify({ typed: typed(card), pressed, before: given.get(card) });
@@ -157,12 +157,12 @@ addEventListener("keydown", press);
 // The download: a row for each card that has points. Rows that were not touched keep their grader.
 function csv() {
   const quote = (text) => '"' + String(text).replaceAll('"', '""') + '"';
-  const safe = (text) => (/^'*[=+\-@\t\r]/.test(text) ? "'" + text : text);
+  const safe = (text) => (/^'*[=+\-@\t\r\n＝＋－＠]/.test(text) ? "'" + text : text);
   const row = (card) => {
     const [points, remark] = typed(card);
     const who = isChanged(card) ? grader.value : card.dataset.grader;
-    const { student, question, digest } = card.dataset;
-    return [safe(student), question, "written", points.trim().replace(",", "."), safe(remark), safe(who), digest];
+    const { student, question, part, digest } = card.dataset;
+    return [safe(student), question, part, points.trim().replace(",", "."), safe(remark), safe(who), digest];
   };
   const head = ["student", "question", "part", "points", "comment", "grader", "digest"];
   const rows = cards.filter((card) => typed(card)[0] !== "").map(row);
@@ -176,7 +176,7 @@ function download() {
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
-  link.download = `written-${cards[0].dataset.question}.csv`;
+  link.download = save.textContent.replace(/^.* /, "");
   link.click();
   unsaved = false;
 }

@@ -1,0 +1,163 @@
+"""A small language in which one word must read two nouns at once, and a model of one layer.
+
+`python -m attn_course.runs heads` records how often models with one head and with several are right.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+
+import torch
+from torch import Tensor, nn
+
+from attn_course import records
+from attn_utils.layers import CausalSelfAttention
+
+SINGULAR = ("cat", "dog", "bird", "child")
+PLURAL = ("cats", "dogs", "birds", "children")
+PLACES = ("near", "behind", "with")
+SPREAD = 0.3  # of the first vectors: no softmax is saturated before it has learnt anything
+HEADS = (1, 2, 4, 8)
+
+Sentence = Sequence[str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The width of a model and how it is trained."""
+
+    D: int = 32
+    steps: int = 300
+    rate: float = 0.02
+
+
+def sentences() -> list[Sentence]:
+    """All 192 sentences such as "the dogs near the cat look different", seven words each.
+
+    The last word is *alike* if both nouns are singular or both are plural, else *different*.
+    """
+    found: list[Sentence] = []
+    nouns = SINGULAR + PLURAL
+    for subject, neighbour, place in product(nouns, nouns, PLACES):
+        is_alike = (subject in PLURAL) == (neighbour in PLURAL)
+        last = "alike" if is_alike else "different"
+        found.append(["the", subject, place, "the", neighbour, "look", last])
+
+    return found
+
+
+class LastWord(nn.Module):
+    """Predicts the last word of a sentence, from words, positions and one layer of attention.
+
+    attention: a causal layer, (B, T, D) -> (B, T, D). Where a method takes one, it stands in for its own.
+    """
+
+    def __init__(self, attention: nn.Module, D: int):
+        super().__init__()
+        known = sentences()
+        length = len(known[0])
+        self.vocabulary = sorted({word for sentence in known for word in sentence})
+        num_words = len(self.vocabulary)
+        self.attention = attention
+        self.word = nn.Embedding(num_words, D)
+        self.place = nn.Embedding(length, D)
+        self.read = nn.Linear(D, num_words)
+        self.word.weight.data *= SPREAD
+        self.place.weight.data *= SPREAD
+
+    def ids(self, sentences: Iterable[Sentence]) -> Tensor:
+        """Sentences of equally many words as numbers.
+
+        Returns (B, T), the place of each word in the vocabulary.
+        """
+        rows = [[self.vocabulary.index(word) for word in sentence] for sentence in sentences]
+        return torch.tensor(rows)
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """What the layer reads: a vector for each word plus one for its position.
+
+        ids: (B, T). Returns (B, T, D).
+        """
+        T = ids.shape[1]
+        return self.word(ids) + self.place.weight[:T]
+
+    def forward(self, ids: Tensor, attention: nn.Module | None = None) -> Tensor:
+        """The probability of each word of the vocabulary to follow the words given.
+
+        ids: (B, T). Returns (B, words).
+        """
+        layer = attention or self.attention
+        z = self.embed(ids)
+        logits = self.read(z + layer(z))
+        return logits[:, -1].softmax(-1)
+
+    def chances(self, ids: Tensor, attention: nn.Module | None = None) -> Tensor:
+        """The probability of the word that does come last.
+
+        ids: (B, T). Returns (B,).
+        """
+        found = self(ids[:, :-1], attention)
+        return found.gather(-1, ids[:, -1:])[:, 0]
+
+    def share_right(self, ids: Tensor, attention: nn.Module | None = None) -> float:
+        """In how many sentences, (B, T), the likeliest word is the one that comes last."""
+        likeliest = self(ids[:, :-1], attention).argmax(-1)
+        is_right = likeliest == ids[:, -1]
+        return float(is_right.double().mean())
+
+    def fit(self, ids: Tensor, *, steps: int, rate: float) -> None:
+        """Learn the last word of all sentences, (B, T), all of them in every step."""
+        optimiser = torch.optim.Adam(self.parameters(), lr=rate)
+        for _ in range(steps):
+            loss = -self.chances(ids).log().mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+
+def train(num_heads: int, seed: int, setting: Setting | None = None) -> LastWord:
+    """A model that has learnt all sentences as well as it could."""
+    setting = setting or Setting()
+    torch.manual_seed(seed)
+    layer = CausalSelfAttention(setting.D, num_heads)
+    model = LastWord(layer, setting.D)
+    model.fit(model.ids(sentences()), steps=setting.steps, rate=setting.rate)
+    return model
+
+
+def record(seeds: Sequence[int] = tuple(range(10))) -> dict:
+    """The share of right last words for each number of heads and each seed, after the same training."""
+    setting = Setting(steps=600)
+    shares: dict[str, list[float]] = {}
+    num_parameters = {}
+    for num_heads in HEADS:
+        shares[str(num_heads)] = []
+        for seed in seeds:
+            model = train(num_heads, seed, setting)
+            right = model.share_right(model.ids(sentences()))
+            shares[str(num_heads)].append(round(right, 4))
+        num_parameters[str(num_heads)] = sum(p.numel() for p in model.attention.parameters())
+
+    return {
+        "setting": asdict(setting),
+        "seeds": list(seeds),
+        "parameters of the layer": num_parameters,
+        "right": shares,
+    }
+
+
+def recorded() -> dict:
+    """What was recorded for the course."""
+    return records.read("heads")
+
+
+def table(found: dict) -> str:
+    """A line for each number of heads: the parameters of the layer, and the share right from each seed."""
+    seeds = "".join(f"{seed:>6}" for seed in found["seeds"])
+    lines = [f"heads  parameters  right, by seed {seeds}"]
+    for num_heads, shares in found["right"].items():
+        cells = "".join(f"{share:6.0%}" for share in shares)
+        count = found["parameters of the layer"][num_heads]
+        lines.append(f"{num_heads:>5}  {count:>10,}                 {cells}")
+
+    return "\n".join(lines)

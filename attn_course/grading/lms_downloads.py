@@ -1,0 +1,318 @@
+"""Reads the archive of all submissions that an LMS lets one download: whose each file is, and its time.
+
+Canvas names files `lovelaceada_LATE_1234_5678_01_copying.ipynb`: name, whether it was late, the number of
+the student, the number of the file. Moodle has a folder `Ada Lovelace_1234_assignsubmission_file` for each
+student, or this in front of each file's name. Gradescope has a folder `submission_1234` for each submission
+and tells names, ids and times in `submission_metadata.yml`.
+"""
+
+import contextlib
+import io
+import re
+import stat
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from attn_course.command_line import log
+from attn_course.errors import UserError
+from attn_course.grading.collected import Student
+from attn_course.grading.spreadsheet import read_rows
+
+KEPT = (".ipynb", ".py")  # what can be graded; other files stay in the archive
+MAX_FILE = 100 << 20  # bytes of one file, unpacked
+MAX_INNER_ARCHIVE = 20 << 20  # bytes of an archive that a student handed in
+MAX_DIRECTORY = 1 << 20  # bytes of the list of files in such an archive, about 10,000 files
+MAX_UNPACKED = 200 << 20  # bytes that one such archive may unpack to
+CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
+END_OF_ARCHIVE = b"PK\x05\x06"
+CANVAS = re.compile(
+    r"(?P<name>\w*?)_?(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)", re.S
+)
+MOODLE = re.compile(
+    r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
+)
+WORKSHEET_DATE = "%A, %d %B %Y, %I:%M %p"  # as Moodle writes it in English
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the download. `read` returns its bytes, or raises UserError."""
+
+    path: str
+    read: Callable[[], bytes]
+    modified: str = ""  # as the archive has it
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A file that a student handed in, by the name that they gave it."""
+
+    student: Student
+    file: PurePosixPath
+    entry: Entry
+    version: str  # of two copies the newer one has the greater
+    handed_in: datetime | None = None
+    is_late: bool = False
+
+
+@dataclass
+class Found:
+    """What a download holds: the files, and sentences on what is passed over."""
+
+    copies: list[Copy] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def canvas(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+    """Read the names of Canvas: of each student only the last attempt is there, without its time."""
+    found = Found()
+    for entry in entries:
+        name = PurePosixPath(entry.path).name
+        match = CANVAS.fullmatch(name)
+        if match is None:
+            said = "was typed into Canvas." if re.search(r"_(text|link)\.html$", name) else ""
+            found.problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
+            continue
+        copy = Copy(
+            student=Student(match["id"], match["name"]),
+            file=PurePosixPath(match["file"]),
+            entry=entry,
+            version=match["version"].zfill(20),
+            is_late=bool(match["late"]),
+        )
+        found.copies.append(copy)
+    return found
+
+
+def moodle(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+    """Read the names of Moodle; its grading worksheet, if given, tells ids, e-mails and times."""
+    found = Found()
+    people = _worksheet(worksheet, found.problems) if worksheet else {}
+    for entry in entries:
+        parts = PurePosixPath(entry.path).parts
+        matches = [MOODLE.fullmatch(part) for part in parts]
+        level = next((number for number, match in enumerate(matches) if match), None)
+        match = matches[level] if level is not None else None
+        if level is None or match is None:
+            found.problems.append(f"{entry.path} is not named as Moodle names files.")
+        elif match["kind"] == "onlinetext":
+            found.problems.append(f"{entry.path} was typed into Moodle.")
+        else:
+            below = [match["file"], *parts[level + 1 :]]
+            student, moment = people.get(match["id"], (Student(match["id"], match["name"]), None))
+            copy = Copy(
+                student=student,
+                file=PurePosixPath(*filter(None, below)),
+                entry=entry,
+                version=moment.isoformat() if moment else entry.modified,
+                handed_in=moment,
+            )
+            found.copies.append(copy)
+    return found
+
+
+def _worksheet(path, problems):
+    """{participant's number: (student, time of handing in)} of Moodle's grading worksheet."""
+    people = {}
+    for where, row in read_rows(path, ("identifier", "full name")):
+        digits = re.search(r"\d+$", row["identifier"])
+        if not digits:
+            problems.append(f"{where}: identifier is {row['identifier']!r}, without a number.")
+            continue
+        text = row.get("last modified (submission)", "").replace("\u202f", " ")
+        moment = None
+        if text.strip(" -"):
+            try:
+                moment = datetime.strptime(text, WORKSHEET_DATE).astimezone()
+            except ValueError:
+                problems.append(f"{where}: the time {text!r} is not in Moodle's English form.")
+        email = row.get("email address", "")
+        student = Student(digits[0], row["full name"], email, row.get("id number", ""))
+        people[digits[0]] = student, moment
+    return people
+
+
+def gradescope(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+    """Read the export of Gradescope; what a group handed in is each member's."""
+    found = Found()
+    known: dict[str, Any] = {}
+    for entry in entries:
+        if PurePosixPath(entry.path).name == "submission_metadata.yml":
+            known = _metadata(entry)
+    if not known:
+        found.problems.append("there is no submission_metadata.yml in it.")
+        return found
+    for entry in entries:
+        parts = PurePosixPath(entry.path).parts
+        level = next((number for number, part in enumerate(parts) if part in known), None)
+        if level is None or level + 1 == len(parts):
+            continue
+        about = known[parts[level]]
+        moment = about.get(":created_at")
+        moment = moment.astimezone() if isinstance(moment, datetime) else None
+        for submitter in about.get(":submitters") or [{}]:
+            email = str(submitter.get(":email") or "")
+            name = str(submitter.get(":name") or "")
+            number = str(submitter.get(":sid") or "")
+            copy = Copy(
+                student=Student(number or email or name or parts[level], name, email, number),
+                file=PurePosixPath(*parts[level + 1 :]),
+                entry=entry,
+                version=moment.isoformat() if moment else entry.modified,
+                handed_in=moment,
+            )
+            found.copies.append(copy)
+    return found
+
+
+def _metadata(entry):
+    import yaml
+
+    try:
+        known = yaml.load(entry.read(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError:
+        raise UserError(f"{entry.path} cannot be read: it is not YAML.") from None
+    if not isinstance(known, dict):
+        raise UserError(f"{entry.path} cannot be read: it lists no submissions.")
+    return {name: about for name, about in known.items() if isinstance(about, dict)}
+
+
+READERS: dict[str, Callable[[Sequence[Entry], Path | None], Found]] = {
+    "canvas": canvas,
+    "moodle": moodle,
+    "gradescope": gradescope,
+}
+
+
+@contextlib.contextmanager
+def entries_of(path: Path) -> Iterator[list[Entry]]:
+    """The files of a zip archive or, where a browser has unpacked it, of a folder."""
+    if path.is_dir():
+        yield list(_entries_of_folder(path))
+        return
+    if not path.exists():
+        raise UserError(f"there is no file {path}.")
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise UserError(f"{path} is not a zip archive.") from None
+    with archive:
+        yield list(_entries_of_archive(archive))
+
+
+def _entries_of_folder(folder):
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
+            date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
+            yield Entry(inner.as_posix(), path.read_bytes, date)
+
+
+def _entries_of_archive(archive):
+    for info in archive.infolist():
+        name = _decoded(info)
+        if not info.is_dir() and not _is_clutter(PurePosixPath(name)):
+            date = "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*info.date_time)
+            yield Entry(name, partial(_read, archive, info), date)
+
+
+def _is_clutter(path):
+    """Whether a system or Jupyter has made a file, and no student."""
+    return not CLUTTER.isdisjoint(path.parts) or path.name.startswith("._")
+
+
+def _decoded(info):
+    """A name as it was meant: some archives hold UTF-8 and do not say so."""
+    if not info.flag_bits & 0x800:
+        try:
+            return info.filename.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            pass
+    return info.filename
+
+
+def _read(archive, info):
+    """The bytes of a file in an archive, of no more than it may have; raise UserError."""
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise UserError("it is a link.")
+    if info.flag_bits & 1:
+        raise UserError("it is encrypted.")
+    if info.file_size > MAX_FILE:  # no more than this is ever unpacked
+        raise UserError(f"it is larger than {MAX_FILE >> 20} MB.")
+    try:
+        return archive.read(info)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError, ValueError):
+        raise UserError("it is damaged.") from None
+
+
+def unpacked(found: Found) -> Iterator[Copy]:
+    """Yield the copies that can be graded; a student's own archive is unpacked, one level deep."""
+    others: Counter[str] = Counter()
+    for copy in found.copies:
+        suffix = copy.file.suffix.lower()
+        if suffix == ".zip":
+            try:
+                yield from _inner(copy)
+            except UserError as error:
+                found.problems.append(f"{copy.entry.path}: {error}")
+        elif suffix in KEPT:
+            yield copy
+        else:
+            others[suffix or "no ending"] += 1
+    if others:
+        counts = ", ".join(f"{number} {suffix}" for suffix, number in sorted(others.items()))
+        log.info(f"left in the archive, since nobody grades them: {counts}.")
+
+
+def _inner(copy):
+    """The notebooks in an archive that a student handed in."""
+    archive = _inner_archive(copy)
+    kept = []
+    for entry in _entries_of_archive(archive):
+        if PurePosixPath(entry.path).suffix.lower() in KEPT:
+            kept.append(entry.path)
+    if not kept:
+        raise UserError("this archive holds no notebook.")
+    if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
+        raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
+    for path in kept:
+        entry = replace(
+            copy.entry,
+            path=f"{copy.entry.path}/{path}",
+            read=partial(_read_inner, copy, path),
+        )
+        yield replace(copy, file=PurePosixPath(path), entry=entry)
+
+
+def _read_inner(copy, path):
+    """A file of a student's archive, which is unpacked anew: not all of them are kept in memory."""
+    for entry in _entries_of_archive(_inner_archive(copy)):
+        if entry.path == path:
+            return entry.read()
+    raise UserError("it is damaged.")
+
+
+def _inner_archive(copy):
+    """An archive that a student handed in; raise UserError where it is too large or none at all."""
+    data = copy.entry.read()
+    if len(data) > MAX_INNER_ARCHIVE:
+        raise UserError(f"this archive is larger than {MAX_INNER_ARCHIVE >> 20} MB.")
+    end = data.rfind(END_OF_ARCHIVE)
+    tail = data[end : end + 22]
+    if end < 0 or len(tail) < 22:
+        raise UserError("this is not a zip archive.")
+    size_of_directory = struct.unpack("<4s4H2LH", tail)[5]
+    if size_of_directory > MAX_DIRECTORY:
+        raise UserError("this archive holds too many files.")
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
+        raise UserError("this archive is damaged.") from None

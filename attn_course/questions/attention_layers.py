@@ -1,0 +1,316 @@
+"""Judge a causal layer with several heads: outputs, gradients, leaks and dropouts.
+
+One computation on tensors is the reference and, with one of its steps replaced, each known mistake.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, NotYet, largest_gap
+from attn_course.answers.tensors import (
+    TOLERANCE,
+    close,
+    difference,
+    judge_gradients,
+    leaves_of,
+    loaded,
+    tensor_trials,
+)
+from attn_course.drivers import run_layer
+from attn_course.questions.attention_mistakes import (
+    BOTH_IN_MEMORY,
+    CAUSAL_WEIGHTS,
+    LOW_FILL,
+    MERGES,
+    SPLITS,
+    TOO_LATE,
+    after,
+    masked_softmax,
+    merge_heads,
+)
+from attn_utils.masks import causal_mask
+
+AXES = ("batch", "T", "D", "H", "max_length")
+
+
+def judge_layer(
+    rng: Generator,
+    layer_class: Caller,
+    *,
+    cases: Sequence[tuple],
+    shapes: Callable,
+    compute: Callable,
+    known: Callable,
+    aim: Callable,
+) -> str:
+    """Equal to `compute` under given parameters, gradients included; no leak; both dropouts work.
+
+    cases: rows of (B, T, *sizes); the layer is made as layer_class(*sizes), with D and H the first two.
+    shapes: sizes -> {parameter: shape}. compute: (leaves, H, **steps) -> output, where leaves holds
+    the tensors by name, x among them. known: (leaves, H) -> {sentence: output}, its own mistakes.
+    aim: as in `judge_leaks`.
+    """
+    trials = tensor_trials(partial(_mistakes, compute, known))
+    for case in cases:
+        B, T, *sizes = case
+        D, H, *_ = sizes
+        axes = ", ".join(AXES[: len(case)])
+        setting = f"({axes}) = {case}"
+
+        x = rng.normal(size=(B, T, D))
+        parameters = draw_parameters(rng, shapes(*sizes))
+        result = layer_class.via(run_layer, sizes, parameters, x)
+        (found,) = loaded(result, parameters)["outputs"]
+
+        leaves = leaves_of({"x": x, **parameters})
+        right = compute(leaves, H)
+        fact = difference(found, right, setting)
+        trials.judge(found, right, fact, leaves, H)
+        judge_gradients(result["gradients"], right, leaves, setting)
+
+    judge_leaks(rng, layer_class, cases[0][2:], compute, aim)
+    judge_dropouts(rng, layer_class, shapes, sizes[2:])
+    return (
+        f"outputs and gradients agree on {len(trials)} shapes, no gradient comes from a later token, and "
+        "both dropouts work."
+    )
+
+
+def draw_parameters(rng: Generator, shapes: Mapping[str, tuple]) -> dict[str, np.ndarray]:
+    """Random arrays by parameter name; large enough for weights that are far from uniform."""
+    parameters = {}
+    for name, shape in shapes.items():
+        size = 1.5 / shape[-1] ** 0.5
+        parameters[name] = size * rng.normal(size=shape)
+
+    return parameters
+
+
+def linear(leaves: dict, x: Any, name: str) -> Any:
+    """x W^T + b, as nn.Linear stores it."""
+    W = leaves[f"{name}.weight"]
+    b = leaves[f"{name}.bias"]
+    return x @ W.mT + b
+
+
+def finish(
+    leaves: dict,
+    scores: Any,
+    values: Any,
+    *,
+    weigh: Callable = masked_softmax,
+    merge: Callable = merge_heads,
+) -> Any:
+    """From scores (B, H, T, T) and values (B, H, T, d) to the output (B, T, D)."""
+    T = scores.shape[-1]
+    look = causal_mask(T, like=scores)
+
+    def output(weights: Any) -> Any:
+        """(B, T, D) of weights (B, H, T, T)."""
+        return linear(leaves, merge(weights @ values), "out")
+
+    return after(weigh(scores, look), output)
+
+
+def _mistakes(compute, known, leaves, num_heads):
+    """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
+    run = partial(compute, leaves, num_heads)
+    table = dict(known(leaves, num_heads))
+    for sentence, weigh in CAUSAL_WEIGHTS.items():
+        table[sentence] = run(weigh=weigh)
+    for sentence, split in SPLITS.items():
+        table[sentence] = run(split=split)
+    for sentence, merge in MERGES.items():
+        table[sentence] = run(merge=merge)
+
+    sentence, split, merge = BOTH_IN_MEMORY
+    return table | {
+        sentence: run(split=split, merge=merge),
+        "the last projection, `out`, is missing": compute(_without(leaves, "out"), num_heads),
+        "the projection `value` is missing": compute(_without(leaves, "value"), num_heads),
+        "the input is added to the output; that is the work of whoever calls the layer": (
+            run() + leaves["x"]
+        ),
+    }
+
+
+def _without(leaves, name):
+    """The leaves with a projection that changes nothing."""
+    bias = leaves[f"{name}.bias"]
+    identity = bias.new_ones(len(bias)).diag()
+    return leaves | {f"{name}.weight": identity, f"{name}.bias": 0}
+
+
+def judge_leaks(
+    rng: Generator, layer_class: Caller, sizes: tuple, compute: Callable, aim: Callable
+) -> None:
+    """NotYet where an output depends on a later token, whose score is far above all that may be seen.
+
+    compute: as in `judge_layer`. aim: (rng, sizes, columns (T,)) -> parameters and x (1, T, D) for which
+    every query gives key s a score near columns[s].
+    """
+    T = int(rng.integers(4, 7))
+    last = int(rng.integers(T - 1))  # the last token that is shown
+    low = -rng.uniform(2e4, 3e4)
+    columns = np.where(np.arange(T) <= last, low, 1000.0)
+    parameters, x = aim(rng, sizes, columns)
+    result = layer_class.via(run_layer, sizes, parameters, x, num_outputs=last + 1)
+
+    whole = loaded(result, parameters)
+    (found,) = whole["outputs"]
+    gradient = whole["gradients"]["x"]
+    leak = np.abs(gradient[:, last + 1 :]).max()
+    setting = f"where the scores that may be seen are near {low:.0f} and later ones near 1000"
+    if np.isnan(leak):
+        raise NotYet(f"{TOO_LATE}: the gradient is nan {setting}.")
+    if not leak <= 0:
+        raise NotYet(
+            f"{LOW_FILL}: a later token reaches output {last}, with a gradient of {leak:.2g} and not "
+            f"exactly 0, {setting}."
+        )
+
+    right = compute(leaves_of({"x": x, **parameters}), sizes[1])
+    if not close(found[:, 0], right[:, 0]):  # the first token sees itself alone, with weight 1
+        raise NotYet(f"{LOW_FILL}: output 0 is wrong {setting}.")
+
+
+NUM_SEQUENCES = 16  # sizes of the layer in which dropouts are traced
+NUM_HEADS = 3
+LENGTH = 4  # also the width of a head: as many values as it takes to tell the tokens apart
+FAIR = 0.25  # coins agree half of the time; of 288 pairs, fewer or more do in one of 1e16 draws
+
+
+def judge_dropouts(
+    rng: Generator, layer_class: Caller, shapes: Callable, others: Iterable[int] = ()
+) -> None:
+    """Off in eval, nothing at rate 0; else each weight, or each feature of the output, on its own.
+
+    All scores are made equal and all projections invertible, so that every single weight can be read
+    off the output. others: what the layer is made with besides D and H, not below the length.
+    """
+    D = NUM_HEADS * LENGTH
+    long_enough = [max(size, LENGTH) for size in others]
+    sizes = (D, NUM_HEADS, *long_enough)
+    parameters = {name: np.zeros(shape) for name, shape in shapes(*sizes).items()}
+    parameters["value.weight"] = _orthogonal(rng, D)
+    parameters["out.weight"] = _orthogonal(rng, D)
+    parameters["out.bias"] = rng.normal(size=D)
+
+    values = _orthogonal(rng, LENGTH)  # a row for each token, the same in every head
+    sequence = np.tile(values, NUM_HEADS) @ parameters["value.weight"]
+    x = np.tile(sequence, (NUM_SEQUENCES, 1, 1))
+
+    def outputs(**options: Any) -> list[np.ndarray]:
+        """What the layer makes of x, one array a run."""
+        seed = int(rng.integers(2**31))
+        result = layer_class.via(run_layer, sizes, parameters, x, seed=seed, **options)
+        whole = loaded(result, parameters)
+        return whole["outputs"]
+
+    def weights(output: np.ndarray) -> np.ndarray:
+        """Read off an output, which is turned back."""
+        mixed = output - parameters["out.bias"]
+        context = mixed @ parameters["out.weight"]
+        heads = context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH)  # (B, T, H, d)
+        return heads @ values.T  # (B, T, H, S)
+
+    rate = float(rng.uniform(0.4, 0.6))
+    (calm,) = outputs()
+    for option in ("attention_dropout", "residual_dropout"):
+        for output in outputs(repeats=2, **{option: rate}):
+            _judge_eval(output, calm, option)
+
+    if not close(outputs(train=True), [calm]):
+        raise NotYet("with both dropouts at 0, training mode should change nothing.")
+
+    (output,) = outputs(train=True, attention_dropout=rate)
+    _judge_attention_dropout(output, calm, weights, rate)
+    (output,) = outputs(train=True, residual_dropout=rate)
+    _judge_residual_dropout(output, calm, rate)
+
+
+def _orthogonal(rng, size):
+    """A random matrix (size, size) that turns and mirrors."""
+    basis, _ = np.linalg.qr(rng.normal(size=(size, size)))
+    return basis
+
+
+def _judge_eval(output, calm, option):
+    """NotYet where a dropout moves the output though nothing is trained."""
+    if output.shape != calm.shape:
+        raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
+
+    far = largest_gap(output, calm)
+    if not far <= TOLERANCE:
+        raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
+
+
+def _judge_attention_dropout(output, calm, weights, rate):
+    """A weight is either dropped or divided by 1 - rate, whatever becomes of the others."""
+    lost = _lost(weights(output), weights(calm), rate)
+    if lost is not None:
+        axes = ("sequences", "queries", "heads", "keys")
+        seen = causal_mask(LENGTH)[:, None]  # (T, 1, S)
+        _judge_coins(lost, rate, axes, seen)
+        return
+
+    if close(output, calm):
+        raise NotYet(
+            "attention_dropout changes nothing in training where all scores are equal: it should drop "
+            "weights after the softmax."
+        )
+    if _lost(output, calm, rate) is not None:
+        raise NotYet("attention_dropout acts on the output; the two dropouts have changed places.")
+    raise NotYet("attention_dropout does not drop whole weights: it acts somewhere else.")
+
+
+def _judge_residual_dropout(output, calm, rate):
+    """A feature of the output is either dropped or divided by 1 - rate."""
+    lost = _lost(output, calm, rate)
+    if lost is not None:
+        _judge_coins(lost, rate, ("sequences", "tokens", "features"))
+        return
+
+    if close(output, calm):
+        raise NotYet(
+            "residual_dropout changes nothing in training: it should drop output features."
+        )
+
+    raise NotYet("residual_dropout does not drop features of the final output: it acts too early.")
+
+
+def _lost(found, calm, rate):
+    """Which numbers were dropped, where all others were divided by 1 - rate; else None."""
+    if found.shape != calm.shape:
+        return None
+
+    lost = np.abs(found) <= TOLERANCE
+    grown = calm / (1 - rate)
+    kept = np.abs(found - grown) <= TOLERANCE
+    is_dropout = (lost | kept).all() and not close(found, calm)
+    return lost if is_dropout else None
+
+
+def _judge_coins(lost, rate, axes, seen=True):
+    """NotYet if too few or too many are lost, or if neighbours along one axis are lost together."""
+    name = "residual_dropout" if "features" in axes else "attention_dropout"
+    seen = np.broadcast_to(seen, lost.shape)
+    share = lost[seen].mean()
+    if not abs(share - rate) <= 0.15:
+        raise NotYet(f"{name} at rate {rate:.2f} drops {share:.0%}.")
+
+    for axis, what in enumerate(axes):
+        fate = np.moveaxis(lost, axis, 0)
+        there = np.moveaxis(seen, axis, 0)
+        is_pair = there[1:] & there[:-1]
+        is_shared = fate[1:] == fate[:-1]
+        agree = is_shared[is_pair].mean()
+        if not FAIR <= agree <= 1 - FAIR:
+            raise NotYet(
+                f"{name} does not draw anew for all {what}: {agree:.0%} of neighbours among them share "
+                "their fate. Each number is to be dropped on its own."
+            )

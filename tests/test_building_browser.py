@@ -1,0 +1,234 @@
+"""The browser edition in Chromium: the verdicts of a native run, and a student's hour from answer to grade.
+
+These tests need JupyterLite and a Pyodide; `make browser` brings both and runs them.
+"""
+
+import functools
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+from browser import Browser, needs_browser
+from course import ROOT
+
+from attn_course.building import browser as edition
+from attn_course.errors import UserError
+
+LITE, PYODIDE = os.environ.get("ATTN_LITE", ""), os.environ.get("ATTN_PYODIDE", "")
+needs_edition = pytest.mark.skipif(
+    not (LITE and Path(PYODIDE, "pyodide.mjs").is_file()),
+    reason="make browser brings JupyterLite and Pyodide",
+)
+
+
+def test_the_wheel_is_small_and_holds_all_that_notebooks_without_torch_import(tmp_path):
+    wheel = edition.write_wheel(ROOT, tmp_path)
+    assert wheel.stat().st_size < 1_000_000
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from attn_course import check, derive, hint, plots, register\n"
+        "import attn_course.translation.sentence_maps\n"
+        "for name in sys.argv[2:]: register.questions_of(name)\n"
+        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith(('attn_utils', 'attn_course'))))"
+    )
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    command = [sys.executable, "-c", script, str(tmp_path / "site"), *edition.notebooks()]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert all(Path(file).is_relative_to(tmp_path) for file in done.stdout.split())
+
+
+def test_a_folder_that_is_no_pyodide_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(UserError, match=r"is no release of Pyodide: pyodide\.mjs is missing"):
+        edition.make_browser_edition(ROOT, tmp_path / "out", tmp_path / "lite", tmp_path)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """(address, folder) of the edition, served from this machine."""
+    folder = tmp_path_factory.mktemp("edition")
+    edition.make_browser_edition(ROOT, folder / "browser", Path(LITE), Path(PYODIDE))
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/browser/index.html?notebook=", folder
+        server.shutdown()
+
+
+CELL = "[...frames[0].jupyterapp.shell.currentWidget.content.model.cells].find(c => c.id === {!r})"
+PANEL = "frames[0].jupyterapp.shell.currentWidget"
+
+
+class Reader:
+    """Someone with a browser of their own and one notebook open in it."""
+
+    def __init__(self, folder, address):
+        self.browser = Browser(folder)
+        self.address = address
+        self.visit()
+
+    def visit(self):
+        self.browser.visit(self.address)
+        self.browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+        path = self.browser.run(f"{PANEL}.context.path")
+        assert f"notebook={path.removesuffix('.ipynb')}" in self.address
+
+    def run_all(self):
+        command = "frames[0].jupyterapp.commands.execute('notebook:run-all-cells')"
+        self.browser.run(f"window.ran = 0; {command}.then(() => {{ window.ran = 1 }}); 1")
+        self.browser.wait("window.ran", 150)
+
+    def run_cell(self, cell, source=None):
+        """What a cell prints or shows as plain text, after it was given a source of its own."""
+        if source is not None:
+            self.browser.run(f"{CELL.format(cell)}.sharedModel.setSource({json.dumps(source)}); 1")
+        notebook = f"{PANEL}.content"
+        found = f"{notebook}.widgets.findIndex(w => w.model.id === {cell!r})"
+        self.browser.run(f"{notebook}.deselectAll(); {notebook}.activeCellIndex = {found}; 1")
+        command = "frames[0].jupyterapp.commands.execute('notebook:run-cell')"
+        self.browser.run(f"window.ran = 0; {command}.then(() => {{ window.ran = 1 }}); 1")
+        self.browser.wait("window.ran", 60)
+        return self.shown(cell)
+
+    def shown(self, cell):
+        outputs = json.loads(
+            self.browser.run(f"JSON.stringify({CELL.format(cell)}.outputs.toJSON())")
+        )
+        return "\n".join(map(plain, outputs))
+
+    def source(self, cell):
+        return self.browser.run(f"{CELL.format(cell)}.sharedModel.getSource()")
+
+
+def plain(output):
+    """The text of one output, whatever kind it is."""
+    found = output.get("text") or output.get("data", {}).get("text/plain") or ""
+    if output["output_type"] == "error":
+        found = f"{output['ename']}: {output['evalue']}"
+    return "".join(found)
+
+
+@pytest.fixture
+def reader(tmp_path, site):
+    """A function that opens a notebook in a fresh browser."""
+    opened = []
+
+    def open_notebook(name):
+        opened.append(Reader(tmp_path, site[0] + name))
+        return opened[-1]
+
+    yield open_notebook
+    for each in opened:
+        each.browser.close()
+
+
+def code_cells(folder, name):
+    notebook = json.loads((ROOT / folder / f"{name}.ipynb").read_text("utf-8"))
+    return {cell["id"]: cell for cell in notebook["cells"] if cell["cell_type"] == "code"}
+
+
+@needs_browser
+@needs_edition
+@pytest.mark.parametrize("name", edition.notebooks())
+def test_every_solution_has_the_verdicts_of_a_native_run(reader, name):
+    someone = reader(name)
+    cells = code_cells("solutions", name)
+    sources = {cell: "".join(found["source"]) for cell, found in cells.items()}
+    answers = {cell: text for cell, text in sources.items() if not cell.endswith("check")}
+    someone.browser.run(
+        f"""(() => {{ const sources = {json.dumps(answers)};
+        for (const cell of {PANEL}.content.model.cells)
+            if (sources[cell.id]) cell.sharedModel.setSource(sources[cell.id]); }})(), 1"""
+    )
+    someone.run_all()
+    checks = [cell for cell in cells if cell.endswith("check")]
+    assert checks
+    for cell in checks:
+        native = "\n".join(map(plain, cells[cell]["outputs"]))
+        assert someone.shown(cell) == native
+    every = f"[...{PANEL}.content.model.cells].filter(c => c.type === 'code')"
+    assert not someone.browser.run(
+        f"{every}.some(c => c.outputs.toJSON().some(o => o.output_type === 'error'))"
+    )
+
+
+RIGHT = """import numpy as np
+def copy_query(keys, j):
+    return 20 * np.linalg.pinv(keys)[:, j]"""
+
+
+@needs_browser
+@needs_edition
+def test_a_student_answers_reloads_moves_a_slider_downloads_and_is_graded(reader, site, tmp_path):
+    someone = reader("01_copying")
+    browser = someone.browser
+    someone.run_all()
+    assert "not attempted" in someone.shown("q1-4-check")
+
+    # A wrong answer is told what is wrong, a hint helps, and the right one is correct.
+    someone.run_cell("q1-4-code", "def copy_query(keys, j):\n    return keys[j]")
+    assert "not yet" in someone.run_cell("q1-4-check")
+    assert "Hints for 1.4" in someone.run_cell("q1-4-check", 'hint("1.4")')
+    someone.run_cell("q1-4-code", RIGHT)
+    assert "correct" in someone.run_cell("q1-4-check", 'check("1.4", copy_query)')
+
+    # A slider draws another picture.
+    slider = "frames[0].document.querySelector('.widget-slider [role=slider], .widget-slider .noUi-handle')"
+    browser.wait(f"!!{slider}", 60)
+    picture = "frames[0].document.querySelector('.widget-vbox svg, .widget-html svg')?.outerHTML"
+    before = browser.wait(picture, 60)
+    browser.run(f"{slider}.scrollIntoView(); {slider}.focus(); 1")
+    browser.run(f"frames[0].focus(); {slider}.focus(); 1")
+    browser.press("ArrowRight")
+    browser.wait(f"{picture} !== {json.dumps(before)}", 60)
+
+    # The answer is kept in the browser.
+    browser.wait(f"!{PANEL}.context.model.dirty", 60)
+    browser.wait("localStorage.getItem('attention-course:edition:01_copying')", 60)
+    someone.visit()
+    assert someone.source("q1-4-code") == RIGHT
+    assert browser.run("document.getElementById('newer').hidden")
+
+    # What is downloaded is what graders read.
+    browser.run("document.getElementById('download').click(); 1")
+    file = tmp_path / "01_copying.ipynb"
+    while not (file.exists() and file.read_text("utf-8").endswith("}")):
+        browser.run("1")
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    shutil.copy(file, tmp_path / "class" / "ann")
+    grade = [sys.executable, "-m", "attn_course.cli", "grade", str(tmp_path / "class")]
+    subprocess.run([*grade, "--out", str(tmp_path / "out")], check=True, capture_output=True)
+    kept = json.loads((tmp_path / "out" / "students" / "ann.json").read_text("utf-8"))
+    (score,) = [test["score"] for test in kept["tests"] if test["number"].startswith("1.4")]
+    assert score > 0
+
+    # A newer edition of the site is announced, and changes nothing by itself.
+    editions = site[1] / "browser" / "lite" / "api" / "editions.json"
+    now = editions.read_text("utf-8")
+    try:
+        editions.write_text(json.dumps(json.loads(now) | {"01_copying": "newer"}), "utf-8")
+        someone.visit()
+        assert not browser.run("document.getElementById('newer').hidden")
+        assert someone.source("q1-4-code") == RIGHT
+    finally:
+        editions.write_text(now, "utf-8")
+
+    # A reset brings the released notebook back.
+    browser.run(
+        "window.confirm = () => true; window.isOld = 1; document.getElementById('reset').click(); 1"
+    )
+    browser.wait("!window.isOld")
+    browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+    assert "NotImplementedError" in someone.source("q1-4-code")

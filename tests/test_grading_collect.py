@@ -1,0 +1,388 @@
+"""Downloads of Canvas, Moodle and Gradescope, built by their naming rules, become folders of students."""
+
+import csv
+import io
+import json
+import os
+import stat
+import zipfile
+from datetime import datetime
+
+import pytest
+
+from attn_course import cli
+from attn_course.grading import collect, lms_downloads
+from attn_course.grading.collected import COLLECTED
+
+ROSTER = (
+    "student,name,email,id,lms_id\n"
+    "ada,Ada Lovelace,ada@x.edu,S1,1234\n"
+    "zoe,Zoë Åberg,zoe@x.edu,S2,1235\n"
+    "lee,Lee van Dyk,lee@x.edu,S3,\n"
+)
+NAME = "01_copying"
+
+
+def text_of(number):
+    """Something to tell copies apart by."""
+    return json.dumps({"cells": [], "copy": number})
+
+
+def zipped(files, path=None):
+    """An archive as bytes, or as a file; files: {name: text, or (ZipInfo, bytes)}."""
+    target = io.BytesIO() if path is None else path
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path or target.getvalue()
+
+
+@pytest.fixture
+def download(tmp_path, capsys):
+    """Collect an archive of these files; return (exit status, what was printed, the folder)."""
+    (tmp_path / "roster.csv").write_text(ROSTER, "utf-8")
+
+    def run(files, lms, *options):
+        path = tmp_path / "submissions.zip"
+        zipped(files, path)
+        out = tmp_path / "submissions"
+        status = cli.main(
+            ["collect", str(path), "--from", lms, "--out", str(out), *map(str, options)]
+        )
+        said = capsys.readouterr()
+        return status, said.out + said.err, out
+
+    run.roster = ("--roster", tmp_path / "roster.csv")
+    return run
+
+
+def held(out):
+    """What lies below a folder, and who each file is from."""
+    return {
+        str(path.relative_to(out)): path.read_text("utf-8")
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name != COLLECTED
+    }
+
+
+def rows(out):
+    with open(out / COLLECTED, encoding="utf-8") as file:
+        return {row["student"] + "/" + row["file"]: row for row in csv.DictReader(file)}
+
+
+CANVAS = {
+    "lovelaceada_1234_901_01_copying.ipynb": text_of(1),
+    "lovelaceada_1234_902_02_average_of_two-1.ipynb": text_of(2),
+    "åbergzoë_LATE_1235_903_01_copying-3.ipynb": text_of(3),
+    "vandyklee_1236_904_01_copying.py": text_of(4),
+}
+
+
+def test_canvas_names_tell_student_number_lateness_and_notebook(download):
+    status, _, out = download(CANVAS, "canvas", *download.roster)
+    assert status == 0
+    assert held(out) == {
+        "ada/01_copying.ipynb": text_of(1),
+        "ada/02_average_of_two.ipynb": text_of(2),
+        "lee/01_copying.py": text_of(4),
+        "zoe/01_copying.ipynb": text_of(3),
+    }
+    late = {place for place, row in rows(out).items() if row["late"] == "yes"}
+    assert late == {"zoe/01_copying.ipynb"}
+    assert rows(out)["ada/01_copying.ipynb"]["lms_id"] == "1234"
+
+
+def test_without_a_roster_a_student_is_called_as_the_lms_does(download):
+    _, _, out = download(CANVAS, "canvas")
+    assert {path.split("/")[0] for path in held(out)} == {"lovelaceada", "vandyklee", "åbergzoë"}
+
+
+def test_two_students_of_one_name_have_two_folders(download):
+    files = {f"leekim_{number}_90{number}_01_copying.ipynb": text_of(number) for number in (7, 8)}
+    _, _, out = download(files, "canvas")
+    assert held(out) == {
+        "leekim-7/01_copying.ipynb": text_of(7),
+        "leekim-8/01_copying.ipynb": text_of(8),
+    }
+
+
+def test_an_anonymous_download_of_canvas_is_read(download):
+    files = {
+        "anon_aB3x9_905_01_copying.ipynb": text_of(1),
+        "LATE_anon_77777_906_01_copying.ipynb": text_of(2),
+    }
+    _, _, out = download(files, "canvas")
+    assert {path.split("/")[0] for path in held(out)} == {"anon_aB3x9", "anon_77777"}
+    assert rows(out)["anon_77777/01_copying.ipynb"]["late"] == "yes"
+
+
+def test_a_number_of_canvas_is_not_taken_for_the_number_of_a_student(download, tmp_path):
+    (tmp_path / "roster.csv").write_text("student,id\nbob,1234\n")
+    status, said, out = download(CANVAS, "canvas", *download.roster)
+    assert status == 1 and "not in the roster: lovelaceada" in said
+    assert "bob/01_copying.ipynb" not in held(out)
+
+
+MOODLE_FOLDERS = {
+    "Ada Lovelace_501_assignsubmission_file/01_copying.ipynb": text_of(1),
+    "Zoë Åberg_502_assignsubmission_file_/backup/01_copying.ipynb": text_of(2),
+    "Zoë Åberg_502_assignsubmission_file_/01_copying.ipynb": text_of(3),
+    "Lee van Dyk_503_assignsubmission_onlinetext/onlinetext.html": "<p>hello</p>",
+}
+
+
+def test_moodle_folders_tell_the_student_and_the_copy_nearest_to_the_top_counts(download):
+    status, said, out = download(MOODLE_FOLDERS, "moodle", *download.roster)
+    found = held(out)
+    assert found.pop("ada/01_copying.ipynb") == text_of(1)
+    assert found.pop("zoe/01_copying.ipynb") == text_of(3)
+    assert list(found.values()) == [text_of(2)] and next(iter(found)).startswith("zoe/earlier/")
+    assert status == 1 and "onlinetext.html was typed into Moodle." in said
+
+
+def test_moodle_files_without_folders_are_read(download):
+    files = {"Ada Lovelace_501_assignsubmission_file_01_copying.ipynb": text_of(1)}
+    _, _, out = download(files, "moodle", *download.roster)
+    assert held(out) == {"ada/01_copying.ipynb": text_of(1)}
+
+
+def test_the_worksheet_of_moodle_tells_who_a_participant_is_and_when(download, tmp_path):
+    sheet = tmp_path / "grades.csv"
+    sheet.write_text(
+        "Identifier,Full name,ID number,Email address,Status,Grade,Last modified (submission)\n"
+        'Participant 501,Participant 501,,ADA@x.edu,,,"Friday, 20 November 2026, 11:58 PM"\n'
+        "Participant 502,Participant 502,S2,,,,-\n"
+        'Participant 503,Participant 503,S3,,,,"Freitag, 20. November 2026, 23:58"\n',
+        "utf-8-sig",
+    )
+    files = {
+        f"Participant_{number}_assignsubmission_file_/01_copying.ipynb": text_of(number)
+        for number in (501, 502, 503)
+    }
+    status, said, out = download(files, "moodle", *download.roster, "--worksheet", sheet)
+    assert list(held(out)) == [f"{who}/01_copying.ipynb" for who in ("ada", "lee", "zoe")]
+    moment = datetime.fromisoformat(rows(out)["ada/01_copying.ipynb"]["handed_in"])
+    assert moment.replace(tzinfo=None) == datetime(2026, 11, 20, 23, 58)
+    assert rows(out)["zoe/01_copying.ipynb"]["handed_in"] == ""
+    assert status == 1 and "'Freitag, 20. November 2026, 23:58' is not in Moodle's" in said
+
+
+METADATA = """submission_11:
+  :submitters:
+  - :name: Ada Lovelace
+    :sid: S1
+    :email: ada@x.edu
+  :created_at: 2026-11-20 23:58:01.123456 -08:00
+  :score: 0.0
+submission_12:
+  :submitters:
+  - :name: Zoë Åberg
+    :sid: S2
+  - :name: Someone Else
+    :sid:
+    :email: lee@x.edu
+  :created_at: 2026-11-19 12:00:00.000000000 Z
+submission_13:
+  :submitters: []
+"""
+GRADESCOPE = {
+    "assignment_77_export/submission_metadata.yml": METADATA,
+    "assignment_77_export/submission_11/01_copying.ipynb": text_of(1),
+    "assignment_77_export/submission_12/work/01_copying.ipynb": text_of(2),
+    "assignment_77_export/submission_13/01_copying.ipynb": text_of(3),
+    "assignment_77_export/.DS_Store": "x",
+    "__MACOSX/assignment_77_export/._submission_metadata.yml": "x",
+}
+
+
+def test_gradescope_tells_names_ids_times_and_groups(download):
+    status, said, out = download(GRADESCOPE, "gradescope", *download.roster)
+    assert held(out) == {
+        "ada/01_copying.ipynb": text_of(1),
+        "lee/01_copying.ipynb": text_of(2),
+        "submission_13/01_copying.ipynb": text_of(3),
+        "zoe/01_copying.ipynb": text_of(2),
+    }
+    moment = datetime.fromisoformat(rows(out)["ada/01_copying.ipynb"]["handed_in"])
+    assert moment == datetime.fromisoformat("2026-11-20T23:58:01-08:00")
+    assert status == 1 and "not in the roster: submission_13" in said
+
+
+def test_a_dry_run_prints_the_same_table_and_writes_nothing(download):
+    status, told, out = download(CANVAS, "canvas", *download.roster, "--dry-run")
+    assert status == 0 and not out.exists()
+    assert "ada      01_copying.ipynb         " in told and "Nothing was written" in told
+    _, said, _ = download(CANVAS, "canvas", *download.roster)
+    assert said == told.replace(" Nothing was written (--dry-run).", "")
+
+
+def test_the_same_command_again_changes_nothing(download):
+    _, _, out = download(MOODLE_FOLDERS, "moodle", *download.roster)
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*.ipynb")}
+    table = (out / COLLECTED).read_bytes()
+    _, said, _ = download(MOODLE_FOLDERS, "moodle", *download.roster)
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*.ipynb")} == before
+    assert (out / COLLECTED).read_bytes() == table and "already there" in said
+
+
+def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(download):
+    new = {"lovelaceada_1234_950_01_copying-1.ipynb": text_of(99)}
+    old = {"lovelaceada_1234_901_01_copying.ipynb": text_of(1)}
+    _, _, out = download(old, "canvas", *download.roster)
+    _, said, _ = download(new, "canvas", *download.roster)
+    assert "newer; the copy before is earlier/" in said
+    found = held(out)
+    assert found.pop("ada/01_copying.ipynb") == text_of(99) and list(found.values()) == [text_of(1)]
+    _, said, _ = download(old, "canvas", *download.roster)
+    assert "older; kept as earlier/" in said and held(out)["ada/01_copying.ipynb"] == text_of(99)
+    counts = [place for place, row in rows(out).items() if row["counts"] == "yes"]
+    assert counts == ["ada/01_copying.ipynb"] and len(rows(out)) == 2
+
+
+def test_a_file_that_was_not_collected_is_never_overwritten(download, tmp_path):
+    target = tmp_path / "submissions" / "ada" / "01_copying.ipynb"
+    target.parent.mkdir(parents=True)
+    target.write_text("by hand")
+    status, said, out = download(CANVAS, "canvas", *download.roster)
+    assert status == 1 and "NOT collected: another file is there" in said
+    assert target.read_text() == "by hand" and len(held(out)) == 4
+
+
+def test_a_collection_that_was_stopped_goes_on(download, monkeypatch):
+    write = collect.Folder.write
+    left = iter([True, True, False])
+
+    def stopped(self, target, data):
+        if not next(left):
+            raise KeyboardInterrupt
+        write(self, target, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collect.Folder, "write", stopped)
+        status, _, out = download(CANVAS, "canvas", *download.roster)
+    assert status == 130 and len(held(out)) == len(rows(out)) == 2
+    status, _, _ = download(CANVAS, "canvas", *download.roster)
+    assert status == 0 and len(held(out)) == len(rows(out)) == 4
+
+
+def test_an_archive_that_a_student_handed_in_is_unpacked(download):
+    inner = zipped(
+        {
+            "my work/01_copying.ipynb": text_of(1),
+            "picture.png": "x",
+            ".ipynb_checkpoints/01_copying.ipynb": "x",
+        }
+    )
+    files = {"lovelaceada_1234_901_homework.zip": inner}
+    status, _, out = download(files, "canvas", *download.roster)
+    assert status == 0 and held(out) == {"ada/01_copying.ipynb": text_of(1)}
+    assert rows(out)["ada/01_copying.ipynb"]["source"].endswith(
+        "homework.zip/my work/01_copying.ipynb"
+    )
+
+
+def link():
+    info = zipfile.ZipInfo("lovelaceada_1234_901_01_copying.ipynb")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def bomb(size=lms_downloads.MAX_FILE + 1):
+    return zipped({"01_copying.ipynb": "0" * size})
+
+
+def many(number):
+    return zipped({f"{k}.ipynb": "" for k in range(number)})
+
+
+HOSTILE = {
+    "a path out of the folder": (
+        {"lovelaceada_1234_901_..\\..\\x.ipynb": "x", "../../lovelaceada_1234_902_y.ipynb": "y"},
+        "",
+    ),
+    "a path out of an inner archive": (
+        {"lovelaceada_1234_901_a.zip": zipped({"../../../01_copying.ipynb": text_of(1)})},
+        "",
+    ),
+    "a student named ..": ({".._1234_901_01_copying.ipynb": "x", **CANVAS}, "not named as Canvas"),
+    "a link": ({link(): "/etc/passwd"}, "NOT collected: it is a link."),
+    "a zip bomb": (
+        {"lovelaceada_1234_901_a.zip": bomb()},
+        "NOT collected: it is larger than 100 MB",
+    ),
+    "a bomb of many": (
+        {"lovelaceada_1234_901_a.zip": zipped({f"{k}.ipynb": "0" * (60 << 20) for k in range(4)})},
+        "unpacks to more than 200 MB",
+    ),
+    "a flood of files": ({"lovelaceada_1234_901_a.zip": many(20_000), **CANVAS}, "too many files"),
+    "no archive at all": ({"lovelaceada_1234_901_a.zip": "hello", **CANVAS}, "not a zip archive"),
+    "an archive in an archive in an archive": (
+        {
+            "lovelaceada_1234_901_a.zip": zipped({"b.zip": zipped({"01_copying.ipynb": "x"})}),
+            **CANVAS,
+        },
+        "this archive holds no notebook",
+    ),
+    "an odd name": ({"lovelaceada_1234_901_CON:\x07 <script>.ipynb": "x"}, ""),
+    "a formula": ({"=cmd_1234_901_01_copying.ipynb": "x", **CANVAS}, "is not named as Canvas"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_nothing_hostile_leaves_the_folder_or_stops_the_others(download, tmp_path, what):
+    files, sentence = HOSTILE[what]
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
+    status, said, out = download(files, "canvas", *download.roster)
+    assert sentence in said and status in (0, 1, 2) and "Traceback" not in said
+    made = {path for path in tmp_path.rglob("*") if path.is_file()} - before
+    made -= {tmp_path / "submissions.zip"}
+    assert all(path.is_relative_to(out) and not path.is_symlink() for path in made)
+    for path in made - {out / COLLECTED}:
+        assert path.relative_to(out).parts[0] in ("ada", "lee", "zoe")
+        assert all(letter.isprintable() for letter in path.name)
+    if len(files) > 2:
+        assert "ada/02_average_of_two.ipynb" in held(out)
+
+
+def test_an_encrypted_or_damaged_file_is_named(download, tmp_path):
+    _, _, _ = download({"lovelaceada_1234_901_01_copying.ipynb": "x" * 1000}, "canvas", "--dry-run")
+    path = tmp_path / "submissions.zip"
+    data = bytearray(path.read_bytes())
+    data[60:70] = b"\xff" * 10
+    path.write_bytes(data)
+    assert cli.main(["collect", str(path), "--from", "canvas", "--out", str(tmp_path / "o")]) == 1
+    data[6] = data[data.index(b"PK\x01\x02") + 8] = 1
+    path.write_bytes(data)
+    assert cli.main(["collect", str(path), "--from", "canvas", "--out", str(tmp_path / "p")]) == 1
+    assert held(tmp_path / "o") == held(tmp_path / "p") == {}
+
+
+def test_a_folder_that_a_browser_has_unpacked_is_read_too(tmp_path):
+    folder = tmp_path / "unpacked"
+    folder.mkdir()
+    for name, content in CANVAS.items():
+        (folder / name).write_text(content, "utf-8")
+    os.symlink(tmp_path, folder / "link")
+    out = tmp_path / "out"
+    assert cli.main(["collect", str(folder), "--from", "canvas", "--out", str(out)]) == 0
+    assert len(held(out)) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["nowhere.zip", "--from", "canvas"], "there is no file nowhere.zip."),
+        (["text", "--from", "canvas"], "text is not a zip archive."),
+        (["canvas.zip", "--from", "moodle"], "is not a download of Moodle: "),
+        (["canvas.zip", "--from", "gradescope"], "there is no submission_metadata.yml in it."),
+        (["canvas.zip", "--from", "canvas", "--worksheet", "text"], "--worksheet is Moodle's"),
+        (["canvas.zip", "--from", "blackboard"], "'blackboard' is not one of 'canvas', 'moodle'"),
+    ],
+)
+def test_what_is_no_download_gets_one_sentence(tmp_path, monkeypatch, capsys, words, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text").write_text("hello")
+    zipped(CANVAS, tmp_path / "canvas.zip")
+    assert cli.main(["collect", *words, "--out", "out"]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and said.count("\n") == 1 and not (tmp_path / "out").exists()

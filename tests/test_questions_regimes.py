@@ -1,0 +1,70 @@
+"""What each judge draws: every kind of input that its bank lists under REGIMES, under every seed.
+
+REGIMES[question][answer][name of the regime] is a function of the arguments of one call, true where
+the call belongs to the regime. An input that is never drawn is an input on which a wrong answer passes.
+"""
+
+import numpy as np
+import pytest
+from course import JUDGED, answers_in, bank
+
+from attn_course import register
+from attn_course.answers import Answer
+from attn_course.checking import listening
+
+SEEDS = (0, 1, 2)
+# The notebooks whose banks list the regimes of every function that a judge calls.
+LISTED = [name for name in register.NOTEBOOKS if not register.needs_torch(name)]
+PARTS = [
+    pytest.param(question, part, id=question.id)
+    for question, part in JUDGED
+    if part.kind == "code" and question.notebook in LISTED
+]
+
+
+class Recorder(Answer):
+    """Keeps the arguments of all calls."""
+
+    def __init__(self, thing, caught):
+        super().__init__(thing, caught)
+        self.calls = []
+
+    def via(self, driver, *args, **kwargs):
+        self.calls.append(args)
+        return super().via(driver, *args, **kwargs)
+
+
+def calls_of(question, part, seed):
+    """{name of an answer: the arguments of each of its calls}, where a judge calls it at all."""
+    space = answers_in("solutions", question.notebook)
+    with listening() as caught:
+        answers = {name: Recorder(space[name], caught) for name in part.answers}
+        part.judge(np.random.default_rng(seed), *answers.values())
+    return {
+        name: [args for args in answer.calls if args]
+        for name, answer in answers.items()
+        if any(answer.calls)
+    }
+
+
+@pytest.mark.parametrize(("question", "part"), PARTS)
+def test_the_draws_of_a_judge_cover_every_regime(question, part):
+    regimes = bank(question, "REGIMES")
+    for seed in SEEDS:
+        calls = calls_of(question, part, seed)
+        assert set(regimes) == set(calls), "every function that is called has its regimes"
+        for name, covered in regimes.items():
+            assert covered, name
+            for regime, belongs in covered.items():
+                drawn = any(belongs(*args) for args in calls[name])
+                assert drawn, f"{question.id} with seed {seed} never asks {name} for {regime}"
+
+
+def test_no_judged_part_of_these_notebooks_is_left_out():
+    listed = {param.id for param in PARTS}
+    assert listed == {
+        question.id
+        for question, part in JUDGED
+        if question.notebook in LISTED and part.kind == "code"
+    }
+    assert all(bank(question, "REGIMES") for question, _ in (param.values for param in PARTS))
