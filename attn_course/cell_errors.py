@@ -2,14 +2,13 @@
 
 import ast
 import sys
-from typing import Any
 
 _SHOWN = "_chain"  # holds a chain that is shown without a name
-_GUARD = f"""
+_GUARD = """
 try:
     pass
 except Exception as error_in_cell:
-    from {__name__} import failed_chains
+    from attn_course.derivation import failed_chains
     globals().update(failed_chains(error_in_cell, NAMES))
 """
 
@@ -57,22 +56,3 @@ def _makes_chain(statement):
             if name == "derive":
                 return True
     return False
-
-
-def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    """A chain with a fault for each name that was not assigned. names: first and last line of each."""
-    from attn_course.derivation import Derivation
-
-    assert error.__traceback__
-    line = error.__traceback__.tb_lineno
-    said = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
-    advice = ""
-    if isinstance(error, TypeError) and "float" in str(error):
-        advice = " Functions of `math` take numbers only: write sp.exp, sp.log or sp.sqrt."
-    chains = {}
-    for name, (first, last) in names.items():
-        if last >= line:
-            where = "cannot be evaluated" if first <= line else "stopped the cell before this chain"
-            fault = f"line {line} of the cell {where}: `{said}`.{advice}"
-            chains[name] = Derivation([], fault=fault, readable=False)
-    return chains

@@ -497,6 +497,23 @@ def _kind(place):
     return ""
 
 
+def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[str, Any]:
+    """A chain with a fault for each name that was not assigned. names: first and last line of each."""
+    assert error.__traceback__
+    line = error.__traceback__.tb_lineno
+    said = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
+    advice = ""
+    if isinstance(error, TypeError) and "float" in str(error):
+        advice = " Functions of `math` take numbers only: write sp.exp, sp.log or sp.sqrt."
+    chains = {}
+    for name, (first, last) in names.items():
+        if last >= line:
+            where = "cannot be evaluated" if first <= line else "stopped the cell before this chain"
+            fault = f"line {line} of the cell {where}: `{said}`.{advice}"
+            chains[name] = Derivation([], fault=fault, readable=False)
+    return chains
+
+
 def as_data(chain: Any) -> list:
     """The lines of a Derivation as `[[relation, reason, tokens], ...]`: lists of strings."""
     if chain is None or chain is ...:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from attn_course.answers import Caller, NotAttempted, NotYet
-from attn_course.claims import Claim
 from attn_course.derivation import as_data, turned_round
 from attn_course.proofs import trees
 from attn_course.proofs.compare_lines import FAILS, HOLDS, Comparer
 from attn_course.proofs.modular import Field
 from attn_course.proofs.relations import EQUAL, compose, implies, is_limit, read_relation
 from attn_course.proofs.trees import Tree, Unreadable, shown_name
+from attn_course.register import Claim
 
 LINES = 60  # of one chain
 FOR_A_PERSON = "A person will look at it."

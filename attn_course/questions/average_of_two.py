@@ -24,7 +24,6 @@ from attn_course.answers.mistakes import (
     round_up,
     same,
 )
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
@@ -36,7 +35,7 @@ from attn_course.questions.random_keys import (
     unseen_settings,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere

@@ -13,7 +13,6 @@ from attn_course.answers.mistakes import (
     same,
     told_apart,
 )
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.random_keys import (
     judge_finite_scores,
     leftover,
@@ -21,7 +20,7 @@ from attn_course.questions.random_keys import (
     unseen_settings,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
 SMALL = 1e-300

@@ -11,9 +11,8 @@ from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.random_keys import frame
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")

@@ -15,8 +15,8 @@ from attn_course.answers.tensors import (
     distance,
     tensor_trials,
 )
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.drivers import call_on_kept, keep_result
+from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
 # The chain

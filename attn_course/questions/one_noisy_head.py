@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, Named, NotAttempted, NotYet, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
     error_of_average,
@@ -22,7 +21,7 @@ from attn_course.questions.random_keys import (
     spread_lengths,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
 NUM_DRAWS = 4_000

@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
 from attn_course.answers.mistakes import Trials
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.drivers import call_with_rotation, make_rotation
 from attn_course.questions.sinusoids import BASE, frequencies, is_off
+from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
 # 11.5, the chain

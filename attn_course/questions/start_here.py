@@ -7,8 +7,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.claims import Claim, Claims, chains_prove
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 
 def _mean_mistakes(values):

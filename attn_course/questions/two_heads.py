@@ -12,7 +12,6 @@ from attn_course.answers.mistakes import (
     Trials,
     round_up,
 )
-from attn_course.claims import Claim, Claims, chains_prove
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
@@ -23,7 +22,7 @@ from attn_course.questions.random_keys import (
     spread_lengths,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys

@@ -6,8 +6,8 @@ CLAIMS[name] is (claim, honest chains, {part of what must be said: sham}).
 import sympy as sp
 
 from attn_course import derive
-from attn_course.claims import Claim
 from attn_course.proofs.forms import occurs_at_most
+from attn_course.register import Claim
 
 
 def chain(claim, *lines):

@@ -38,7 +38,6 @@ HIDDEN = (
     "answers/mistakes.py",
     "answers/tensors.py",
     "answers/wording.py",
-    "claims.py",
     "judge_derivation.py",
 )
 
