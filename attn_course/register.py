@@ -36,6 +36,20 @@ PARTS = {
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
+# Notebooks that import torch; a test holds this to their set-up cells.
+USES_TORCH: frozenset[str] = frozenset(
+    {
+        "06_transformer_attention",
+        "07_synthesizer",
+        "08_pretrained_knowledge",
+        "09_translation",
+        "10_bleu_comparison",
+        "11_position",
+        "12_fast_attention",
+        "13_induction",
+        "14_decoding",
+    }
+)
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
 
@@ -151,11 +165,8 @@ def notebook_numbered(number: str) -> str | None:
 @cache
 def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
-    return _questions_module(notebook).QUESTIONS
-
-
-def _questions_module(notebook):
-    return import_module(f"{__package__}.questions.{notebook[3:]}")
+    module = import_module(f"{__package__}.questions.{notebook[3:]}")
+    return module.QUESTIONS
 
 
 def points_of(notebook: str) -> float:
@@ -169,8 +180,8 @@ def is_bonus(notebook: str) -> bool:
 
 
 def needs_torch(notebook: str) -> bool:
-    """Whether a notebook uses torch; its file of questions says so, and a test holds it to the notebook."""
-    return getattr(_questions_module(notebook), "USES_TORCH", False)
+    """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
+    return notebook in USES_TORCH
 
 
 def find(question_id: str) -> Question:

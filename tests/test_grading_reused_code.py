@@ -17,7 +17,7 @@ from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
-LENT = {
+REUSED = {
     "assigned": (
         ["from attn_utils import layers", "CausalSelfAttention = layers.CausalSelfAttention"],
         LAYER,
@@ -140,9 +140,9 @@ def found(sources):
     return reused_objects(cells, ["CausalSelfAttention", "attend"]).get("CausalSelfAttention", [])
 
 
-@pytest.mark.parametrize("name", LENT)
+@pytest.mark.parametrize("name", REUSED)
 def test_an_answer_that_is_the_courses_own_is_seen(name):
-    sources, path = LENT[name]
+    sources, path = REUSED[name]
     assert found(sources) == [path]
 
 

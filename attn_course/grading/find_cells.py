@@ -21,7 +21,7 @@ Cells = Sequence[Cell]
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
-DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
+DRAWING = re.compile(r"\bplt\b|matplotlib|pyplot")  # `plots` needs no matplotlib to make its marks
 
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
@@ -29,7 +29,10 @@ def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     empty = EMPTY.format(question.id)
     found = []
     for cell in cells:
-        is_it = empty in cell.source if part.kind == "written" else _defines(cell, part.answers)
+        if part.kind == "written":
+            is_it = empty in cell.source
+        else:
+            is_it = _may_run(cell) and not names_of(cell.source).given.isdisjoint(part.answers)
         if is_it or _claims(cell, question, part):
             found.append(cell)
     return found
@@ -44,11 +47,6 @@ def _claims(cell, question, part):
     mark = cell.marks.get(role)
     whole = f"{question.id} {part.kind}"
     return mark in (question.id, whole)
-
-
-def _defines(cell, answers):
-    """Whether a cell that may run defines one of these names, or begins to."""
-    return _may_run(cell) and not names_of(cell.source).given.isdisjoint(answers)
 
 
 def near_code(
@@ -89,7 +87,9 @@ def near_words(cells: Cells, question: Question, handed_out: Collection[str] = (
     It is text of the student's in the section of the question, else anywhere but in the section of
     another written question: cells of their own, our cells with more in them, comments in code.
     """
-    written = [other.id for other in questions_of(question.notebook) if _is_written(other)]
+    written = set()
+    for other in questions_of(question.notebook):
+        written |= {other.id for part in other.parts if part.kind == "written"}
     lines = {line.strip() for text in handed_out for line in text.splitlines()}
     section = ""
     inside = []
@@ -122,10 +122,6 @@ def _has_words(cell, question, is_here, known):
     lines = [line.strip() for line in cell.source.splitlines()]
     comments = [line for line in lines if line.startswith("#") and line not in known]
     return any(is_here or question.id in comment for comment in comments)
-
-
-def _is_written(question):
-    return any(part.kind == "written" for part in question.parts)
 
 
 def _is_changed(cell, handed_out):
@@ -211,7 +207,7 @@ def _answering(cells, questions):
 
 
 def draws(cells: dict[int, str]) -> bool:
-    """Whether a cell of {number: source} seems to draw, beyond importing what it would take."""
+    """Whether a cell of {number: source} seems to draw with matplotlib."""
     return any(DRAWING.search(source) for source in cells.values())
 
 

@@ -112,11 +112,7 @@ def printable(name: str | PurePath) -> str:
     raw = os.fsencode(name)
     doubled = raw.replace(b"\\", rb"\\")
     text = doubled.decode("utf-8", "backslashreplace")
-    return UNSEEN.sub(_escaped, text)
-
-
-def _escaped(letter):
-    return letter[0].encode("unicode_escape").decode()
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[File]:

@@ -8,7 +8,6 @@ from attn_course.questions.merging import blocks_are_merged, share_is_a_sigmoid
 from attn_course.questions.streaming import stream_is_exact_and_small
 from attn_course.register import Part, Question
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="12.1",

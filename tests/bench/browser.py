@@ -1,4 +1,4 @@
-"""The browser edition from the click to the first figure: cold, and from the cache. Needs what make browser brings."""
+"""The browser edition from the click to the first figure, cold and cached; needs what make browser brings."""
 
 import http.server
 import os

@@ -315,12 +315,9 @@ class RemoteAnswer:
 
     def _ask(self, do, *what):
         found = self._found(do, *what)
-        self._keep(found, do, *what)
-        return found["value"]
-
-    def _keep(self, found, *asked):
         self.warned = found["warned"]
-        self._last = asked, found["value"]
+        self._last = (do, *what), found["value"]
+        return found["value"]
 
     def _found(self, do, *what):
         left = self._deadline - time.monotonic()
