@@ -245,6 +245,10 @@ plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weig
 # between scores near 1000 copies almost perfectly. The same lead of 9 copies against one rival, gets most of the weight
 # against a thousand rivals, and a small part of it against fifty thousand.
 #
+# **Pause.** This is about the middle of the notebook and a good place to stop for a break. From here on you need two results:
+# weights depend on differences of scores, and a key copies when its lead is large enough for the number of its rivals.
+
+# %% [markdown]
 # ### 1.4
 #
 # **Given** linearly independent keys, which need not be orthogonal and may differ in length; there are between 1 and 100 of

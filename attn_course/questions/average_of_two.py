@@ -202,7 +202,7 @@ def _average_fact(keys, a, b, query):
     """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
-    fact = f"leftover {left:.0%} at n = {len(keys)}"
+    fact = f"{left:.0%} of the weight is left on other keys at n = {len(keys)}"
 
     factor = _factor(keys, a, b, query)
     if factor:
@@ -364,14 +364,14 @@ def _weight_mistakes(t, n):
     weight = _tied_weight(t, n)
     return {
         "that is the score, not the weight": t,
-        "keys a and b are counted twice below the line": top / (2 * top + n),
-        "one key is counted twice below the line": top / (2 * top + n - 1),
+        "keys a and b are counted twice in the denominator": top / (2 * top + n),
+        "one key is counted twice in the denominator": top / (2 * top + n - 1),
         "that is only the limit for large t": 0.5,
         "that is the weight of one winner; here two keys share": 1 - leftover(t, n),
         "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
         "that is the weight of both keys together": 2 * weight,
         "that is the weight left for all the others": 1 - 2 * weight,
-        "the exponential has moved below the line": 0.5 / top,
+        "the exponential is in the denominator, where it should be in the numerator": 0.5 / top,
     }
 
 
@@ -420,8 +420,10 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
     root = np.sqrt(d)
     half = np.log(2)
     return {
-        "the division by sqrt(d) is not made up for": leaves(t, n),
-        "it makes up for d where only sqrt(d) divides": leaves(t / d if scaled else t, n),
+        "the division of the scores by sqrt(d) is not taken into account": leaves(t, n),
+        "it multiplies by d, but the scores are divided by sqrt(d)": leaves(
+            t / d if scaled else t, n
+        ),
         "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / root, n),
         "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
         "keys a and b are counted among the others": leaves(height, n + 2),

@@ -122,7 +122,7 @@ def _softmax_mistakes(scores, scale, d, found):
     with_more = (ratios + added) / (ratios + added).sum()
     return {
         "every key gets the same weight, whatever its score": np.full(n, 1 / n),
-        "one key gets all the weight, a hard maximum that no score reaches": (
+        "one key gets all the weight, a hard maximum; a softmax never gives exactly 0 or 1": (
             np.eye(n)[scores.argmax()]
         ),
         **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
@@ -480,7 +480,7 @@ def _query_mistakes(keys, j, query):
     return {
         "the query is zero, so every key gets the same weight": Seen(not query.any()),
         "right direction, but too short": Seen(_margin(keys, j, query) > 0),
-        "the query points along key j; alignment alone does not decide": Seen(cosine > 0.999999),
+        "the query points along key j, but alignment alone is not enough": Seen(cosine > 0.999999),
     }
 
 
@@ -493,8 +493,8 @@ def _query_fact(keys, j, query):
         needed = np.log(99 * (n - 1))
         factor = round_up(needed / max(margin, SMALL))
         return (
-            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: "
-            f"multiply the query by at least {factor}"
+            f"the weight on key j is {weight:.2g} at n = {n}, because its score leads by only "
+            f"{margin:.3g}: multiply the query by at least {factor}"
         )
 
     scores = keys @ query
@@ -590,8 +590,8 @@ def _sharpness_mistakes(n, d, epsilon, t):
 
     score = t / np.sqrt(d)
     return {
-        "the division by sqrt(d) is not made up for": leaves(t, n),
-        "it makes up for d where only sqrt(d) divides": leaves(t / d, n),
+        "the division of the scores by sqrt(d) is not taken into account": leaves(t, n),
+        "it multiplies by d, but the scores are divided by sqrt(d)": leaves(t / d, n),
         "this counts one rival, whatever n is": leaves(score, 2),
         "key j is counted among its own rivals": leaves(score, n + 1),
     }

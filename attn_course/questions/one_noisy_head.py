@@ -231,7 +231,9 @@ def _settled(rng, robust_query, settings):
     except NotAttempted:
         raise NotYet("answer 3.1 first: the behaviour is that of your own query.") from None
     except NotYet as error:
-        raise NotYet(f"settle 3.1 first, the behaviour is that of its query: {error}") from None
+        raise NotYet(
+            f"correct 3.1 first, because the behaviour is that of its query: {error}"
+        ) from None
 
 
 def _shares(weights, a, b):

@@ -126,8 +126,8 @@ def _mean_mistakes(means, a, b, pair, constant):
         "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
         "every space": Seen(factor and constant),
         "right directions, but too short": Seen(factor),
-        "both heads turn away from a and b": Seen(away.all()),
-        "one head turns away from the value that is missing": Seen(away.any()),
+        "both heads give a and b almost no weight": Seen(away.all()),
+        "one head gives almost no weight to the value that is missing": Seen(away.any()),
         "both heads have the same target, so the other value never enters": (
             Seen(on.mean(0).max() > 0.95)
         ),
@@ -138,7 +138,7 @@ def _mean_mistakes(means, a, b, pair, constant):
         "one head does its part, but the other spreads its weight over everything": (
             Seen(on.sum(1).min() < 0.95)
         ),
-        "the two heads do not make up for each other": Seen(True),
+        "the weights of the two heads do not average to one half each": Seen(True),
     }
 
 
