@@ -693,7 +693,7 @@ def test_borders_are_where_the_two_best_keys_tie():
     rays = plane.tie_directions(keys)
     assert len(rays) == 3  # the key inside the others has no border
     for ray in rays:
-        weights = np.sort(plane.territory(keys, 50 * ray))
+        weights = np.sort(plane.query_weights(keys, 50 * ray))
         np.testing.assert_allclose(weights[-2:], 0.5, atol=1e-6)
 
 

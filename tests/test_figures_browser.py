@@ -235,7 +235,7 @@ def test_an_exported_notebook_moves_and_describes_every_picture(browser, outputs
     browser.open(page)
     browser.wait("document.querySelectorAll('.attn-frames svg').length")
     pictures = "[...document.querySelectorAll('img')].map((i) => [i.alt.slice(0, 13), i.checkVisibility()])"
-    planes = [["Territory map", False]] * 2
+    planes = [["Query plane “", False]] * 2
     others = [["Panel 1: Arro", False], ["Bars “on: 1, ", False]]
     assert browser.run(pictures) == planes + others
 

@@ -28,7 +28,7 @@ ALLOWED_IMPORTS = {
     "experiments": {"attn_utils", "drivers", "records"},
     "figures": set(),
     "questions": {"attn_utils", "top", "drivers", "proofs"},
-    "building": {"top", "figures", "errors", "command_line"},
+    "building": {"top", "figures", "translation", "records", "errors", "command_line"},
     "grading": {
         "attn_utils",
         "top",

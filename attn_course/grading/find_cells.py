@@ -21,7 +21,7 @@ Cells = Sequence[Cell]
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
-DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
+DRAWING = re.compile(r"\bplt\b|matplotlib|pyplot")  # `plots` needs no matplotlib to make its marks
 
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
@@ -207,7 +207,7 @@ def _answering(cells, questions):
 
 
 def draws(cells: dict[int, str]) -> bool:
-    """Whether a cell of {number: source} seems to draw, beyond importing what it would take."""
+    """Whether a cell of {number: source} seems to draw with matplotlib."""
     return any(DRAWING.search(source) for source in cells.values())
 
 

@@ -153,10 +153,13 @@ def _row(record: Record) -> str:
     for part in record.parts:
         if part.status == State.NOT_YET:
             lines.append(f"  ✘ {_label(part)} not yet: {part.message}")
+        elif part.status == State.WAITING and part.kind != "written":
+            lines.append(f"  ✎ {_label(part)} awaits a person: {part.message}")
     for status, words in LISTED.items():
         labels = []
         for part in record.parts:
-            if part.status == status:
+            is_told = status == State.WAITING and part.kind != "written"
+            if part.status == status and not is_told:
                 labels.append(_label(part))
         if labels:
             lines.append(f"  {words}: {', '.join(labels)}")

@@ -202,7 +202,7 @@ def _average_fact(keys, a, b, query):
     """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
-    fact = f"leftover {left:.0%} at n = {len(keys)}"
+    fact = f"{left:.0%} of the weight is left on other keys at n = {len(keys)}"
 
     factor = _factor(keys, a, b, query)
     if factor:
@@ -364,14 +364,14 @@ def _weight_mistakes(t, n):
     weight = _tied_weight(t, n)
     return {
         "that is the score, not the weight": t,
-        "keys a and b are counted twice below the line": top / (2 * top + n),
-        "one key is counted twice below the line": top / (2 * top + n - 1),
+        "keys a and b are counted twice in the denominator": top / (2 * top + n),
+        "one key is counted twice in the denominator": top / (2 * top + n - 1),
         "that is only the limit for large t": 0.5,
         "that is the weight of one winner; here two keys share": 1 - leftover(t, n),
         "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
         "that is the weight of both keys together": 2 * weight,
         "that is the weight left for all the others": 1 - 2 * weight,
-        "the exponential has moved below the line": 0.5 / top,
+        "the exponential is in the denominator, where it should be in the numerator": 0.5 / top,
     }
 
 
@@ -420,8 +420,10 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
     root = np.sqrt(d)
     half = np.log(2)
     return {
-        "the division by sqrt(d) is not made up for": leaves(t, n),
-        "it makes up for d where only sqrt(d) divides": leaves(t / d if scaled else t, n),
+        "the division of the scores by sqrt(d) is not taken into account": leaves(t, n),
+        "it multiplies by d, but the scores are divided by sqrt(d)": leaves(
+            t / d if scaled else t, n
+        ),
         "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / root, n),
         "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
         "keys a and b are counted among the others": leaves(height, n + 2),
@@ -439,8 +441,9 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
         covers=("002 b.i",),
         hints=(
-            "The two vectors are arbitrary, so one of them may be zero. What must M do to A, what to B?",
-            "How long is the shadow of v_a + v_b on one column of A? What does v_b add to it?",
+            "The two vectors are arbitrary, so one of them may be zero. What must M A be, and what "
+            "must M B be?",
+            "How long is the projection of v_a + v_b onto one column of A? What does v_b contribute to it?",
             "First find the coordinates of v_a along the columns of A; then build v_a from them.",
             "For the proof: every v_a is A x for some x. Write v_b likewise, multiply out, and look where "
             "the two assumptions come in.",
@@ -454,7 +457,7 @@ QUESTIONS = (
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
-            "Two things must hold at once: a tie between two keys, and a margin over the rest.",
+            "Two things must be true at once: two keys have the same score, and all others score much lower.",
             "With orthonormal keys you can read off the score of k_i for any sum of multiples of keys.",
         ),
     ),
@@ -478,8 +481,9 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
-            "Your chain in 2.3 ends in a formula; which of its equal forms has an exponential that shrinks?",
-            "A double holds e^700 but not e^710. Above that, does it matter which number it is?",
+            "Your derivation in 2.3 ends in a formula. In which equal form does the exponential "
+            "become small for large t?",
+            "A float can hold e^700 but not e^710. Does the exact exponent still matter above 700?",
         ),
     ),
     Question(
@@ -489,7 +493,7 @@ QUESTIONS = (
         parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
         covers=("003 1.2",),
         hints=(
-            "Write the weight left elsewhere as a fraction with one exponential in it.",
+            "In 1.6 one key had the exponential e^t. How many have it here, and how many keys are left?",
             "Set it equal to epsilon and solve for that exponential before you take the logarithm.",
             "If the scores are divided by sqrt(d), what must the undivided score be?",
         ),

@@ -122,7 +122,7 @@ def _softmax_mistakes(scores, scale, d, found):
     with_more = (ratios + added) / (ratios + added).sum()
     return {
         "every key gets the same weight, whatever its score": np.full(n, 1 / n),
-        "one key gets all the weight, a hard maximum that no score reaches": (
+        "one key gets all the weight, a hard maximum; a softmax never gives exactly 0 or 1": (
             np.eye(n)[scores.argmax()]
         ),
         **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
@@ -480,7 +480,7 @@ def _query_mistakes(keys, j, query):
     return {
         "the query is zero, so every key gets the same weight": Seen(not query.any()),
         "right direction, but too short": Seen(_margin(keys, j, query) > 0),
-        "the query points along key j; alignment alone does not decide": Seen(cosine > 0.999999),
+        "the query points along key j, but alignment alone is not enough": Seen(cosine > 0.999999),
     }
 
 
@@ -493,8 +493,8 @@ def _query_fact(keys, j, query):
         needed = np.log(99 * (n - 1))
         factor = round_up(needed / max(margin, SMALL))
         return (
-            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: "
-            f"multiply the query by at least {factor}"
+            f"the weight on key j is {weight:.2g} at n = {n}, because its score leads by only "
+            f"{margin:.3g}: multiply the query by at least {factor}"
         )
 
     scores = keys @ query
@@ -590,8 +590,8 @@ def _sharpness_mistakes(n, d, epsilon, t):
 
     score = t / np.sqrt(d)
     return {
-        "the division by sqrt(d) is not made up for": leaves(t, n),
-        "it makes up for d where only sqrt(d) divides": leaves(t / d, n),
+        "the division of the scores by sqrt(d) is not taken into account": leaves(t, n),
+        "it multiplies by d, but the scores are divided by sqrt(d)": leaves(t / d, n),
         "this counts one rival, whatever n is": leaves(score, 2),
         "key j is counted among its own rivals": leaves(score, n + 1),
     }
@@ -609,9 +609,10 @@ QUESTIONS = (
         covers=("002 a.i",),
         hints=(
             "Which letters in the sum change from term to term, and which do not?",
-            "What do you know of the sign of an exponential, and of a sum of exponentials?",
+            "Which sign does an exponential have, and which sign a sum of exponentials?",
             "Add the same number to every score: what happens to the weights?",
-            "You may therefore choose the largest score to be whatever suits the computer.",
+            "So you may shift all scores until the largest one is a number whose exponential cannot "
+            "overflow.",
         ),
     ),
     Question(
@@ -633,8 +634,10 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("copies",), tells_copying),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
-            "The word 'larger' can mean a ratio, a sign or a difference. Which one does exp see?",
-            "Two thousand small weights are not small together.",
+            "The word 'larger' can mean a ratio, a sign or a difference. On which of them do the "
+            "weights depend?",
+            "Two thousand small weights can be large together, but a key that scores far lower "
+            "hardly counts.",
         ),
     ),
     Question(
@@ -644,9 +647,10 @@ QUESTIONS = (
         parts=(Part("code", 1, ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
-            "The query has d numbers; the keys ask n things of it. Which n scores would you like?",
-            "Choosing the scores first leaves a linear system for the query.",
-            "`numpy.linalg.lstsq` solves such a system also when there are fewer keys than numbers.",
+            "The query has d numbers, and there are n scores. Which n scores would give almost all "
+            "weight to key j?",
+            "Once the scores are chosen, the query is the solution of a linear system.",
+            "`numpy.linalg.lstsq` also solves a system with fewer equations than unknowns.",
         ),
     ),
     Question(
@@ -657,7 +661,8 @@ QUESTIONS = (
         covers=("002 a.iii",),
         hints=(
             "Write the output as v_j plus a correction. Which weights multiply the correction?",
-            "When is the correction largest: how do the rivals score, and where do their values lie?",
+            "When is the correction largest: which scores do the rivals have then, and where are "
+            "their values?",
         ),
     ),
     Question(
@@ -668,7 +673,7 @@ QUESTIONS = (
         covers=("003 1.1",),
         hints=(
             "With orthonormal keys, what are the n scores of the query t * k_j after the division?",
-            "Set the weight left elsewhere equal to epsilon and solve for the score first.",
+            "Set the weight of all other keys together equal to epsilon, and solve for the score first.",
         ),
     ),
     Question(
@@ -678,8 +683,9 @@ QUESTIONS = (
         parts=(Part("written", 0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(
-            "Your code in 1.3 says yes or no. Put into words what it compares with what.",
-            "Does the condition name the values at all? Look at 1.5 for what they decide, and what not.",
+            "Your function in 1.3 decides whether a value is copied. Say in words what it compares.",
+            "Does the condition mention the values at all? In 1.5, what do they change, and what do "
+            "they not change?",
         ),
     ),
 )

@@ -474,7 +474,8 @@ QUESTIONS = (
         parts=(Part("written", 2),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
-            "There are two separate obstacles: where x_2 looks, and what looking can return.",
+            "There are two separate obstacles: to which token x_2 attends, and which outputs are "
+            "possible at all.",
             "Whatever the weights, the output is a mixture. Which coefficients of u_b, u_c and u_d "
             "does a mixture of x_1, x_2 and x_3 have?",
         ),
@@ -486,10 +487,12 @@ QUESTIONS = (
         parts=(Part("code", 3, ("projections",), triple_is_right),),
         covers=("000 e.ii", "001 e.ii"),
         hints=(
-            "(x y^T) z = x (y . z): an outer product asks how much of y there is, and answers with x.",
+            "(x y^T) z = x (y . z): an outer product measures how much of y is in z, and returns "
+            "that multiple of x.",
             "Choose V first, so that two of the values are exactly the two outputs wanted.",
-            "Then decide which token each query should find, and what only that token's key has.",
-            "Divide by the squared length where an outer product would otherwise blow a vector up.",
+            "Then decide to which token each query should attend, and which part only the key of "
+            "that token has.",
+            "Divide by the squared length where an outer product would otherwise make a vector too long.",
         ),
     ),
     Question(
@@ -509,8 +512,8 @@ QUESTIONS = (
         minutes=7,
         parts=(Part("code", 1, ("routing_projections",), routing_works),),
         hints=(
-            "Scores must not depend on the contents: which part of a token may K and Q look at?",
-            "V must keep every content and drop every address: 2.1 built such a matrix.",
+            "Scores must not depend on the contents. Which part of a token may K and Q use?",
+            "V must keep every content and remove every address. You found such a matrix in 2.1.",
         ),
     ),
 )

@@ -231,7 +231,9 @@ def _settled(rng, robust_query, settings):
     except NotAttempted:
         raise NotYet("answer 3.1 first: the behaviour is that of your own query.") from None
     except NotYet as error:
-        raise NotYet(f"settle 3.1 first, the behaviour is that of its query: {error}") from None
+        raise NotYet(
+            f"correct 3.1 first, because the behaviour is that of its query: {error}"
+        ) from None
 
 
 def _shares(weights, a, b):
@@ -468,9 +470,11 @@ QUESTIONS = (
         parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
-            "If the noise were exactly zero, which question of 02 would this be?",
-            "A score is linear in its key: by how much does noise of variance nu move it?",
-            "For the written part: compare the noise in a score with the margin, and in the tie with 1.",
+            "If there were no noise at all, which question of 02 would this be?",
+            "A score is linear in its key. Which variance does a score get from noise of variance nu "
+            "in the key?",
+            "For the words: compare the noise of one score with the lead over the other keys, and "
+            "that of the gap with 1.",
         ),
     ),
     Question(
@@ -493,7 +497,7 @@ QUESTIONS = (
         covers=("000 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
             "The weight grows with the length, so 'weight at most w' means 'length at most ...'.",
-            "A straight line in a normal variable is normal: which mean, which variance?",
+            "A linear function of a normal variable is normal. Which mean and which variance does it have?",
             "The normal distribution function is (1 + erf(x / sqrt(2))) / 2. Beware of exp(1000).",
         ),
     ),
@@ -507,8 +511,8 @@ QUESTIONS = (
         ),
         covers=("000 c.ii", "001 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
-            "Take your own query from 3.1. What does it score on k_a when k_a is half as long?",
-            "The score of k_b does not move. How large is the gap, compared with 1?",
+            "Take your own query of 3.1. Which score does k_a have when it is half as long?",
+            "The score of k_b does not change. How large is the gap between the two scores, compared with 1?",
         ),
     ),
     Question(
@@ -525,8 +529,10 @@ QUESTIONS = (
             "Put the key and the query in and multiply out. Which products of two means are left?",
             "The gap is a multiple of a difference of two independent variables.",
             "What does a constant factor do to a variance?",
-            "a has more than w of the weight of a and b when the gap passes a logarithm; which one?",
-            "For the words: what is the mean over all draws, what is one draw like, how many lie between?",
+            "Item a has more than w of the weight of both when the gap exceeds a certain logarithm. "
+            "Which one?",
+            "For the words: what is the mean over all draws, where is a single draw, and how often "
+            "is it in between?",
         ),
     ),
 )

@@ -93,7 +93,7 @@ QUESTIONS = (
         parts=(Part("code", 0, ("mean",), mean_of),),
         hints=(
             "What do you divide the total by?",
-            "`len(values)` is how many there are.",
+            "`len(values)` is the number of values.",
         ),
     ),
     Question(
@@ -112,8 +112,9 @@ QUESTIONS = (
         minutes=2,
         parts=(Part("written", 0),),
         hints=(
-            "A query twice as long: what happens to every score, and to the difference of two of them?",
-            "Which function of those differences are the weights? Where does it go?",
+            "If the query is twice as long, what happens to every score, and to the difference of "
+            "two scores?",
+            "The weights depend on these differences only. What do they approach when the differences grow?",
         ),
     ),
 )

@@ -126,8 +126,8 @@ def _mean_mistakes(means, a, b, pair, constant):
         "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
         "every space": Seen(factor and constant),
         "right directions, but too short": Seen(factor),
-        "both heads turn away from a and b": Seen(away.all()),
-        "one head turns away from the value that is missing": Seen(away.any()),
+        "both heads give a and b almost no weight": Seen(away.all()),
+        "one head gives almost no weight to the value that is missing": Seen(away.any()),
         "both heads have the same target, so the other value never enters": (
             Seen(on.mean(0).max() > 0.95)
         ),
@@ -138,7 +138,7 @@ def _mean_mistakes(means, a, b, pair, constant):
         "one head does its part, but the other spreads its weight over everything": (
             Seen(on.sum(1).min() < 0.95)
         ),
-        "the two heads do not make up for each other": Seen(True),
+        "the weights of the two heads do not average to one half each": Seen(True),
     }
 
 
@@ -331,10 +331,11 @@ QUESTIONS = (
         parts=(Part("code", 1, ("two_head_queries",), heads_average),),
         covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
         hints=(
-            "The output is an average already. What is the least each head has to do?",
+            "The output is already an average of two heads. What is the simplest thing that each "
+            "head can return?",
             "Averaging the outputs of two heads averages their weights: which two lists of weights "
             "have the average you want?",
-            "More than one pair is right here. The next question is choosier.",
+            "More than one pair is right here. The next question accepts fewer of them.",
         ),
     ),
     Question(
@@ -344,9 +345,9 @@ QUESTIONS = (
         parts=(Part("code", 1, ("two_head_queries",), heads_survive),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
-            "In which of your heads does the score of k_a matter, and how close is its rival?",
-            "A tie is decided by the smallest change of a score. A clear lead is not.",
-            "If the idea is right, failures fall only like one over the length of the queries.",
+            "In which of your heads does the score of k_a matter, and how close to it is the next score?",
+            "A small change of a score breaks a tie, but it does not matter if one key has a clear lead.",
+            "If the design is right, the share of failures falls like one over the length of the queries.",
         ),
     ),
     Question(
@@ -356,7 +357,7 @@ QUESTIONS = (
         parts=(Part("written", 1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
-            "Take one head at a time: which of the two ever notices the length of $k_a$?",
+            "Consider one head at a time: which of the two depends on the length of $k_a$?",
             "What does that head do when the length is near 1, when it is near 0, and when it is below 0?",
         ),
     ),
@@ -367,7 +368,7 @@ QUESTIONS = (
         parts=(Part("code", 1, ("scaled_two_head_queries",), scaled_heads_survive),),
         covers=("003 1.4",),
         hints=(
-            "The lengths are not an argument. Which vectors may the queries be made of?",
+            "The function is not given the lengths. From which vectors can the queries be built?",
             "A score is divided by sqrt(d): how long must a query be for the score to stay the same?",
             "Other keys may change their sign. Does any of your scores depend on them?",
         ),

@@ -217,8 +217,8 @@ WRONG = {
         ),
     },
     "2.2": {
-        "no scale (004-2)": (both(1), "leftover 52% at n = 8"),
-        "half the sum": (both(0.5), "leftover 65% at n = 8"),
+        "no scale (004-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
+        "half the sum": (both(0.5), "65% of the weight is left"),
         "only a": (lambda keys, a, b: 20 * keys[a], "only one of the two"),
         "difference": (lambda keys, a, b: 20 * (keys[a] - keys[b]), "pushed down, below"),
         "two to one": (lambda keys, a, b: 20 * (2 * keys[a] + keys[b]), "a gap of 20,"),
@@ -295,7 +295,10 @@ WRONG = {
         "another key's": (lambda t, n: 1 / (2 * np.exp(t) + n - 2), "one of the other keys"),
         "both together": (lambda t, n: 2 * tied(t, n)[0], "both keys together"),
         "the leftover": (lambda t, n: 1 - 2 * tied(t, n)[0], "all the others"),
-        "below the line (004-3)": (lambda t, n: 1 / (2 * np.exp(t)), "below the line"),
+        "below the line (004-3)": (
+            lambda t, n: 1 / (2 * np.exp(t)),
+            "in the denominator, where it",
+        ),
         "overflow, silent": (overflowing, "average_weight(1000, 50) is nan"),
         "overflow, loud": (lambda t, n: 1 / (2 + (n - 2) * math.exp(-t)), "OverflowError"),
         "zero over zero": (
@@ -320,8 +323,8 @@ WRONG = {
         "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
     },
     "2.5": {
-        "no sqrt(d) (003-4)": (sharp(factor=lambda d: 1), "not made up for"),
-        "d for sqrt(d)": (sharp(factor=lambda d: d), "only sqrt(d) divides"),
+        "no sqrt(d) (003-4)": (sharp(factor=lambda d: 1), "not taken into account"),
+        "d for sqrt(d)": (sharp(factor=lambda d: d), "divided by sqrt(d)"),
         "always sqrt(d)": (sharp(plain=math.sqrt), "not divided by it"),
         "one winner": (sharp(inside=lambda n, e: (n - 1) * (1 - e) / e), "one key wins alone"),
         "n for n - 2": (sharp(inside=lambda n, e: n * (1 - e) / (2 * e)), "among the others"),

@@ -152,16 +152,22 @@ WRONG = {
             lambda m, a, b: (20 * (m[a] + m[b]), 0 * m[a]),
             "one head averages, but the other",
         ),
-        "one opposite": (lambda m, a, b: (20 * m[a], -20 * m[b]), "one head turns away"),
+        "one opposite": (
+            lambda m, a, b: (20 * m[a], -20 * m[b]),
+            "one head gives almost no weight",
+        ),
         "average and copy": (
             lambda m, a, b: (20 * (m[a] + m[b]), 20 * m[a]),
             "three quarters and a quarter",
         ),
-        "both opposite": (lambda m, a, b: (-20 * (m[a] + m[b]),) * 2, "both heads turn away"),
+        "both opposite": (
+            lambda m, a, b: (-20 * (m[a] + m[b]),) * 2,
+            "both heads give a and b almost no weight",
+        ),
         "copy and uniform": (lambda m, a, b: (20 * m[a], 0 * m[b]), "one head does its part"),
         "shares that do not make up": (
             lambda m, a, b: (split(0.7)(m, a, b)[0], split(0.6)(m, a, b)[0]),
-            "do not make up for each other",
+            "do not average to one half each",
         ),
         "a single vector": (lambda m, a, b: 20 * (m[a] + m[b]), "two queries are expected"),
         "a query of the wrong width": (

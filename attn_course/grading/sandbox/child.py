@@ -94,13 +94,6 @@ class Quiet:
         return self
 
 
-class Figures:
-    """Stands for the package of the figures, which takes long to import, until one is drawn."""
-
-    def __getattr__(self, name):
-        return getattr(still_figures(), name)
-
-
 def still_figures() -> types.ModuleType:
     """Import the package of the figures; nothing is interactive here."""
     figures = importlib.import_module("attn_course.figures")
@@ -112,11 +105,10 @@ def still_figures() -> types.ModuleType:
 def prepare(preload: Sequence[str]) -> None:
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
     quiet = Quiet()
-    vars(attn_course).update(check=quiet, hint=quiet, plots=Figures())
+    vars(attn_course).update(check=quiet, hint=quiet, plots=still_figures())
     vars(checking).update(check=quiet, hint=quiet)
     vars(derivation).update(look_at=lambda chain: None)
     if "matplotlib.pyplot" in preload:
-        vars(attn_course).update(plots=still_figures())
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")

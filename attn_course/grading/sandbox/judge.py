@@ -49,7 +49,7 @@ REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is
 
 
 def prepare(preload: Sequence[str]) -> None:
-    """Once, before any submission: rehearse every judge, and read the notebooks as handed out."""
+    """Once, before any submission: run every judge, and read the notebooks as handed out."""
     _warm_up_chains()
     questions: list[register.Question] = []
     for name in preload:
