@@ -126,7 +126,7 @@ def test_when_all_is_answered_the_next_step_is_to_hand_in():
     assert "hand in the .ipynb files" in self_check.next_step(done, Path())
     said = self_check.points_so_far(done)
     assert re.match(
-        r"[\d.]+ of 100 points so far, and [\d.]+ of 20 bonus points; a person reads", said
+        r"[\d.]+ of 100 points so far, and [\d.]+ of 40 bonus points; a person reads", said
     )
 
 
