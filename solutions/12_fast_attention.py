@@ -65,14 +65,13 @@ plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 # ### 12.1
 #
 # **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice. One thing a line: put the
-# $l_j$ in, leave one exponential, in either order.
+# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice.
 
 # %%
 m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
 s1, s2 = sp.symbols("s_1 s_2", positive=True)
 definition = sp.exp(m1) * s1 / (sp.exp(m1) * s1 + sp.exp(m2) * s2)
-log_sums = {m1: (l1 - sp.log(s1),) * 2, m2: (l2 - sp.log(s2),) * 2}  # l_j = m_j + log s_j
+log_sums = {m1: l1 - sp.log(s1), m2: l2 - sp.log(s2)}  # l_j = m_j + log s_j
 
 # %% answer="12.1 derive"
 share = derive(
