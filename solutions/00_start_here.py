@@ -45,7 +45,8 @@ plots.attention_map(found.weights, found.english, found.german, title="who looks
 # A word with a clear counterpart, such as *hat*, has one dark cell; the attention of the first word and of the full stop is
 # spread over several cells. Nobody told the model which words belong together: it learnt this in training. You will build
 # such a model yourself. After [05](05_keys_queries_values.ipynb) you can explain how such a row comes about, and in
-# [09](09_translation.ipynb) your own attention translates.
+# [09](09_translation.ipynb) your own attention translates. The command `attn playground` (it needs torch) lets you try this
+# model on sentences of your own.
 #
 # *Attention* is a look-up that returns a blend instead of a single entry. A **query** is compared with several **keys**.
 # Each comparison gives a **score**, the inner product of the two. The scores are turned into **weights**, positive numbers

@@ -24,6 +24,7 @@ from attn_course.translation import (
     EOS,
     PAD,
     Trainer,
+    ablation,
     recorder,
     scoring,
     setting,
@@ -445,6 +446,24 @@ for ax, (title, counted) in zip(plots.panels(2, height=3.8, width=9), steps.item
 # %% [markdown]
 # Left, far words have a long way, and each step may lose something. Right, every way has length one: order is no longer
 # built in, it has to be learnt. Notebook [10](10_bleu_comparison.ipynb) compares the two on the same text.
+#
+# ## Trained as a mean, or made a mean afterwards
+#
+# The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more
+# text. *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
+# weight, and if it returns nothing. Do these two stay above the slots *mean* and *none* of the table?
+
+# %%
+# my prediction: ...
+afterwards = {"intact": "", "mean afterwards": "cross*0", "none afterwards": "cross-heads"}
+print(ablation.recorded_table(afterwards))
+for name in ("mean", "none"):
+    seeds = [record["test"]["beam 5"]["bleu"] for record in ladder[name]]
+    print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
+
+# %% [markdown]
+# They fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
+# its weights. Type a sentence and take more of its attention out with `attn playground`.
 #
 # ## Common mistakes
 #
