@@ -23,7 +23,7 @@ from attn_course.figures.marks import (
     Text,
 )
 from attn_course.figures.panel import Panel, panel_or_new, panels
-from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER
+from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER, SMALL_SIZE
 
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
@@ -475,7 +475,10 @@ def diagram(
         corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half + (x, y)
         colour = COLOURS[1] if text in strong else COLOURS[INK]
         ax.add(Line(*corners.T, colour, 2.6 if text in strong else 1.2, label=f"_box {number}"))
-        ax.add(Text(x, y, text))
+        lines = text.split("\n")
+        for k, line in enumerate(lines):
+            up = ((len(lines) - 1) / 2 - k) * 1.3 * SMALL_SIZE
+            ax.add(Text(x, y, line, shift=(0, up)))
     for start, end in arrows:
         one = np.array(boxes[start], float)
         other = np.array(boxes[end], float)

@@ -675,7 +675,7 @@ QUESTIONS = (
         parts=(Part("written", 3),),
         covers=("003 2",),
         hints=(
-            "Follow the darkest cell from row to row: where does it move by one column, and where by several?",
+            "Follow the darkest cell from row to row: where does it move by one column, where by several?",
             "Where do two rows share a column? Say which English words these are.",
             "For (d): what is a weight trained to be good for, and what do the states it reads hold?",
         ),

@@ -35,7 +35,7 @@ def expected_time(
     lines = [
         f"device: {where.type}",
         f"preset: {preset}, {config.tokens:,} subwords for each of {num_runs} runs",
-        f"training takes about {_in_words(seconds)} ({source})",
+        f"training: {_in_words(seconds)} ({source})",
     ]
     if where.type == "cpu" and seconds > LONG:
         lines.append(
@@ -46,6 +46,7 @@ def expected_time(
 
 
 def _in_words(seconds):
-    if seconds < 90:
-        return f"{max(1, round(seconds))} seconds"
-    return f"{round(seconds / 60)} minutes"
+    minutes = round(seconds / 60)
+    if minutes == 0:
+        return "less than a minute"
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
