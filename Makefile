@@ -7,7 +7,7 @@ SITE := .venv-site
 export PYTHONWARNINGS := ignore::DeprecationWarning:jupyter_client
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test lint unit drift nbval build site browser bench clean
+.PHONY: help setup lab test lint unit drift nbval build site browser axe bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ PYODIDE_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/attention-course/pyodide
 browser: $(STAMP) $(SITE)/installed ## try the browser edition in Chromium (needs npm, or PYODIDE=folder)
 	@$(if $(PYODIDE),true,$(BIN)/python scripts/fetch_pyodide.py $(PYODIDE_CACHE)) || [ -z "$$ATTN_REQUIRE_BROWSER" ]
 	@ATTN_LITE=$(SITE)/bin/jupyter-lite ATTN_PYODIDE=$(or $(PYODIDE),$(PYODIDE_CACHE)) $(PYTEST) -p no:nbval -n 2 --dist load tests/test_building_browser.py
+
+axe: site ## look for barriers on every page of the site (needs npm)
+	@$(BIN)/python tests/accessibility.py build/site
 
 bench: $(STAMP) ## measure speed against peers (minutes; never part of test)
 	@$(BIN)/python -c "import os, sys, numpy, torch; print('Python', sys.version.split()[0], '- numpy', numpy.__version__, '- torch', torch.__version__, '-', os.cpu_count(), 'cores')"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     plots: ModuleType
 
 __all__ = ["Verdict", "check", "derive", "hint", "plots"]
-HOMES = {
+LOADED_ON_USE = {
     "Verdict": "attn_course.checking",
     "check": "attn_course.checking",
     "derive": "attn_course.derivation",
@@ -20,10 +20,10 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is asked for comes from its home; `plots` is the whole room of the figures."""
+    """Import what is asked for; `plots` is the package of the figures."""
     if name == "plots":
         return import_module("attn_course.figures")
-    if name in HOMES:
-        home = import_module(HOMES[name])
-        return getattr(home, name)
+    if name in LOADED_ON_USE:
+        module = import_module(LOADED_ON_USE[name])
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,6 +23,7 @@ COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it
     "build": ("attn_course.building.command:build", "dev"),
     "new": ("attn_course.building.command:new", "dev"),
     "site": ("attn_course.building.command:site", "dev"),
+    "playground": ("attn_course.building.command:playground", "torch"),
     "help": ("attn_course.cli:help_", ""),
 }
 EXTRAS = {name: extra for name, (_, extra) in COMMANDS.items()}

@@ -76,10 +76,10 @@ def common_float(*arrays: Any) -> Any:
     return xp.get_default_dtype()
 
 
-def spread(x: Any, shape: tuple[int, ...]) -> Any:
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """x broadcast to shape, as a view.
 
-    >>> spread(np.arange(3), (2, 3)).shape
+    >>> broadcast(np.arange(3), (2, 3)).shape
     (2, 3)
     """
     if tuple(x.shape) == shape:
@@ -89,22 +89,22 @@ def spread(x: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(x, shape)
 
 
-def misfit(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> ValueError:
+def shape_error(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> ValueError:
     """The error that names two shapes which do not fit together.
 
-    >>> misfit("q and k", (3, 4), (5, 6))
+    >>> shape_error("q and k", (3, 4), (5, 6))
     ValueError('q and k do not fit together: (3, 4) and (5, 6)')
     """
     return ValueError(f"{names} do not fit together: {tuple(one)} and {tuple(other)}")
 
 
-def batch_of(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
+def batch_shape(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
     """The leading axes, all but the last two, that two shapes broadcast to.
 
-    >>> batch_of("q and k", (8, 1, 5, 64), (4, 7, 64))
+    >>> batch_shape("q and k", (8, 1, 5, 64), (4, 7, 64))
     (8, 4)
     """
     try:
         return np.broadcast_shapes(tuple(one[:-2]), tuple(other[:-2]))
     except ValueError:
-        raise misfit(f"leading axes of {names}", one, other) from None
+        raise shape_error(f"leading axes of {names}", one, other) from None

@@ -5,7 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_utils.arrays import Array, as_floats, batch_of, cast, is_tensor, library, misfit, spread
+from attn_utils.arrays import (
+    Array,
+    as_floats,
+    batch_shape,
+    broadcast,
+    cast,
+    is_tensor,
+    library,
+    shape_error,
+)
 from attn_utils.masks import causal_mask
 
 BLOCK = 2**19  # scores worked on at a time: two megabytes of float32 stay in the cache
@@ -216,17 +225,17 @@ def _fitted(q, k, v, mask):
     Raises a ValueError that names both shapes of the first pair that does not fit.
     """
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
-        raise misfit("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
+        raise shape_error("q (..., T, d) and k (..., S, d)", q.shape, k.shape)
     if v.ndim < 2 or k.shape[-2] != v.shape[-2]:
-        raise misfit("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
+        raise shape_error("k (..., S, d) and v (..., S, dv)", k.shape, v.shape)
     T = q.shape[-2]
     S = k.shape[-2]
-    scores = (*batch_of("q and k", q.shape, k.shape), T, S)
+    scores = (*batch_shape("q and k", q.shape, k.shape), T, S)
     if mask is not None:
         mask = _fitted_mask(mask, scores)
-        scores = (*batch_of("mask and scores", mask.shape, scores), T, S)
-    batch = batch_of("scores and v", scores, v.shape)
-    return spread(q, (*scores[:-1], q.shape[-1])), mask, batch
+        scores = (*batch_shape("mask and scores", mask.shape, scores), T, S)
+    batch = batch_shape("scores and v", scores, v.shape)
+    return broadcast(q, (*scores[:-1], q.shape[-1])), mask, batch
 
 
 def _fitted_mask(mask, scores):
@@ -235,8 +244,8 @@ def _fitted_mask(mask, scores):
         mask = mask.reshape(1, -1)
     T, S = scores[-2:]
     if mask.shape[-2] not in (1, T) or mask.shape[-1] not in (1, S):
-        raise misfit("mask and scores (..., T, S)", mask.shape, scores)
-    return spread(mask, (*mask.shape[:-1], S))
+        raise shape_error("mask and scores (..., T, S)", mask.shape, scores)
+    return broadcast(mask, (*mask.shape[:-1], S))
 
 
 def _num_rows(q, S):
@@ -422,6 +431,6 @@ def _attend_fused(q, k, v, mask, causal, scale, batch):
 
 
 def _four_axes(x, batch):
-    """x spread over the leading axes batch, of which the fast kernel wants at least two."""
+    """x broadcast over the leading axes batch, of which the fast kernel wants at least two."""
     missing = (1,) * (2 - len(batch))
-    return spread(x, (*missing, *batch, *x.shape[-2:]))
+    return broadcast(x, (*missing, *batch, *x.shape[-2:]))

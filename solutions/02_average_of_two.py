@@ -1,15 +1,15 @@
 # %% [markdown]
 # # The average of two
 #
-# > One query, two things to look at: when is the output the average of two chosen values?
+# > When does one query return the average of two chosen values?
 #
-# *55 min, needs 01*
+# *75 min, needs 01*
 #
 # After this notebook you can
 #
-# - **prove** that one matrix takes a sum of two vectors apart, and **design** a query that averages two values,
-# - **derive** the scores of that query and the weight of two tied keys, and compute it for any score,
-# - **predict** how high a tie must be when there are more keys, or when scores are divided by $\sqrt d$.
+# - **prove** that one matrix recovers one of two vectors from their sum, and **design** a query that averages two values,
+# - **derive** the scores of that query and the weight of two tied keys, and **compute** it for any score,
+# - **predict** how high the two scores must be when there are more keys, or when scores are divided by $\sqrt d$.
 
 # %%
 import math
@@ -25,29 +25,22 @@ rng = np.random.default_rng(2)
 # %% [markdown]
 # ## Notation
 #
-# | symbol | meaning | shape | in code |
-# |---|---|---|---|
-# | $q$, $k_i$, $v_i$ | query, keys, values as in [01](01_copying.ipynb) | $(d,)$, rows of $(n, d)$, rows of $(n, d_v)$ | `query`, `keys`, `values` |
-# | orthonormal | $k_i^\top k_j = 0$ for $i \ne j$, and $k_i^\top k_i = 1$ | | |
-# | $s_i = k_i^\top q$, $\alpha_i$ | scores and weights | $(n,)$ | `scores`, `weights` |
-# | $a$, $b$ | the two items to average | integers | `a`, `b` |
-# | $v_{ab} = \frac12(v_a + v_b)$ | the target | $(d_v,)$ | `target` |
-# | $t$ | the height of a tie: $s_a = s_b = t$, all other scores $0$ | number | `t` |
-# | $r$ | the leftover: weight on neither $a$ nor $b$ | number | `leftover` |
-# | $\varepsilon$ | the leftover that is allowed, as in 01 | number | `epsilon` |
-# | $A$, $B$ | orthonormal columns, $A^\top B = 0$ | $(d, m)$, $(d, p)$ | `A`, `B` |
+# <!-- notation -->
+#
+# Keys are *orthonormal* if $k_i^\top k_j = 0$ for $i \ne j$ and $k_i^\top k_i = 1$. The target is the average
+# $v_{ab} = \frac12(v_a + v_b)$. Two keys are *tied* if their scores are equal.
 
 # %% [markdown]
 # ## The definition, and what can go wrong
 #
-# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into what $a$ and $b$ have and
-# the leftover. If $a$ and $b$ have equal weight, then exactly
+# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into the part on $a$ and $b$ and
+# the leftover $r$ on all other keys. If $a$ and $b$ have equal weight, then exactly
 #
 # $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}), \tag{1}$$
 #
 # where $\bar v_{\text{rest}}$ is the weighted mean of the other values. So two things are needed: *a tie* between $a$
-# and $b$, and *little leftover*. Here are the four unit vectors as keys, so that a query is its own list of scores.
-# *Predict* which of the three attempts below comes closest to the target, 0.5, and which is furthest off.
+# and $b$, and *little leftover*. In the cell below the keys are the four unit vectors, so the entries of a query are its
+# scores. *Predict* which of the three attempts comes closest to the target, 0.5, and which is furthest from it.
 
 # %%
 # my prediction, closest and furthest: ...
@@ -64,30 +57,32 @@ for name, scores in tries.items():
 plots.bars(groups, title="three ways to look at items 0 and 1")
 
 # %% [markdown]
-# Without a tie the output leans to one of the two. With a low tie the two are equal, but about a quarter of the weight
-# is on the values 8 and pulls the output far away: equal is not enough, the tie must also stand *high* above the rest.
+# Without a tie the output is closer to one of the two values. With a low tie the two weights are equal, but about a quarter
+# of the weight is on the values 8 and moves the output far away. A tie alone is not enough: the two scores must also be *high*
+# above all others.
 #
-# In the map of [01](01_copying.ipynb), ties have a place. *Predict* where the query must stand to weigh the keys $a$ and
-# $b$ alike, and where to keep the third one out of it. Then drag it there.
+# In the map of [01](01_copying.ipynb), ties are borders. *Predict* where the query must be so that the keys $a$ and $b$ get the
+# same weight, and where the third key gets almost none. Then drag the query there.
 
 # %%
-# my prediction, the place of a high tie: ...
+# my prediction, where the query must be: ...
 trio = np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, -0.7]])
 names = ["key a", "key b", "key 3"]
 plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
 
 # %% [markdown]
-# On the dashed border between the two sectors the two weigh the same, near the origin and far from it. Near the origin
-# the third key still has its share; further out along the border it loses it. A step off the border, and the further out
-# you are, the more of the tie is gone.
+# On the dashed border between the two sectors both keys have the same weight, near the origin and far from it. Near the
+# origin the third key has some weight as well; further out along the border it has almost none. As soon as the query leaves
+# the border, one of the two keys wins, and it wins more clearly the longer the query is.
 #
-# Before we make an average: is anything lost in it? Twice the average of two values is their sum. If the values of $a$
-# and those of $b$ live in different subspaces, can each be had back from the sum?
+# Does an average lose information? Twice the average of two values is their sum. If the values of $a$ and the values of $b$
+# lie in two different subspaces, can each value be recovered from the sum?
 
 # %% [markdown]
 # ### 2.1
 #
-# **Given** $A$ and $B$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and $A^\top B = 0$. **Find** a matrix
+# **Given** two matrices $A$ and $B$ of height $d$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
+# $A^\top B = 0$. **Find** a matrix
 # $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s, and
 # **prove** that yours does it: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
 # returning a $(d, d)$ array; the proof in words and formulas.
@@ -112,9 +107,9 @@ check("2.1", projection)
 # $M = AA^\top$,
 # $$M(v_a + v_b) = A\,(A^\top A)\,x + A\,(A^\top B)\,y = A\,I\,x + A\,0\,y = Ax = v_a .$$
 # $A^\top A = I$ is used in the first term: $A^\top$ reads off the coordinates of $v_a$ unchanged, and $A$ builds the vector
-# again from them. $A^\top B = 0$ is used in the second: $v_b$ has no coordinates along $A$, so nothing of it comes through.
-# Since $x$ and $y$ were arbitrary, this holds for every $v_a$ and $v_b$. (It is not the only matrix unless $A$ and $B$
-# together fill the space: what $M$ does to vectors orthogonal to both is free.)
+# again from them. $A^\top B = 0$ is used in the second: $v_b$ has no coordinates along $A$, so nothing of it remains.
+# Since $x$ and $y$ were arbitrary, this holds for every $v_a$ and $v_b$. (Other matrices do the same unless $A$ and $B$
+# together span the whole space: $M$ may do anything to vectors orthogonal to both.)
 
 # %% [markdown] rubric="2.1"
 # **Rubric (1 point).** ⅓ writes $v_a = Ax$, $v_b = By$ with arbitrary coordinates (or argues column by column: $MA = A$ and
@@ -124,9 +119,9 @@ check("2.1", projection)
 # Common wrong reasons: "$AA^\top = I$" (only if $A$ is square); a single pair of vectors instead of all.
 
 # %% [markdown]
-# Now break the assumption $A^\top B = 0$: a single vector $v_b$ leans towards a single $v_a$, both of length one. If your
-# matrix passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error is half as long as
-# $v_b$. (Stuck before that? `hint("2.1")`.)
+# Now drop the assumption $A^\top B = 0$: take a single vector $v_a$ and a single vector $v_b$, both of length one, at various
+# angles. Once your matrix has passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error
+# is half as long as $v_b$. (If you are still working on the matrix: `hint("2.1")`.)
 
 # %%
 # my prediction, in degrees: ...
@@ -140,27 +135,28 @@ if check("2.1", projection):
     plots.curves(angles, {"M (v_a + v_b)": distance}, title="what orthogonality is for", **label)
 
 # %% [markdown]
-# At a right angle the curve is at zero, as it must be. Elsewhere most answers take the shadow of one vector on the other
-# for a part of it, and the smaller the angle the longer the shadow: at 60° it is half as long as the vector. A flat line?
-# Then your $M$ works for *any* two independent subspaces, which is more than was asked. And two right answers may differ:
-# what $M$ does to vectors orthogonal to both subspaces is free.
+# At a right angle the error is zero, as it must be. At other angles most answers count the projection of $v_b$ onto $v_a$ as
+# a part of $v_a$. The smaller the angle, the longer this projection; at 60° it is half as long as $v_b$. If your curve is flat,
+# your $M$ works for *any* two independent subspaces, which is more than was asked. Two right answers may also differ in what
+# they do to vectors orthogonal to both subspaces.
 
 # %% [markdown] only="solution"
-# **All solutions.** Setting $v_b = 0$ and then $v_a = 0$ gives $MA = A$, $MB = 0$, which is necessary and sufficient; the
-# split comes from the vectors being *arbitrary*, and orthogonality only serves to verify $AA^\top B = 0$. Hence
-# $M = AA^\top + N(I - AA^\top - BB^\top)$ with any $N$: unique only if $m + p = d$. $I - BB^\top$ is as good. If the
-# subspaces are independent but not orthogonal, the oblique projector $[A\ 0]\,[A\ B]^{+}$ still works.
+# **All solutions.** Setting $v_b = 0$ and then $v_a = 0$ gives $MA = A$ and $MB = 0$, which is necessary and sufficient: the
+# two conditions follow because the vectors are *arbitrary*, and orthogonality is only used to verify $AA^\top B = 0$. Hence
+# $M = AA^\top + N(I - AA^\top - BB^\top)$ with any $N$, which is unique only if $A$ and $B$ together have $d$ columns;
+# $I - BB^\top$ is another solution. If the subspaces are independent but not orthogonal, the oblique projector
+# $[A\ 0]\,[A\ B]^{+}$ still works.
 
 # %% [markdown]
 # ### 2.2
 #
-# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output
-# is the average of values $a$ and $b$ up to 1% of the largest distance between two values, whatever the values.
-# **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
+# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output is the
+# average of the values of $a$ and $b$, with an error of at most 1% of the largest distance between two values, whatever the
+# values are. **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
 #
-# The check looks at weights, not at values: half on each of the two, and at most 1% of the weight out of place. There
-# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys? The sliders below
-# answer.
+# The check looks at the weights, not at values: each of the two keys must have half of the weight, and at most 1% may be
+# anywhere else. There are between 2 and 100 keys. *Predict:* is one length of the query enough for all these numbers of keys?
+# The sliders below answer.
 
 
 # %% answer="2.2"
@@ -202,19 +198,17 @@ def draw(t, n):
 plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
-# The curves climb from $1/n$ towards one half, and each is the one before moved to the right: from 1 to 10, 100 and 1000
-# *other* keys, every factor of ten costs the same extra height. So one length does for 20 keys if it does for the largest
-# number: it grows with $\log n$, slowly. Find $n = 2$ on the slider: with no other key, every height is an average.
+# The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
+# keys always need the same additional height. The height needed grows like $\log n$, so a length that is enough for the
+# largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
 
 # %% [markdown]
 # ### 2.3
 #
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the three scores $s_a$, $s_b$ and $s_i$ of any other key; then
-# $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** four chains, `score_a`,
-# `score_b`, `score_i`, `two_tied`; first lines and values (`where`) are given. One thing a line: for a score, put the query
-# in, then use orthonormality; for the weight, put the scores in, count the sum, in either order. A value
-# counts as put in when its symbol is gone.
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the scores $s_a$ and $s_i$ of any other key ($s_b$ is like $s_a$);
+# then $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** three chains, `score_a`,
+# `score_i`, `two_tied`; the first lines and the values of the symbols (`where`) are given.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -222,10 +216,8 @@ g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
-pinned = query | orthonormal
-products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the first three chains end in
+tie = {s_a: t, s_b: t, s_i: 0}  # what the scores are
 
 # %% answer="2.3"
 score_a = derive(
@@ -234,15 +226,7 @@ score_a = derive(
     (t * (g_aa + g_ab), "the query put in"),
     (t, "orthonormal keys: one and zero"),
     # END SOLUTION
-    where=products,
-)
-score_b = derive(
-    (s_b, "definition"),
-    # BEGIN SOLUTION
-    (t * (g_ab + g_bb), "the query put in"),
-    (t, "orthonormal keys: zero and one"),
-    # END SOLUTION
-    where=products,
+    where=query | orthonormal,
 )
 score_i = derive(
     (s_i, "definition"),
@@ -250,28 +234,29 @@ score_i = derive(
     (t * (g_ia + g_ib), "the query put in"),
     (0, "another key is orthogonal to both"),
     # END SOLUTION
-    where=products,
+    where=query | orthonormal,
 )
 two_tied = derive(
     (sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + others), "definition"),
     # BEGIN SOLUTION
     (sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2))), "the scores of the tie"),
-    (1 / (2 + (n - 2) * sp.exp(-t)), "count the equal terms, divide by exp(t)"),
+    (1 / (2 + (n - 2) * sp.exp(-t)), "count the equal terms, divide by $e^t$"),
     # END SOLUTION
     where=tie,
 )
-display(score_a, score_b, score_i, two_tied)
+display(score_a, score_i, two_tied)
 
 # %% check="2.3"
-check("2.3", score_a, score_b, score_i, two_tied)
+check("2.3", score_a, score_i, two_tied)
 
 # %% [markdown]
 # ### 2.4
 #
-# **Given** the height $t$, any real number, and $n \ge 2$. **Compute** the weight of 2.3, without overflow and without a
+# **Given** any real number $t$ and any $n \ge 2$. **Compute** the weight $\alpha_a$ of 2.3 without overflow and without a
 # warning. **Form:** `average_weight(t, n)`, returning a float.
 #
-# *Predict* which of the equal forms in your chain fails first, and at which $t$. The last of the common mistakes runs one.
+# *Predict* which line of your derivation overflows first when it is computed, and at which $t$. The last of the common
+# mistakes tries it.
 
 
 # %% answer="2.4"
@@ -289,13 +274,13 @@ check("2.4", average_weight)
 # %% [markdown]
 # ### 2.5
 #
-# **Given** $n > 2$ orthonormal keys of width $d$ and a query that scores $t$ on $a$ and $b$ and $0$ elsewhere; if
-# `scaled`, all scores are then divided by $\sqrt d$. **Find** the smallest $t$ that leaves at most a share
-# $\varepsilon < \frac{n-2}{n}$ of the weight elsewhere. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a
-# float.
+# In 1.6 you found the size of a query that copies *one* value. Here two keys share the weight. **Given** $n > 2$ orthonormal
+# keys of width $d$ and the query $t(k_a + k_b)$; if `scaled` is true, all scores are divided by $\sqrt d$, otherwise not.
+# **Change** your formula of 1.6 so that it gives the smallest $t$ for which at most a share $\varepsilon < \frac{n-2}{n}$ of
+# the weight stays on the other keys. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a float.
 #
-# *Predict:* with ten times as many keys, is $t$ ten times as large? Once your law passes, the cell after the check draws it
-# and measures what is left at the height it gives.
+# *Predict* before you write it: is the query for two values longer or shorter than the one for a single value, and by how
+# much? The printed lines after the check compare the two.
 
 
 # %% answer="2.5"
@@ -319,6 +304,7 @@ if check("2.5", average_sharpness):
         height, top = np.ravel(plain)[0], np.ravel(divided)[0]
         left = softmax(np.r_[top, top, np.zeros(8)] / np.sqrt(d))[2:].sum()
         print(f"10 keys, d = {d:4}: t = {height:.2f}, scaled {top:6.2f}, which leaves {left:.4f}")
+    print(f"one value of 10 needs t = {math.log(9 * 99):.2f} (1.6), two need {height:.2f}")
     law = {}
     for share in (0.01, 0.001):
         heights = [average_sharpness(n, n, share, False) for n in sizes]
@@ -327,14 +313,14 @@ if check("2.5", average_sharpness):
     plots.curves(sizes, law, log="x", title="scores not divided", **label)
 
 # %% [markdown]
-# Almost straight lines on a logarithmic axis: each factor of ten in $n$, or in accuracy, costs about the same again,
-# the logarithm of ten. "A large constant" therefore goes a long way against many keys. Against division by $\sqrt d$ it
-# does not: at $d = 64$ eight times the height is needed.
+# The lines are almost straight on a logarithmic axis: ten times as many keys, or a tenth of the leftover, need about the same
+# additional height, the logarithm of ten. A moderately large constant is therefore enough for very many keys. It is not enough
+# if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times as long.
 #
 # ## Going further
 #
-# Optional; nothing here is asked. **How many keys does the query see?** The exponential of the entropy of the weights
-# counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
+# This section is optional and has no questions. **How many keys does the query attend to?** The exponential of the entropy of
+# the weights counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
 
 # %%
 # my prediction, left end and right end: ...
@@ -347,11 +333,11 @@ marks = {f"half the weight left over, t = {crossing:.2f}": crossing}
 plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
 
 # %% [markdown]
-# From all fifty to two, most of the way within a few units of height, around the $t$ at which half of the weight is left
+# The number falls from fifty to two, mostly within a few units of height around the $t$ at which half of the weight is left
 # over. It stops at two, not at one: no height breaks a tie.
 #
-# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian bump of
-# width (standard deviation) $1/\sqrt t$ around the direction of the query: the regression of Nadaraya and Watson (1964).
+# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian with standard
+# deviation $1/\sqrt t$ around the direction of the query. This is the kernel regression of Nadaraya and Watson (1964).
 
 # %%
 keys = rng.normal(size=(6, 3))
@@ -361,10 +347,10 @@ difference = np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max()
 print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}")
 
 # %% [markdown] only="solution"
-# **More keys than dimensions.** Of any two keys of equal length, orthogonal or not, $t(k_a + k_b)$ makes a tie. It rises
-# above a third key $j$ exactly when $k_j^\top(k_a + k_b) < 1 + k_a^\top k_b$ (unit keys). For random unit keys this holds
-# against all of them until their number is roughly $2^{d/2}$: far more keys than dimensions, which Elhage et al. (2022)
-# call superposition. (A query made for the purpose can do better still; this counts what the sum of the two reaches.)
+# **More keys than dimensions.** The query $t(k_a + k_b)$ ties any two keys of equal length, orthogonal or not. For unit keys
+# their score is higher than that of a third key $j$ exactly when $k_j^\top(k_a + k_b) < 1 + k_a^\top k_b$. For random unit
+# keys this holds for all other keys until their number is roughly $2^{d/2}$: there can be far more keys than dimensions, which
+# Elhage et al. (2022) call superposition. (Other queries can do better still; the cell counts what this one reaches.)
 
 
 # %% only="solution"
@@ -383,12 +369,12 @@ print("200 trials each: within 0.07 in 95% of runs")
 # %% [markdown]
 # ## Common mistakes
 #
-# Each claim is often written down; each is run here, and the number refutes it.
+# Each of these statements is often made; each is tried here, and the printed number refutes it.
 #
-# The second cell takes "softmax never averages exactly": with two keys it does, at every height. With more the two
-# weights are still exactly equal; only the leftover is not zero. Two more are about computing: the leftover found by
-# subtraction is rounded away, and $e^t / (2e^t + n - 2)$, the softmax as it is printed in books, fails above $t = 709$,
-# where $e^t$ has no finite value.
+# The second cell is about "softmax never averages exactly": with two keys it does, at every height. With more keys the two
+# weights are still exactly equal; only the leftover is not zero. Two more mistakes are about computing: a tiny leftover is
+# lost to rounding if it is found by subtraction, and $e^t / (2e^t + n - 2)$, the formula as books print it, fails above
+# $t = 709$, where $e^t$ overflows.
 
 # %%
 low, divided = softmax(np.r_[1, 1, np.zeros(8)]), softmax(np.r_[10, 10, np.zeros(8)] / 8)
@@ -415,10 +401,10 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # ## Summary
 #
-# 1. A sum of vectors from orthogonal subspaces can be taken apart again by one matrix.
-# 2. A query averages two values when it *ties* their keys and lifts the tie above all others; the leftover is the
-#    whole error (1).
-# 3. The height needed grows like the logarithm of the number of keys, and by the factor $\sqrt d$ under scaling.
+# 1. One matrix recovers a vector from its sum with a vector of an orthogonal subspace.
+# 2. A query averages two values when their keys are *tied* and score higher than all others; the error comes from the
+#    leftover alone (1).
+# 3. The height needed grows like the logarithm of the number of keys, and by the factor $\sqrt d$ if scores are divided by it.
 
 # %% [markdown]
 # ## Without notes
@@ -429,6 +415,6 @@ with np.errstate(all="ignore"):
 # 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is it still an average?
 # 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them does a larger $t$ help?
 #
-# **Next:** [03, one noisy head](03_one_noisy_head.ipynb), lets the keys tremble, and asks what is left of the average.
+# **Next:** [03, one noisy head](03_one_noisy_head.ipynb), adds noise to the keys and asks whether the average survives.
 #
 # **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression.

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Two heads
 #
-# > Two looks, averaged, can be steady where one look that wants two things is not.
+# > Two heads, whose outputs are averaged, can resist noise that one head cannot.
 #
-# *45 min, needs 03*
+# *65 min, needs 03*
 #
 # After this notebook you can
 #
-# - **design** two queries whose averaged output is the average of two values, and keeps being it when a key is noisy,
-# - **predict** what remains of the noise, and in how many draws the design still fails,
-# - **derive** how far the variance of the output falls against one head.
+# - **design** two queries whose averaged output is the average of two values, also when a key is noisy,
+# - **predict** in how many draws such a design still fails,
+# - **derive** how much smaller the variance of the output is than with one head.
 
 # %%
 from math import erf, sqrt
@@ -25,27 +25,20 @@ rng = np.random.default_rng(4)
 # %% [markdown]
 # ## Notation
 #
-# | symbol | meaning | shape | in code |
-# |---|---|---|---|
-# | $\mu_i$ | the mean of key $i$; the means are orthonormal | rows of $(n, d)$ | `means` |
-# | $k_i$ | the key that was drawn | rows of $(n, d)$ | `keys` |
-# | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
-# | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
-# | $c_1, c_2$, $c$ | what each head returns, and their average, the output | $(d_v,)$ | |
-# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `ell` |
-# | $t$ | the length of a query | number | `t` |
-# | $\lambda_i$, $\beta$ | the length of key $i$ in 4.4; the variance of a length | numbers | `beta` |
+# <!-- notation -->
+#
+# With two heads, $q_1$ and $q_2$ are their queries, $c_1$ and $c_2$ what they return, and $c$ is the average of $c_1$ and $c_2$.
 
 # %% [markdown]
 # ## The definition
 #
-# In [03](03_one_noisy_head.ipynb) one query wanted two things, and noise decided between them. Now two heads see the same
-# keys and values, each with its own query, and the output is the average of what they return:
+# In [03](03_one_noisy_head.ipynb) one query attended to two keys, and the noise decided between them. Now there are two heads.
+# They have the same keys and values, but each has its own query, and the output is the average of what they return:
 #
 # $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)}_i = \frac{e^{k_i^\top q_h}}{\sum_j e^{k_j^\top q_h}}. \tag{1}$$
 #
-# Both heads use the same values, so averaging the outputs is averaging the *weights*. Each head still has a softmax
-# of its own over all $n$ keys.
+# Both heads have the same values, so averaging the outputs is the same as averaging the *weights*. Each head has its own
+# softmax over all $n$ keys.
 
 # %%
 first, second = softmax(np.array([3.0, 3, 0, 0])), softmax(np.array([0.0, 0, -3, 1]))
@@ -53,10 +46,11 @@ groups = {"head 1": first, "head 2": second, "output": (first + second) / 2}
 plots.bars(groups, title="weights of two heads, and of their average")
 
 # %% [markdown]
-# The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
-# if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
-# them. Below, two queries in the map of 03, one for each head, and noisy keys. *Predict* what another draw of the keys
-# does to either; press the button; then drag a query to a border, where 03's single one stood, and press again.
+# For each key the bar of the output is halfway between the bars of the two heads. A single head can have these weights too,
+# if its scores are the logarithms of the weights. So two heads are not useful because they can reach other weights, but
+# because noise affects them differently. Below is the map of 03 with noisy keys and two queries, one for each head. *Predict*
+# what another draw of the keys does to each head. Press the button; then drag a query to a border, where the single query of 03
+# was, and press again.
 
 # %%
 # my prediction: ...
@@ -67,16 +61,16 @@ plots.query_plane(
 )
 
 # %% [markdown]
-# Deep inside a sector nothing happens when a border moves. The average of the two heads stays where it was, close to one
-# half, while the query on the border loses it with every draw.
+# Far inside a sector the weights do not change when a border moves. The average of the two heads stays close to one half for
+# each of $a$ and $b$, while the weights of a query on the border change with every draw.
 #
 # ### 4.1
 #
-# **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Find** two queries
-# for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight out of place. **Form:**
+# **Given** orthonormal means, and keys so close to them that you may take $k_i = \mu_i$; there are between 2 and 100 keys.
+# **Find** two queries for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight in the wrong place. **Form:**
 # `two_head_queries(means, a, b)`, returning `(q1, q2)`.
 #
-# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do: one, two, or more?
+# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ are solutions: one, two, or more?
 
 
 # %% answer="4.1"
@@ -92,15 +86,15 @@ def two_head_queries(means, a, b):
 check("4.1", two_head_queries)
 
 # %% [markdown]
-# More than two: infinitely many pairs of weights average to one half each. Which ones they are is a question *without
-# notes* at the end. The next question is choosier.
+# More than two: infinitely many pairs of weights have the average one half each. Which ones they are is a question *without
+# notes* at the end. The next question accepts fewer of them.
 #
 # ## One key of random length
 #
-# As in notebook 03, let $k_a$ vary along its mean, $k_a = \ell\mu_a$ with $\ell$ normal, mean 1, variance
-# $\frac12$, while every other key stays at its mean. When $\ell < 0$ the key points the *other way*. A common rule sets
-# such draws aside: ignore the draws with $q^\top k_a < 0$, for the query $q$ at hand. *Predict* how many that are for a query along $\mu_a$, and how
-# many for a query that has nothing to do with $a$, when all keys also have a trace of noise.
+# As in notebook 03, let $k_a = \ell\mu_a$ with $\ell \sim \mathcal N(1, \frac12)$, while every other key stays at its mean.
+# When $\ell < 0$ the key points the *other way*. A common rule leaves out the draws with $q^\top k_a < 0$, where $q$ is the
+# query in question. *Predict* how many draws this rule leaves out for a query along $\mu_a$, and how many for a query that is
+# orthogonal to $\mu_a$, if all keys also have a very small noise.
 
 # %%
 # my prediction, two shares: ...
@@ -116,35 +110,36 @@ trace = ell[:, None] * means[a] + 1e-3 * rng.normal(size=(len(ell), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
-# No length of the query changes the first share. And the rule depends on the query: for one that does not look at $a$ it
-# throws away half of all draws, for nothing. So we say it without the query: **4.2 and 4.3 are about the draws with
-# $\ell > 0$**, and the others are counted separately.
+# The first share is the same for every length of the query. And the rule depends on the query: for one that is orthogonal to
+# $\mu_a$ it leaves out half of all draws, without any reason. So we use a rule that does not mention the query: **4.2 and 4.3
+# are about the draws with $\ell > 0$**, and the other draws are counted separately.
 
 # %% [markdown]
 # ### 4.2
 #
-# **Given** $k_a = \ell\mu_a$ as above, the other keys at their means but for a trace of noise. **Design** the two queries so
-# that the output stays at the average: in 85% of the draws with $\ell > 0$ the weights must be within 0.1 (sum of absolute
-# differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
+# **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
+# queries so that the output stays at the average: in 85% of the draws with $\ell > 0$ the averaged weights must be within 0.1
+# (sum of absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`, which is given the means
+# only.
 #
-# *Predict:* does every pair that is right in 4.1 survive?
+# *Predict:* does every pair that is right in 4.1 pass here too?
 
 # %% answer="4.2"
 # my prediction: ...
-# Write two_head_queries again here if the one of 4.1 does not survive.
+# Write two_head_queries again here if the one of 4.1 does not pass.
 # If it does, leave this cell as it is.
 # BEGIN SOLUTION
-# The one of 4.1 survives: each head has a clear winner, and there is no tie for the noise to break.
+# The one of 4.1 passes: in each head one key has a clear lead, so there is no tie that noise could break.
 # END SOLUTION
 
 # %% check="4.2"
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# Not every pair survives: two *equal* queries are right in 4.1 and share the fate of a single head. To compare, here is
-# that head, which wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
-# Your own pair joins in once 4.1 is right, each query made $t$ long. *Predict* for both: where in the plane will the
-# outputs lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$?
+# Not every pair passes: two *equal* queries are right in 4.1 and fail here as a single head does. For comparison the next cells
+# draw that single head, which scores $t$ on the means of $a$ and $b$ and 0 on all others. Your own pair is drawn as well once
+# 4.1 is right, each query made $t$ long. *Predict* for both where in the plane the outputs lie, if $v_a = (-2, 0)$ and
+# $v_b = (2, 0)$.
 
 
 # %%
@@ -177,35 +172,35 @@ on_a = {name: weights[:, a] for name, weights in kept.items()}
 plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
 # %% [markdown]
-# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; the histogram says how
-# often they are in its middle. If your pair has a tail that leaves the average, which draws are in it?
+# The figure is drawn for $t = 20$. All outputs of the single head lie almost exactly on the segment from $v_a$ to $v_b$; the
+# histogram shows how often they are in its middle. If some outputs of your pair lie away from the average, which draws are
+# these?
 #
 # ### 4.3
 #
-# **Given** your queries of 4.2. **Describe** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
-# what each head does with $\ell$, why this differs from one head, and what happens in the draws with
-# $\ell < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
-# they are.
+# **Given** your queries of 4.2. **Describe** in four to six sentences how $c$ behaves over many draws of $k_a$, and why: how
+# each head depends on $\ell$, why this differs from one head, and what happens in the draws with $\ell < 0$ that were
+# counted separately. **Form:** words, with scores where they help. Describe *your* queries, whatever they are.
 
 # %% [markdown] written="4.3"
-# With $q_1 = t\mu_a$ and $q_2 = t\mu_b$ the output is close to $\frac12(v_a + v_b)$ in almost every draw. Head 2 never
-# sees $\ell$, because $\mu_b^\top k_a = 0$: it returns $v_b$ each time. Head 1 scores $t\ell$ for $a$ and 0
-# for all others, so it returns $v_a$ whenever $t\ell$ is well above $\log(n-1)$: it needs a *lead*, not a tie, and
-# a longer $k_a$ only lengthens the lead. One head alone has to keep $s_a = t\ell$ and $s_b = t$ equal, and a
-# change of $\ell$ by a few times $1/t$ decides for one of them. When $\ell < 0$ (7.86% of all draws), head 1 turns away
-# from $a$ and returns the mean of the other values, however long the query.
+# With $q_1 = t\mu_a$ and $q_2 = t\mu_b$ the output is close to $\frac12(v_a + v_b)$ in almost every draw. Head 2 does not
+# depend on $\ell$, because $\mu_b^\top k_a = 0$: it returns $v_b$ in every draw. Head 1 scores $t\ell$ on $a$ and 0
+# on all others, so it returns $v_a$ whenever $t\ell$ is well above $\log(n-1)$: it needs a *lead*, not a tie, and
+# a longer $k_a$ only increases the lead. One head alone needs $s_a = t\ell$ and $s_b = t$ to be equal, and a
+# change of $\ell$ by a few times $1/t$ decides for one of them. When $\ell < 0$ (7.86% of all draws), head 1 gives $a$ almost
+# no weight and returns the mean of the other values, however long the query is.
 
 # %% [markdown] rubric="4.3"
 # **Rubric.** ⅓ close to the average in nearly every draw with $\ell > 0$, not "always", and for $\ell < 0$ the head that
-# looks for $a$ turns away · ⅓ one head does not depend on $\ell$, the other only needs a lead · ⅓ one head fails because a tie
-# turns on any change. **Other designs.** Queries orthogonal to $\mu_a$ multiply $\ell$ by zero, so
-# nothing moves: the first two thirds. If the one for $b$ pushes $a$ down, both heads return $v_a$ for $\ell < 0$. *Equal*
-# queries, truthfully described: full points. Common wrong reasons, each costs its third: fluctuations
-# cancel on averaging; the vector is split among heads; each head likes both keys; a longer $k_a$ pulls the output.
+# attends to $a$ no longer does · ⅓ one head does not depend on $\ell$, the other only needs a lead · ⅓ a single head fails
+# because any change breaks a tie. **Other designs.** Queries orthogonal to $\mu_a$ multiply $\ell$ by zero, so
+# nothing changes: the first two thirds. If the query for $b$ scores $a$ negatively, both heads return $v_a$ for $\ell < 0$.
+# *Equal* queries, described truthfully: full points. Common wrong reasons, each costs its third: fluctuations cancel on
+# averaging; the vector is split among the heads; each head attends to both keys; a longer $k_a$ moves the output towards $v_a$.
 
 # %% [markdown]
-# Now all draws, those with $\ell < 0$ included: look for them in the left-hand bars of a design that is otherwise
-# right. *Predict* whether longer queries help one head; then move $t$ and the variance.
+# The next figure counts all draws, including those with $\ell < 0$; for a design that is otherwise right, they are in the
+# bars on the left. *Predict* whether longer queries help the single head; then change $t$ and the variance.
 
 # %%
 # my prediction: ...
@@ -222,21 +217,22 @@ def draw(t, variance):
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Longer queries make one head *more* nervous: its two bars grow and the middle empties. A weight $w$ with score $t\ell$
-# reacts to $\ell$ with the slope $t\,w(1-w)$, largest in a tie.
-#
-# ### 4.4
-#
-# **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
-# $\frac14$, and scores **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the
-# weight out of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with
-# $\lambda_a, \lambda_b > 0$. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function sees the
-# means, not the lengths.
+# Longer queries make the single head *more* sensitive to noise: the bars at both ends grow, and hardly any draws are left in
+# the middle. A weight $w$ with score $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
 
 # %% [markdown]
-# A right design that is a little short still passes: it is tried as it is, and once more with both queries ten times as
-# long. *Predict:* the *other* keys may now change sign, too. Which of the designs that survive 4.2 suffers more: heads that
-# lift the key they look for and leave the others at zero, or heads that leave it at zero and push all others down?
+# ### 4.4
+#
+# **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
+# that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
+# may be in the wrong place when all lengths are 1, and in 85% of the draws with $\lambda_a, \lambda_b > 0$ the weights must be
+# within 0.1 of one half each. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function is given
+# the means, not the lengths.
+
+# %% [markdown]
+# A right design whose queries are a little short still passes: it is tried as it is, and once more with both queries ten times
+# as long. *Predict:* now the *other* keys can change their sign, too. Which design suffers more from that: heads that give their
+# own key a high score and all others zero, or heads that give their own key zero and all others a very negative score?
 
 
 # %% answer="4.4"
@@ -275,11 +271,11 @@ label = {"xlabel": "variance of the lengths", "ylabel": "share of good draws"}
 plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
-# All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
-# lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
-# gives the average here too, and that two are another way to get it. The curve says no. Two heads that push the other keys
-# down do well while no length is negative, and then lose more than heads that lift their own: any of the *other* keys, turned
-# round, has a high score and takes the head.
+# This figure counts all draws, including those with negative lengths. One head, which scores 30 on both keys after the
+# division, fails as soon as the lengths differ by a few per cent, because two random lengths are hardly ever equal. Some
+# published solutions claim that one head gives the average here too; the curve shows that it does not. Two heads that give all
+# other keys a negative score do well while no length is negative. Beyond that they lose more draws than heads that give
+# their own key a high score: if the length of any *other* key is negative, that key gets a high score and all the weight.
 
 # %% [markdown]
 # ### 4.5
@@ -288,27 +284,31 @@ plots.curves(variances, series, log="x", **label)
 # with probability $\frac12$ each: the variance of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one
 # head is constant and the other returns $v_a$ whenever $\ell > 0$, with probability
 # $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
-# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in which erf occurs once, with at
-# least one line between.
+# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in $n$ and $\beta$ in which erf
+# occurs once; $P$ is a symbol, and its value is given.
 
 # %% [markdown]
-# Where the numbers come from: the variance of a vector is the sum of the variances of its coordinates, the *trace* of its
-# covariance, which is its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length
-# $\frac1{n-1}$ and is orthogonal to $v_a$, so by Pythagoras the two are at squared distance
-# $1 + \frac1{n-1} = \frac n{n-1}$. And each head counts half in $c$, so that a quarter of its variance remains.
+# Where these numbers come from: the variance of a random vector is the sum of the variances of its coordinates, which equals
+# its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length $\frac1{n-1}$ and is
+# orthogonal to $v_a$, so by Pythagoras their squared distance is $1 + \frac1{n-1} = \frac n{n-1}$. Each head enters $c$ with
+# the factor $\frac12$, so a quarter of its variance remains.
 
 # %% answer="4.5"
-n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)
-P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
+n_ = sp.Symbol("n", integer=True, positive=True)
+beta, P = sp.symbols("beta P", positive=True)
 one_head = sp.Rational(1, 4) * 2
 two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n_ / (n_ - 1)
 
 ratio = derive(
     (two_heads / one_head, "mean squared distances"),
     # BEGIN SOLUTION
-    (n_ / (2 * (n_ - 1)) * P * (1 - P), "P (1 - P) is common, and the rest is one"),
-    (n_ / (8 * (n_ - 1)) * (1 - sp.erf(1 / sp.sqrt(2 * beta)) ** 2), "sum times difference"),
+    (n_ / (2 * (n_ - 1)) * P * (1 - P), "$P (1 - P)$ is common, and the rest is one"),
+    (
+        n_ / (8 * (n_ - 1)) * (1 - sp.erf(1 / sp.sqrt(2 * beta)) ** 2),
+        "$P$ put in: sum times difference",
+    ),
     # END SOLUTION
+    where={P: (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2},
 )
 ratio
 
@@ -316,9 +316,9 @@ ratio
 check("4.5", ratio)
 
 # %% [markdown]
-# That was the limit of long queries. On the way there, the variance of the weight on $v_a$ is an integral over
-# $\ell$. For one head it is drawn below, with simulations of 400 draws; the grey band is where 99% of those lie. *Predict:*
-# does the variance fall as $t$ grows?
+# That was the limit for very long queries. For a finite $t$ the variance of the weight on $v_a$ is an integral over $\ell$.
+# It is drawn below for one head, together with simulations of 400 draws; 99% of such simulations lie in the grey band.
+# *Predict:* does the variance fall as $t$ grows?
 
 # %%
 # my prediction: ...
@@ -344,14 +344,15 @@ label["ylabel"] = "share of draws (ℓ > 0) off by 0.05"
 plots.curves(lengths, fails | {"-one over t": 1 / lengths}, log="xy", ax=right, **label)
 
 # %% [markdown]
-# One head tends to one quarter, the variance of a fair coin: no better than copying one of the two values at random, and
-# longer queries make it *worse*. On the right, one head misses nearly always. A design that survives misses less and less,
-# but compare the slope of its curve with the line one over $t$ before you call it exact.
+# With one head the variance tends to one quarter, the variance of a fair coin: that is no better than copying one of the two
+# values at random, and longer queries make it *worse*. On the right, one head misses the average in nearly every draw. A
+# design that passes 4.2 misses it less often the longer its queries are; but its share of misses only falls like $1/t$, as the
+# dashed line shows.
 #
 # ## Common mistakes
 #
 # "It works because the fluctuations of the two heads partly cancel in the average." Two heads with *independent*
-# fluctuations would have half the variance of one. Measure yours, at $t = 20$:
+# fluctuations would have half the variance of one. The cell measures yours at $t = 20$:
 
 # %%
 one = 20 * designs["one head"]
@@ -360,9 +361,10 @@ for name, scores in designs.items():
     print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
 
 # %% [markdown]
-# "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
-# output is always the average": count. "A copying head gives weight one, whatever the constant": take notebook 01's copy
-# with $t = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
+# "A longer $k_a$ moves the output towards $v_a$, and averaging reduces the effect": this is true of one head only. "With two
+# heads the output is always the average": the cell counts how often it is. "A head that copies has weight one, whatever the
+# constant": the cell takes the copying query of notebook 01 with $t = 20$, $d = 64$ and eight keys, where the copied key has
+# length $\lambda$.
 
 # %%
 for name, scores in designs.items():
@@ -375,10 +377,10 @@ for length in (1.0, 0.1, -0.5):
 # %% [markdown] only="solution"
 # ## The exact law of two heads
 #
-# Head 1 gives $a$ the log-odds $t\ell - \log(n-1)$, which is normal with variance $t^2/2$. Its weight is below 0.9
-# when $\ell < (\log(n-1) + \log 9)/t$. Among the draws with $\ell > 0$ that has a probability which only falls
-# like $1/t$: the last column settles down. Of *all* draws 7.86% stay lost. And *equal* queries, which are right for 4.1,
-# follow the very same fluctuation: their average has all of it, as the last two lines say.
+# In head 1 the log-odds of $a$ are $t\ell - \log(n-1)$, which are normal with variance $t^2/2$. The weight of $a$ is below 0.9
+# when $\ell < (\log(n-1) + \log 9)/t$. Among the draws with $\ell > 0$ the probability of this falls like $1/t$, so the
+# last column tends to a constant. Of *all* draws, 7.86% always fail. And *equal* queries, which are right in 4.1, have the same
+# fluctuation in both heads, so their average has all of it, as the last two lines show.
 
 
 # %% only="solution"
@@ -401,18 +403,18 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # %% [markdown]
 # ## Summary
 #
-# 1. Averaging heads averages their weights (1); many pairs give one half each.
-# 2. A head that needs a *lead* shrugs at noise that breaks a *tie*; averaging itself cancels nothing.
-# 3. What remains falls like $1/t$, except for the draws in which the key has turned round.
+# 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights have the average one half each.
+# 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*; averaging itself cancels nothing.
+# 3. The share of draws that fail falls like $1/t$, except for the draws in which the key points backwards.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why does averaging two outputs average the weights?
-# 2. Which pairs of weights solve 4.1, and which of them survive 4.2?
-# 3. At which weight does a softmax react most to a change of score?
-# 4. Which draws are lost however long the queries are, and how many?
-# 5. What would two heads with independent noise and the same tie gain?
+# 2. Which pairs of weights solve 4.1, and which of them also pass 4.2?
+# 3. At which weight does a softmax change most when a score changes?
+# 4. Which draws fail however long the queries are, and how many are they?
+# 5. How large would the variance be for two heads with the same tie and independent noise?
 #
 # **Next:** [05, keys, queries, values](05_keys_queries_values.ipynb), makes keys, queries and values from the same tokens.
 #

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Keys, queries, values
 #
-# > Three matrices decide where a token looks, where it is found, and what it hands over.
+# > Three matrices decide which tokens a token attends to, and what it receives from them.
 #
-# *50 min, needs 04*
+# *68 min, needs 04*
 #
 # After this notebook you can
 #
-# - **predict** what self-attention returns when a token is its own key, query and value, and what it never can,
-# - **design** three projections that move chosen contents between tokens,
+# - **predict** what self-attention returns when each token is its own key, query and value, and what it can never return,
+# - **design** three projections that move chosen contents from one token to another,
 # - **derive** the exact error of such a design.
 
 # %%
@@ -24,27 +24,22 @@ rng = np.random.default_rng(5)
 # %% [markdown]
 # ## Notation
 #
-# | symbol | meaning | shape | in code |
-# |---|---|---|---|
-# | $x_i$ | token $i$ | rows of $(n, d)$ | `tokens` |
-# | $K, Q, V$ | the projections | $(d, d)$ | `K`, `Q`, `V` |
-# | $k_i, q_i, v_i$ | $Kx_i$, $Qx_i$, $Vx_i$ | $(d,)$ | rows of `tokens @ K.T` and so on |
-# | $\alpha_{ij}$ | weight that query $i$ gives to token $j$ | $(n, n)$ | `weights` |
-# | $c_i$ | output for token $i$ | $(d,)$ | rows of `context` |
-# | $u_a, u_b, u_c, u_d$ | orthogonal vectors, all of length $\beta$ | $(d,)$ | `u_a`, ..., `u_d` |
-# | $xy^\top$ | outer product: $(xy^\top)z = x\,(y^\top z)$ | $(d, d)$ | `np.outer(x, y)` |
+# <!-- notation -->
+#
+# Every token now has its own query $q_i$ and its own context $c_i$; $\alpha_{ij}$ is the weight that query $i$ gives to token
+# $j$. The *outer product* $xy^\top$, in code `np.outer(x, y)`, is the matrix with $(xy^\top)z = x\,(y^\top z)$.
 
 # %% [markdown]
 # ## The definition
 #
-# So far, up to [04](04_two_heads.ipynb), keys and values were given and the query was ours to choose. In **self-attention**
-# the keys, queries and values are made from the same tokens by three matrices:
+# Up to [04](04_two_heads.ipynb) the keys and values were given, and we chose the query. In **self-attention** the keys, queries
+# and values are all computed from the same tokens, by three matrices:
 #
 # $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
 # \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
 #
-# Below, four tokens of equal length in the plane look at each other, first with no projections at all, then with a $Q$
-# that turns every query by 90°. *Predict* at which token the one at 30° looks in each case.
+# Below, four tokens of equal length in the plane attend to each other, first without projections, then with a $Q$ that turns
+# every query by 90°. *Predict* to which token the one at 30° attends most in each case.
 
 
 # %%
@@ -63,17 +58,17 @@ for ax, (title, Q) in zip(plots.panels(2), titled.items(), strict=True):
     plots.attention_map(self_attention(plane, same, Q, same)[1], names, names, title=title, ax=ax)
 
 # %% [markdown]
-# Without projections a token looks at itself and its neighbours: it scores highest with what it resembles. With the
-# turned query the token at 30° looks at 120°, although the two are orthogonal. The values are untouched: $Q$ decides
-# where to look, not what is found there.
+# Without projections a token attends to itself and its neighbours, because its score is highest with tokens that resemble it.
+# With the turned query the token at 30° attends to the one at 120°, although the two are orthogonal. The values have not
+# changed: $Q$ decides which tokens are attended to, not what they return.
 #
 # ## Three tokens
 #
-# For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal, all of the same large length $\beta$, and
+# For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal vectors, all of the same large length $\rho$, and
 #
 # $$x_1 = u_d + u_b, \qquad x_2 = u_a, \qquad x_3 = u_c + u_b . \tag{2}$$
 #
-# Read $u_a, u_c, u_d$ as *who a token is*, and $u_b$ as something that tokens 1 and 3 both know.
+# Think of $u_a, u_c, u_d$ as *names* of tokens, and of $u_b$ as a piece of information that tokens 1 and 3 both carry.
 
 
 # %%
@@ -86,12 +81,12 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 # %% [markdown]
 # ### 5.1
 #
-# **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s to which the
-# output $c_2$ comes ever closer as $\beta$ grows: as things are (`added=None`), after adding $u_d$ to $x_2$
-# (`added="d"`), after adding $u_c$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$
-# numbers. That combination and the exact mixture both pass.
+# **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s that the output
+# $c_2$ approaches as $\rho$ grows: for the tokens as they are (`added=None`), after $u_d$ is added to $x_2$ (`added="d"`), and
+# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers. Both
+# the limit and the exact output for the given $u$'s pass.
 #
-# *Predict:* adding $u_d$ makes token 2 resemble token 1, which knows $u_b$. Does more of $u_b$ arrive in $c_2$?
+# *Predict:* adding $u_d$ makes token 2 resemble token 1, which carries $u_b$. Does $c_2$ then contain more of $u_b$?
 
 
 # %% answer="5.1"
@@ -114,36 +109,36 @@ if check("5.1", limit_of_c2):
         shares = self_attention(tokens, *[np.eye(4)] * 3)[0][1] / 3
         groups[f"u_{added} added" if added else "as things are"] = shares
         print(f"added {added!s:4}  u_b in c_2: {shares[1]:.6f}")
-    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "β = 3"}
+    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "ρ = 3"}
     plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
 
 # %% [markdown]
-# Once your answer is right, the bars show what comes back in $c_2$ each time. Of $u_b$, which token 1 knows, nothing can be
-# seen; the printed numbers tell whether the little there is grows. Was that your prediction?
+# Once your answer is right, the bars show what $c_2$ consists of in each case. The share of $u_b$, which token 1 carries, is too
+# small to be seen; the printed numbers show whether it grows. Was that your prediction?
 #
 # ### 5.2
 #
 # **Given** 5.1. **Decide** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and say why or why not. There
-# are two independent reasons, one about *where token 2 looks* and one about *what looking can return*; give both.
-# **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
+# are two independent reasons, one about *which token* token 2 attends to, and one about *which outputs are possible at all*;
+# give both. **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
 
 # %% [markdown] written="5.2"
-# No. *Where it looks:* with $x_2' = u_a + u_d$ the scores of query 2 are $\beta^2$ with $x_1$, $2\beta^2$ with itself and
-# $0$ with $x_3$. The difference $\beta^2$ is large, so $\alpha_{22} \to 1$ and $c_2 \to u_a + u_d$; with $u_c$ it is the
-# mirror image. In general $x_2'$ contains $u_a$, which only it has, so it always scores itself highest.
+# No. *Which token:* with $x_2' = u_a + u_d$ the scores of query 2 are $\rho^2$ with $x_1$, $2\rho^2$ with itself and
+# $0$ with $x_3$. The difference $\rho^2$ is large, so $\alpha_{22} \to 1$ and $c_2 \to u_a + u_d$; the same holds with $u_c$ in
+# place of $u_d$. In general $x_2'$ contains $u_a$, which no other token does, so its score with itself is always the highest.
 #
-# *What it can return:* values are the tokens themselves, so $c_2$ is a mixture of $x_1, x_2', x_3$. In a mixture
-# $p_1x_1 + p_2x_2 + p_3x_3$ the coefficient of $u_b$ is $p_1 + p_3$, and those of $u_d$ and $u_c$ are at least $p_1$ and
-# $p_3$. To have all of $u_b$ and nothing else is impossible for **any** weights: $u_b$ stays at least
-# $\sqrt{2/5}\,\beta$ away, and $\beta/\sqrt 2$ once $u_d$ or $u_c$ has been added.
+# *Which outputs are possible:* the values are the tokens themselves, so $c_2$ is a mixture of $x_1, x_2', x_3$ with weights
+# $\alpha_{21}, \alpha_{22}, \alpha_{23}$. In it the coefficient of $u_b$ is $\alpha_{21} + \alpha_{23}$, and those of $u_d$
+# and $u_c$ are at least $\alpha_{21}$ and $\alpha_{23}$. So no weights **at all** give $u_b$ alone: $u_b$ is at least
+# $\sqrt{2/5}\,\rho$ away, and $\rho/\sqrt 2$ once $u_d$ or $u_c$ has been added.
 
 # %% [markdown] rubric="5.2"
-# **Rubric.** ½ "no", with $c_2 \to u_a + u_d$ (or $u_a + u_c$) · ½ the scores $2\beta^2$ against $\beta^2$, or: it
-# always looks at itself · ½ the output is a mixture of the tokens, whatever the weights · ½ every mixture that has
-# $u_b$ also has $u_c$ or $u_d$. Not needed: the distances. Common wrong reasons: "$\alpha_{21}$ grows, so $u_d$ and
-# $u_b$ grow equally" (the weight hardly moves, and $u_b$ is halved: $x_2$ gains as much on itself as on $x_1$, and token 3
-# loses its share; what grows is $u_d$, now part of the value of token 2); "$\beta$ is too large" (the second reason holds for
-# every $\beta$).
+# **Rubric.** ½ "no", with $c_2 \to u_a + u_d$ (or $u_a + u_c$) · ½ the scores $2\rho^2$ against $\rho^2$, or: it
+# always attends to itself · ½ the output is a mixture of the tokens, whatever the weights · ½ every mixture that contains
+# $u_b$ also contains $u_c$ or $u_d$. Not needed: the distances. Common wrong reasons: "$\alpha_{21}$ grows, so $u_d$ and
+# $u_b$ grow equally" (the weight hardly changes, and $u_b$ is halved: the score of $x_2$ with itself grows as much as that with
+# $x_1$, and token 3 loses its share; what grows is $u_d$, now part of the value of token 2); "$\rho$ is too large" (the second
+# reason holds for every $\rho$).
 
 # %%
 mixtures = rng.dirichlet(np.ones(3), 4000)  # every way to weigh three tokens
@@ -163,31 +158,31 @@ for ax, (title, (i, j)) in zip(plots.panels(2, height=3.9), sides.items(), stric
     ax.limits(y=(-0.15, 1.75)).equal()
 for added in (None, "d"):
     gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
-    print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} β away from u_b")
+    print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} ρ away from u_b")
 
 # %% [markdown]
-# Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
-# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two printed lines measure it.
+# Whatever the weights are, the output lies on this triangle. Seen from the front, $u_b$ seems to lie on it as well; seen from
+# the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed lines measure it.
 
 # %% [markdown]
 # ### 5.3
 #
-# **Given** the same tokens (2) and now all of equation (1). **Design** matrices with $c_2 \to u_b$ and
-# $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
+# **Given** the same tokens (2), and now all three matrices of equation (1). **Design** them so that $c_2 \to u_b$ and
+# $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\beta$, at $\beta = 10$ and $20$. A good order:
-# first a $V$ that makes two of the values exactly what is wanted, then decide who should look where.
+# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. A good order is to find
+# first a $V$ that makes two of the values exactly what is wanted, and then to decide which token should attend to which.
 #
-# *Predict:* from which $\beta$ on will token 2 give nine tenths of its weight to one token? The slider below answers.
+# *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below answers.
 
 
 # %% answer="5.3"
-# my prediction, from β = ...
+# my prediction, from ρ = ...
 def projections(u_a, u_b, u_c, u_d):
     """K, Q, V, each (d, d), that bring u_b to token 2 and u_b - u_c to token 1."""
-    # 1. V: what each token hands over
-    # 2. K and Q: whom each token finds
+    # 1. V: what each token passes on
+    # 2. K and Q: to which token each token attends
     # BEGIN SOLUTION
     V = (np.outer(u_b, u_b) - np.outer(u_c, u_c)) / (u_a @ u_a)  # values u_b, 0, u_b - u_c
     Q = (np.outer(u_d, u_a) + np.outer(u_c, u_d)) / (u_a @ u_a)  # 2 asks for u_d, 1 for u_c
@@ -200,29 +195,29 @@ check("5.3", projections)
 
 
 # %% tags=["spoiler"]
-def draw(beta):
+def draw(rho):
     """The three matrices at this length of the u's, and the weights they give."""
-    u, names = beta * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
+    u, names = rho * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
     triple = [np.asarray(matrix, float) for matrix in projections(*u)]
     *panes, last = plots.panels(4, height=2.7, width=11.5)
     scale = {"top": max(np.abs(triple).max(), 1e-9), "signed": True, "colour_bar": False}
     for ax, values, title in zip(panes, triple, "KQV", strict=True):
         plots.matrix(values, rows=names, columns=names, title=title, **scale, ax=ax)
     weights, tokens = self_attention(three_tokens(*u), *triple)[1], ["x₁", "x₂", "x₃"]
-    plots.attention_map(weights, tokens, tokens, title=f"β = {beta:g}", colour_bar=False, ax=last)
+    plots.attention_map(weights, tokens, tokens, title=f"ρ = {rho:g}", colour_bar=False, ax=last)
 
 
 if check("5.3", projections):
-    plots.explore(draw, beta=(0.2, 3.0, 2.0, 0.1))
+    plots.explore(draw, rho=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# In the three matrices columns say what goes in, rows what comes out: purple adds, orange takes away. The map on the right
-# shows the weights of your own design. Slide $\beta$ until its second row has a 0.90. If your scores are inner products of
-# the $u$'s, their gaps are $\beta^2$: at $\beta = 1$ a lead of one, which is a blur.
+# In the three matrices a column is what goes in and a row is what comes out; purple entries are positive, orange ones negative.
+# The map on the right shows the weights of your own design. Increase $\rho$ until its second row contains 0.90. If your scores
+# are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this is a lead of only one, and the weights are blurred.
 
 # %% [markdown] only="solution"
-# Here the first two rows of the map have one winner each: token 1 asks for $u_c$ and finds token 3, token 2 asks for
-# $u_d$ and finds token 1. The third row is blank on purpose: $q_3 = 0$, and nothing was asked of $c_3$.
+# In each of the first two rows of the map one token has almost all of the weight: the query of token 1 is $u_c$ and matches token
+# 3, the query of token 2 is $u_d$ and matches token 1. The third row is uniform: $q_3 = 0$, since nothing was asked of $c_3$.
 
 # %% [markdown]
 # ### 5.4
@@ -231,13 +226,13 @@ if check("5.3", projections):
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
 # weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
 # from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
-# given to a form in which $\beta$ stands in two places. One line may do: SymPy adds up equal terms and takes a root by itself.
+# given to a form in which $\beta$ stands in two places. One line may do.
 
 # %% [markdown]
-# Where the given lengths come from: $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ holds $u_b$
-# (near + far) times where 1 is wanted, so it misses by (near + far − 1), and it holds $u_c$ (−far) times where 0 is wanted.
-# Likewise $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ misses by (far + near − 1) along $u_b$ and by (1 − near) along
-# $u_c$. The $u$'s are orthogonal and $\beta$ long, so the length is $\beta$ times the root of the sum of squares.
+# Where the given lengths come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
+# coefficient of $u_b$ is near + far where it should be 1, and that of $u_c$ is −far where it should be 0. Likewise
+# $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ is wrong by far + near − 1 along $u_b$ and by 1 − near along $u_c$. The
+# $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of squares.
 
 # %% answer="5.4"
 beta = sp.Symbol("beta", positive=True)
@@ -270,27 +265,27 @@ if check("5.4", error_2, error_1):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[token])) @ wanted  # (40, 2)
         series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[token], axis=1)
         series[f"-{name} closed form"] = [float(chain.end.subs(beta, length)) for length in lengths]
-    plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
+    plots.curves(lengths, series, xlabel="length ρ", ylabel="distance from the target", log="y")
 
 # %% [markdown]
-# Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since
-# everything does, and then falls off faster than any exponential, as $e^{-\beta^2}$ does.
+# Once both derivations are right, their results are drawn together with what was measured. The distance first grows with
+# $\rho$, because all vectors get longer, and then falls faster than any exponential, like $e^{-\rho^2}$.
 
 # %% [markdown]
 # ### 5.5
 #
-# In 5.3 both answers are known when $V$ is written down, so a clever $V$ alone can produce them, whoever looks at whom.
-# That never shows what keys and queries are *for*. So make the contents unknown.
+# In 5.3 both outputs are known when $V$ is written down, so a suitable $V$ can produce them for almost any weights. Such a
+# design does not show what keys and queries are *for*. In this question the contents are therefore unknown.
 #
-# **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, with $y$ and $z$ anywhere in a subspace orthogonal to the $u$'s;
-# the columns of `content`, $(d, m)$, are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
+# **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
+# $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
 # $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
 #
-# *Predict:* can a $V$ alone still do it, whoever looks at whom?
+# *Predict:* can a suitable $V$ still do it if every token attends to itself?
 
 
 # %% answer="5.5"
-# my prediction, can V alone do it, whoever looks at whom: ...
+# my prediction, can V alone do it: ...
 def routing_projections(u_a, u_c, u_d, content):
     """K, Q, V that carry y to token 2 and z to token 1, whatever they are."""
     # BEGIN SOLUTION
@@ -322,16 +317,16 @@ found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 
 # %% [markdown]
-# A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
-# returns what was sent. No $V$ can mend the flat line: it never meets what token 1 carries. This is the division of labour
-# that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads *contents*.
+# A token that attends to itself returns the same output whatever the others carry: the line is flat. With your projections the
+# output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches token 2.
+# Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
 
 # %% [markdown] only="solution"
 # ## How far a $V$ alone can go
 #
-# As it is usually set, 5.3 needs neither keys nor queries. For **any** $K$ and $Q$ whose first two rows of weights
-# differ, the two mixtures of tokens are linearly independent, and a $V$ that sends them to the two targets makes both
-# outputs exact, at every $\beta$. Two hundred random pairs:
+# As it is usually stated, 5.3 needs no particular keys and queries. For **any** $K$ and $Q$ whose first two rows of weights
+# differ, the two mixtures of tokens are linearly independent, and a $V$ that maps them to the two targets makes both
+# outputs exact, at every $\rho$. The cell tries two hundred random pairs:
 
 # %% only="solution"
 u = np.eye(4)
@@ -347,12 +342,12 @@ print("largest error below 1e-9:", worst < 1e-9)
 # %% [markdown]
 # ## Common mistakes
 #
-# The first cell, at $\beta = 3$: "adding $u_d$ to $x_2$ makes token 2 look at $x_1$, so $u_d$ and $u_b$ come in together"
-# and "adding *enough* of it will do".
+# The first cell, at $\rho = 3$, is about "adding $u_d$ to $x_2$ makes token 2 attend to $x_1$, so that $c_2$ receives both $u_d$
+# and $u_b$" and "it works if *enough* of $u_d$ is added".
 #
-# The second: "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one,
-# and the values in 5.4 are not $u_b$ twice: what token 2 wants, what token 1 wants, and zero. And "the matrix $uv^\top$
-# sends $v$ to $u$": only after a division.
+# The second cell is about "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ contain $u_b$": weights sum
+# to one, and the values in 5.4 are $u_b$, $u_b - u_c$ and zero. And "the matrix $uv^\top$ maps $v$ to $u$" is true only after a
+# division by $v^\top v$.
 
 # %%
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
@@ -373,8 +368,9 @@ print("u and v are 3 long, (u v^T) v is", np.linalg.norm(np.outer(u[0], u[1]) @ 
 # %% [markdown]
 # ## Going further: narrow heads
 #
-# Scores only see the product: $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If $K^\top Q$ has rank $r$, then keys and queries
-# with $r$ numbers instead of $d$ give the same weights. Here is the rank of your own design, and its narrow twin.
+# The scores depend only on the product $K^\top Q$, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If the rank of $K^\top Q$ is
+# less than $d$, then keys and queries with only as many numbers as the rank give the same weights. The cell finds the rank of
+# your own design, and computes the weights with keys and queries of that width.
 
 # %%
 if check("5.3", projections):
@@ -388,9 +384,9 @@ if check("5.3", projections):
 # %% [markdown]
 # ## A real sentence
 #
-# In the translator of [00](00_start_here.ipynb) the queries are made from the English words written so far, the keys and
-# values from the German words. What makes them was found by training, as you found $K$, $Q$ and $V$ by hand. *Predict* for
-# each word of the translation at which German word it looks most: will the dark cells lie on a diagonal?
+# In the translation model of [00](00_start_here.ipynb) the queries are computed from the English words written so far, the keys
+# and values from the German words. You found $K$, $Q$ and $V$ by hand; the model learnt its matrices in training. *Predict* for
+# each English word to which German word it attends most: do the dark cells lie on a diagonal?
 
 # %%
 # my prediction: ...
@@ -401,18 +397,17 @@ axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numb
 plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
 
 # %% [markdown]
-# Where the two languages put their words in different places, the dark cells leave the diagonal: a query finds its key by
-# what it is, not by where it stands. Pale rows belong to words that could not be decided by one German word alone.
-# The map is the mean of the four heads in the model's last layer. The sentence was chosen because this model
-# translates it without a slip.
+# Where the two languages put their words in a different order, the dark cells leave the diagonal: a query finds its key by
+# content, not by position. A pale row belongs to a word for which no single German word was decisive. The map is the mean of the
+# four heads in the last layer of the model. The translation is not perfect: the verb *is* is missing.
 
 # %% [markdown]
 # ## Summary
 #
-# 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).
-# 2. Three matrices separate *who is asked*, *who answers* and *what is said*; outer products write them down.
-# 3. Where scores differ by $\beta^2$, the error falls like $\beta e^{-\beta^2}$; only unknown contents prove that routing
-#    is needed.
+# 1. A token that is its own key, query and value attends to itself, and every output is a mixture of the tokens (1).
+# 2. $Q$ decides what a token asks for, $K$ which tokens match, and $V$ what they return; outer products build such matrices.
+# 3. If the scores differ by $\rho^2$, the error falls like $\rho e^{-\rho^2}$; only unknown contents show that keys and queries
+#    are needed.
 
 # %% [markdown]
 # ## Without notes
@@ -420,10 +415,11 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?
 # 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
 # 3. Which product of matrices decides the scores, and can different pairs $K, Q$ share it?
-# 4. Why must scores grow with $\beta$ for 5.3 to work by looking?
-# 5. Which of $K$, $Q$, $V$ may depend on contents in 5.5, and which must not?
+# 4. Why must the differences of the scores grow with $\rho$ in 5.3?
+# 5. Which of $K$, $Q$, $V$ may respond to the contents in 5.5, and which must not?
 #
-# **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this for batches, heads and masks, in PyTorch.
+# **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this in PyTorch, with batches, several
+# heads and masks.
 #
 # **References.** Vaswani et al. (2017), self-attention and narrow heads; Elhage et al. (2021), where a head looks and
 # what it moves, as two circuits.

@@ -189,7 +189,7 @@ ways = {
     "zeroed after the softmax": lambda z: (compare(z).softmax(-1) * past) @ z,
     "scores multiplied by zero": lambda z: (compare(z) * past).softmax(-1) @ z,
 }
-shown = {"top": 0.6, "colour_bar": False}
+shown = {"mask": past, "top": 0.6, "colour_bar": False}  # what must stay hidden is hatched
 shown |= {"rows": "c₀ c₁ c₂ c₃ c₄".split(), "columns": "x₀ x₁ x₂ x₃ x₄".split()}
 for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=True):
     plots.matrix(dependence.reach(layer, x[0]), **shown, title=name, ax=ax)
@@ -198,8 +198,8 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # ## Does the mask leak?
 #
 # A gradient tells. The cell in row $t$ and column $s$ above is the size of $\partial c_t / \partial x_s$. Below and on the
-# diagonal it may be anything, since a token may see itself and its past. Above the diagonal every number other than 0 is a
-# leak. On the left there is none. In the middle, later tokens still count in the denominator of the softmax: their *values*
+# diagonal it may be anything, since a token may see itself and its past. The hatched cells should be hidden: every number in
+# them is a leak. On the left there is none. In the middle, later tokens still count in the denominator of the softmax: their *values*
 # are hidden, but their *scores* are not. On the right a hidden score of 0 still has the weight $e^0 = 1$ before it is
 # normalised.
 #
@@ -578,6 +578,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 #
 # **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
 # mean in PyTorch's two functions? Why does `view` alone not split heads? Why can one head not tell *alike* from *different*?
+#
+# **To play with:** `attn playground` opens a page on which you switch heads, masks, positions and the scale of a trained model off.
 #
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
 # what is lost.

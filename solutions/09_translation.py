@@ -24,6 +24,7 @@ from attn_course.translation import (
     EOS,
     PAD,
     Trainer,
+    ablation,
     expected_time,
     recorder,
     scoring,
@@ -465,6 +466,24 @@ for name, records in ladder.items():
 # [06](06_transformer_attention.ipynb) every word reaches every other in one step. In exchange, the order of the words is no
 # longer built in: positions are added to the words, and the model has to learn what they mean. Notebook
 # [10](10_bleu_comparison.ipynb) compares the two on the same text.
+#
+# ## Trained as a mean, or made a mean afterwards
+#
+# The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more
+# text. *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
+# weight, and if it returns nothing. Do these two stay above the slots *mean* and *none* of the table?
+
+# %%
+# my prediction: ...
+afterwards = {"intact": "", "mean afterwards": "cross*0", "none afterwards": "cross-heads"}
+print(ablation.recorded_table(afterwards))
+for name in ("mean", "none"):
+    seeds = [record["test"]["beam 5"]["bleu"] for record in ladder[name]]
+    print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
+
+# %% [markdown]
+# They fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
+# its weights. Type a sentence and take more of its attention out with `attn playground`.
 #
 # ## Common mistakes
 #

@@ -199,7 +199,7 @@ def test_a_failing_pip_is_one_sentence(monkeypatch, capsys):
 def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
     core = {package.name for package in missing_packages.wanted_packages()}
     more = {package.name for package in missing_packages.wanted_packages("torch")}
-    assert core == {"numpy", "matplotlib", "sympy"}
+    assert core == {"click", "numpy", "matplotlib", "sympy"}
     assert {"torch", "sacrebleu"} < more - core
     assert "jupyterlab" not in more
 

@@ -1,6 +1,7 @@
 """The command attn: whatever is typed, and whoever stops reading, there is no traceback."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from attn_course import (
     command_line,
     lab,
 )
-from attn_course.grading import grade_class
+from attn_course.grading import grade_class, roster, written_marks
 
 ATTN = [sys.executable, "-m", "attn_course.cli"]
 
@@ -220,3 +221,33 @@ def test_where_no_process_can_be_forked_it_is_one_sentence(capsys, monkeypatch, 
     words = ["class", "--out", "out"] if name == "grade" else []
     assert cli.main([name, *words]) == 2
     assert f"attn {name}: this needs Linux or macOS" in capsys.readouterr().err
+
+
+GUIDE = (ROOT / "docs" / "grading.md").read_text("utf-8")
+
+
+def test_every_command_and_option_that_the_guide_names_is_there():
+    known = {"-q", "-v", "--help"}
+    for name in cli.COMMANDS:
+        command = cli.find(click.Context(cli.attn), name)
+        known |= {option for param in command.params for option in param.opts}
+    assert set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*(?=[ `])", GUIDE)) - {"-e"} <= known
+    assert set(re.findall(r"(?<=`)attn ([a-z]+)", GUIDE)) <= {*cli.COMMANDS, "-v"}
+
+
+def test_the_tables_of_the_guide_are_read_as_printed(tmp_path):
+    people, override = re.findall(r"```csv\n(.*?)```", GUIDE, re.S)
+    (tmp_path / "roster.csv").write_text(people)
+    found = roster.load(tmp_path / "roster.csv")
+    assert set(found.people) == {"ann", "bob"} and found.people["ann"].lms_id == "4101"
+    assert found.people["ann"].free_days == 1 and found.people["bob"].penalty == 0.5
+    (tmp_path / "override.csv").write_text(override)
+    ((key, mark),) = written_marks.load(tmp_path / "override.csv", {"ann"}).items()
+    assert key == ("ann", "1.4", "code") and mark.comment == "agreed by mail"
+
+
+def test_the_pictures_of_the_guides_are_small_and_described():
+    for name in ("grading", "instructors"):
+        text = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+        for words, place in re.findall(r"!\[(.*?)\]\((.*?)\)", text):
+            assert len(words) > 20 and (ROOT / "docs" / place).stat().st_size <= 60 * 1024

@@ -397,12 +397,38 @@ def test_a_matrix_without_negative_numbers_has_no_negative_half():
     assert texts_of(left) == ["3", "1"]
 
 
-def test_cells_of_no_interest_are_hatched_and_have_neither_number_nor_weight_on_the_scale():
-    ax = plots.matrix([[9.0, 0.25], [9.0, 9.0]], mask=[[False, True], [False, False]])
-    (cells,) = marks_of(ax, marks.Cells)
+def test_a_hidden_cell_of_a_matrix_is_hatched_and_has_a_number_only_if_something_leaks():
+    ax = plots.matrix([[0.5, 0.25], [0.5, 0.0]], mask=[[True, False], [True, False]])
     (hatching,) = marks_of(ax, marks.Hatching)
-    assert (cells.low, cells.high) == (0, 0.25) and len(hatching.cells) == 3
-    assert texts_of(ax) == ["0.25"]
+    np.testing.assert_array_equal(hatching.cells, [[0, 1], [1, 1]])
+    assert texts_of(ax) == ["0.50", "0.25", "0.50"]
+
+
+def test_names_of_bars_are_slanted_where_they_would_meet():
+    wide, narrow = plots.panels(1, width=9)[0], plots.panels(3)[0]
+    names = ["understanding", "of", "attention", "heads"]
+    for ax in (wide, narrow):
+        plots.bars([1, 2, 3, 4], names, ax=ax)
+    assert not wide.x.is_slanted and narrow.x.is_slanted
+
+
+def test_numbers_on_narrow_bars_have_one_digit_less():
+    wide, narrow = plots.panels(1, width=9)[0], plots.panels(3)[0]
+    for ax in (wide, narrow):
+        plots.bars([0.25] * 8, ax=ax)
+    assert set(texts_of(wide)) == {"0.25"} and set(texts_of(narrow)) == {"0.2"}
+
+
+def test_a_legend_outside_leaves_its_width_free_beside_the_panel(axes_of):
+    ax = plots.curves(GRID, {"a long name of a line": GRID}, xlabel="x", ylabel="y")
+    (inside,) = layout(ax.figure)
+    (outside,) = layout(ax.legend_outside().figure)
+    assert inside.right - outside.right > 100
+    text = re.search(r'<text x="([\d.]+)"[^>]*>a long name', svg_of(ax.figure))
+    assert float(text[1]) > outside.right
+    (theirs,) = axes_of(ax.figure)
+    place = theirs.get_legend().get_window_extent()
+    assert place.x0 >= theirs.get_window_extent().x1
 
 
 def test_a_hidden_cell_of_a_map_has_no_number_unless_it_leaks():
@@ -667,7 +693,7 @@ def test_borders_are_where_the_two_best_keys_tie():
     rays = plane.tie_directions(keys)
     assert len(rays) == 3  # the key inside the others has no border
     for ray in rays:
-        weights = np.sort(plane.territory(keys, 50 * ray))
+        weights = np.sort(plane.query_weights(keys, 50 * ray))
         np.testing.assert_allclose(weights[-2:], 0.5, atol=1e-6)
 
 

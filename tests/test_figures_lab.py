@@ -118,7 +118,7 @@ def test_drawings_take_the_place_of_pictures_in_the_lab_and_say_what_is_seen(lab
     pictures = "[...document.querySelectorAll('.jp-OutputArea img')].map((i) => [i.alt, i.checkVisibility()])"
     lab.wait(f"!{pictures}.some(([alt, isVisible]) => isVisible)")
     plane, bars = lab.run(pictures)
-    assert plane[0].startswith("Territory map")
+    assert plane[0].startswith("Query plane")
     assert bars[0] == "Bars “two bars”; weight over key: 0 0.20, 1 0.80."
     drawn = "[...document.querySelectorAll('.attn-frames:not([hidden]) .attn-frame')]"
     assert lab.run(f"{drawn}.map((f) => f.getAttribute('aria-label'))") == [bars[0]]

@@ -55,7 +55,6 @@ RIGHT_IN_PRINT = {
     "001": set(),  # a handout: questions without answers, some with a slip
     "002": {
         ("1.1", "log-sum-exp"),
-        ("1.3", "margin against log n"),
         ("2.1", "sum of outer products"),
         ("2.2", "the sum, high"),
         ("2.3", "shortest"),

@@ -211,7 +211,8 @@ def test_inputs_depend_on_secret_and_question_and_on_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("names", "wanted"), [(("01_copying",), False), (("06_x", "01_copying"), True)]
+    ("names", "wanted"),
+    [(("01_copying",), False), (("06_transformer_attention", "01_copying"), True)],
 )
 def test_torch_is_imported_only_for_notebooks_that_use_it(names, wanted):
     supervisor = replace(SETTINGS, notebooks=names).supervisor()

@@ -593,6 +593,16 @@ class Unread:
         return Record(*key, "", problem="its JSON breaks off.")
 
 
+@pytest.mark.parametrize(("tier", "number"), [("namespaces", 0), ("none", 1)])
+def test_a_file_that_could_not_be_read_is_not_counted_as_graded_in_the_sandbox(tier, number):
+    class Half:
+        def get(self, key):
+            return Record(*key, "", problem="its JSON breaks off.", tier=tier)
+
+    book = made([handed("Ann", PROPER)], results=Half())
+    assert book.sheet("Ann").tiers[tier] == number
+
+
 def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook(tmp_path):
     book = made([handed("Ann", PROPER)], results=Unread())
     page = pages.student_page(book, book.sheet("Ann"))

@@ -172,13 +172,8 @@ def words(place, *texts, kind="markdown"):
         empty["source"] = "*Your answer to 1.7: replace this line.*"
         where = found["cells"].index(empty) + place
         for text in reversed(texts):
-            new = {
-                "cell_type": kind,
-                "metadata": {},
-                "source": text,
-                "id": f"0123abc{len(text) % 10}",
-            }
-            found["cells"].insert(where, new)
+            new = {"cell_type": kind if text else "code", "metadata": {}, "source": text}
+            found["cells"].insert(where, new | {"id": f"0123abc{len(text) % 10}"})
 
     return write
 
@@ -204,8 +199,9 @@ def renamed_answer(found):
 def value_named_as_its_function(found):
     """A helper that gives way to its own value, as many a notebook has it."""
     answer = cell(found, "q1-4-code")
-    big = "def big():\n    return 30.0\n\nbig = big()\n\n"
-    answer["source"] = big + "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+    answer["source"] = "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
+    for source in ("big = big()", "def big():\n    return 30.0"):
+        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
 
 
 def out_of_a_judge(found):

@@ -1,6 +1,7 @@
 """Downloads of Canvas, Moodle and Gradescope, built by their naming rules, become folders of students."""
 
 import csv
+import importlib.util
 import io
 import json
 import os
@@ -9,10 +10,13 @@ import zipfile
 from datetime import datetime
 
 import pytest
+from browser import needs_browser
+from course import ROOT
 
 from attn_course import cli
 from attn_course.grading import collect, lms_downloads
 from attn_course.grading.collected import COLLECTED
+from attn_course.grading.sandbox import tiers
 
 ROSTER = (
     "student,name,email,id,lms_id\n"
@@ -104,6 +108,21 @@ def test_two_students_of_one_name_have_two_folders(download):
         "leekim-7/01_copying.ipynb": text_of(7),
         "leekim-8/01_copying.ipynb": text_of(8),
     }
+
+
+def test_a_name_that_ends_in_a_number_is_not_cut(download):
+    files = {
+        "leeann5_LATE_105_12345_01_copying.ipynb": text_of(1),
+        "2pac_106_12346_01_copying.ipynb": text_of(2),
+        "lee_ann7_107_12347_01_copying.ipynb": text_of(3),
+    }
+    _, _, out = download(files, "canvas")
+    assert {(row["student"], row["lms_id"]) for row in rows(out).values()} == {
+        ("leeann5", "105"),
+        ("2pac", "106"),
+        ("lee_ann7", "107"),
+    }
+    assert set(held(out)) == {f"{who}/01_copying.ipynb" for who in ("leeann5", "2pac", "lee_ann7")}
 
 
 def test_an_anonymous_download_of_canvas_is_read(download):
@@ -239,6 +258,17 @@ def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(downloa
     assert counts == ["ada/01_copying.ipynb"] and len(rows(out)) == 2
 
 
+def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_first(download):
+    def handed_in(moment):
+        yml = METADATA.replace("2026-11-20 23:58:01.123456 -08:00", moment)
+        _, _, out = download({**GRADESCOPE, "a/submission_metadata.yml": yml}, "gradescope")
+        return rows(out)["ada@x.edu/01_copying.ipynb"]["handed_in"]
+
+    first = handed_in("2026-11-18 10:00:00 Z")
+    later = handed_in("2026-11-19 10:00:00 Z")
+    assert first < later == handed_in("2026-11-18 10:00:00 Z")
+
+
 def test_a_file_that_was_not_collected_is_never_overwritten(download, tmp_path):
     target = tmp_path / "submissions" / "ada" / "01_copying.ipynb"
     target.parent.mkdir(parents=True)
@@ -323,6 +353,14 @@ HOSTILE = {
         },
         "this archive holds no notebook",
     ),
+    "a name that clears the screen": (
+        {"\x1b[2J\n_1_2_3.ipynb": "x", **CANVAS},
+        "passed over: \ufffd[2J",
+    ),
+    "thousands of stray files": (
+        {**{f"stray {k}.txt": "" for k in range(3000)}, **CANVAS},
+        "passed over: 2,980 more.",
+    ),
     "an odd name": ({"lovelaceada_1234_901_CON:\x07 <script>.ipynb": "x"}, ""),
     "a formula": ({"=cmd_1234_901_01_copying.ipynb": "x", **CANVAS}, "is not named as Canvas"),
 }
@@ -366,6 +404,20 @@ def test_a_folder_that_a_browser_has_unpacked_is_read_too(tmp_path):
     out = tmp_path / "out"
     assert cli.main(["collect", str(folder), "--from", "canvas", "--out", str(out)]) == 0
     assert len(held(out)) == 4
+
+
+@needs_browser
+@pytest.mark.skipif(bool(tiers.missing_mechanisms()), reason="this machine has no sandbox")
+def test_a_class_goes_from_the_archive_of_canvas_to_its_file(tmp_path):
+    spec = importlib.util.spec_from_file_location("lms", ROOT / "tests" / "bench" / "lms.py")
+    lms = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(lms)
+    (header, _, *table), expected, _ = lms.day(tmp_path, 4)
+    assert header[5:] == list(lms.NOTEBOOKS) and [row[2] for row in table] == [
+        str(9000 + number) for number in range(4)
+    ]
+    for row, points in zip(table, expected.values(), strict=True):
+        assert all(row[5:]) and sum(map(float, row[5:])) >= points
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from attn_course.grading.sandbox import tiers
 from attn_course.grading.submissions import File
 
 NAMES = ("01_copying", "02_average_of_two")
-needs_sandbox = pytest.mark.skipif(not tiers.best_tier(), reason="nothing can be shut in here")
+needs_sandbox = pytest.mark.skipif(not tiers.best_tier(), reason="this machine has no sandbox")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,8 @@
 """The grader's pages in a real browser: they render, sort, filter, save, and run nothing foreign."""
 
 import csv
+import io
+import json
 import time
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from attn_course.grading import report
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import references
+from attn_course.grading.spreadsheet import FORMULA, guarded
 from attn_course.grading.submissions import File
 from attn_course.grading.written_marks import Mark
 
@@ -196,6 +199,19 @@ def test_points_can_be_typed_and_downloaded(browser, out):
         if (entry.question.id, entry.kind) == ("1.7", "written")
     ]
     assert [row[6] for row in rows] == ["digest", digests[1], digests[3]]
+
+
+@needs_browser
+def test_the_page_guards_the_formulas_that_the_exporter_guards(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    browser.run("grader.value = 'Eve'; setPoints(cards[0], '1')")
+    for letter in FORMULA:
+        remark = json.dumps(f"{letter}1+1")
+        browser.run(
+            f"cards[0].querySelector('.remark').type = 'hidden', fields(cards[0])[1].value = {remark}"
+        )
+        (row,) = csv.DictReader(io.StringIO(browser.run("csv()"), newline=""))
+        assert row["comment"] == guarded(f"{letter}1+1"), letter
 
 
 @needs_browser

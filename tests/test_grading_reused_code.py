@@ -11,13 +11,13 @@ from attn_course import register
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.read_submission import Cell, read_submission
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import borrowed
+from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
 
 LAYER = "attn_utils.layers.CausalSelfAttention"
-LENT = {
+REUSED = {
     "assigned": (
         ["from attn_utils import layers", "CausalSelfAttention = layers.CausalSelfAttention"],
         LAYER,
@@ -137,12 +137,12 @@ OWN = {
 
 def found(sources):
     cells = [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
-    return borrowed(cells, ["CausalSelfAttention", "attend"]).get("CausalSelfAttention", [])
+    return reused_objects(cells, ["CausalSelfAttention", "attend"]).get("CausalSelfAttention", [])
 
 
-@pytest.mark.parametrize("name", LENT)
+@pytest.mark.parametrize("name", REUSED)
 def test_an_answer_that_is_the_courses_own_is_seen(name):
-    sources, path = LENT[name]
+    sources, path = REUSED[name]
     assert found(sources) == [path]
 
 
@@ -150,7 +150,7 @@ def test_an_answer_that_is_the_courses_own_is_seen(name):
 def test_a_librarys_own_answer_is_seen_and_its_other_help_is_not(name):
     sources, expected = LIBRARIES[name]
     cells = [Cell(number, "code", source) for number, source in enumerate(sources, 1)]
-    assert borrowed(cells, ["bleu", "paired_bootstrap"]) == expected
+    assert reused_objects(cells, ["bleu", "paired_bootstrap"]) == expected
 
 
 def test_thousands_of_names_that_mention_each_other_are_followed_soon():
@@ -174,7 +174,7 @@ def test_no_reference_is_the_courses_own_code(name):
         for part in question.parts
         for a in part.answers
     ]
-    assert borrowed(read_submission(ROOT / "solutions" / f"{name}.py").cells, answers) == {}
+    assert reused_objects(read_submission(ROOT / "solutions" / f"{name}.py").cells, answers) == {}
 
 
 @needs_sandbox

@@ -101,12 +101,32 @@ def record(name, status):
     return Record("you", name, f"{name}.ipynb", "", parts=tuple(parts))
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        (State.CORRECT, 0),
+        (State.NOT_YET, 1),
+        (State.NOT_ATTEMPTED, 1),
+        (State.WAITING, 1),
+    ],
+)
+def test_a_strict_check_fails_unless_every_judged_part_is_correct(
+    tmp_path, monkeypatch, status, expected
+):
+    name = "01_copying"
+    shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path)
+    monkeypatch.setattr(self_check, "judged", lambda files: iter([record(name, status)]))
+    for place in (tmp_path, tmp_path / f"{name}.ipynb"):
+        assert cli.main(["check", str(place)]) == 0
+        assert cli.main(["check", str(place), "--strict"]) == expected
+
+
 def test_when_all_is_answered_the_next_step_is_to_hand_in():
     done = [record(name, State.CORRECT) for name in register.NOTEBOOKS]
     assert "hand in the .ipynb files" in self_check.next_step(done, Path())
     said = self_check.points_so_far(done)
     assert re.match(
-        r"[\d.]+ of 100 points so far, and [\d.]+ of 20 bonus points; a person reads", said
+        r"[\d.]+ of 100 points so far, and [\d.]+ of 40 bonus points; a person reads", said
     )
 
 
@@ -136,3 +156,9 @@ def test_progress_is_shown_on_a_terminal_and_leaves_nothing(monkeypatch):
     with self_check.progress("judging 01_copying.ipynb ..."):
         assert terminal.getvalue() == "\rjudging 01_copying.ipynb ..."
     assert terminal.getvalue().endswith(f"\r{' ' * 28}\r")
+
+
+def test_a_part_with_a_judge_that_awaits_a_person_says_why():
+    part = PartRecord("1.4", "code", State.WAITING, 0, 1, "cell 7 is not run.", "")
+    row = self_check._row(Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,)))
+    assert row.splitlines()[1:] == ["  ✎ 1.4 awaits a person: cell 7 is not run."]

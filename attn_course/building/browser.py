@@ -92,7 +92,7 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
 
 
 def _with_installation(notebook: str) -> str:
-    """A notebook whose set-up cell brings the course from JupyterLite's own shelf."""
+    """A notebook whose set-up cell installs the wheel that JupyterLite serves."""
     found = json.loads(notebook)
     for cell in found["cells"]:
         if cell["id"] == SETUP_ID:

@@ -16,6 +16,7 @@ from attn_course import register
 from attn_course.building import (
     badges,
     cards,
+    notation,
 )
 from attn_course.errors import UserError
 from attn_course.markers import EMPTY, cut_solutions
@@ -47,17 +48,19 @@ def read_source(source: Path) -> Any:
 
 
 def solution_notebook(source: Path, repository: str = "") -> Any:
-    """The source as a notebook: headings written out, our ids and metadata, no outputs yet.
+    """The source as a notebook: headings and notation written out, our ids and metadata, no outputs yet.
 
     repository: where the course is published; if it is, a set-up cell and links are put in.
     """
     notebook = read_source(source)
+    symbols = source.parents[1] / "docs" / "notation.md"
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []
             cell.execution_count = None
         else:
             cell.source = cards.write_headings(cell.source)
+            cell.source = notation.write_table(cell.source, source.stem, symbols)
 
     first = notebook.cells[0]
     head = cards.write_head(first.source, source.stem)

@@ -1,5 +1,7 @@
-"""`attn build` and `attn site`: their options."""
+"""`attn build`, `attn site`, `attn playground` and `attn new`: their options."""
 
+import tempfile
+import webbrowser
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import click
 
 from attn_course.building import scaffold
 from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
+from attn_course.errors import UserError
 
 
 @click.command(cls=Command, context_settings=SETTINGS)
@@ -56,6 +59,28 @@ def site(book: str, out: str, pyodide: str | None) -> None:
     lite = program.with_name("jupyter-lite")
     make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
     log.info(f"attn site: {len(list(folder.glob('*.html')))} pages in {out}.")
+
+
+@click.command(cls=Command, context_settings=SETTINGS)
+@click.option(
+    "--out", metavar="FOLDER", help="Where to write the page; a temporary folder if not given."
+)
+@click.option(
+    "--open/--no-open", "is_opened", default=True, help="Whether to open it in a browser."
+)
+def playground(out: str | None, is_opened: bool) -> None:
+    """Open the attention playground: the bundled translator, whose attention can be changed."""
+    from attn_course.building.playground import write_playground
+
+    folder = Path(out or tempfile.mkdtemp(prefix="attn-playground-")).absolute()
+    try:
+        write_playground(folder)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be written ({type(error).__name__}).") from None
+    page = folder / "index.html"
+    click.echo(f"attn playground: {page}")
+    if is_opened:
+        webbrowser.open(page.as_uri())
 
 
 @click.group(context_settings=SETTINGS)

@@ -59,7 +59,7 @@ def new_notebook(root: Path, stem: str) -> list[Path]:
     words["entry"] = _filled("entry", words)
     places = {
         root / "solutions" / f"{stem}.py": _filled("notebook", words),
-        root / words["module"]: _filled("notebook_questions", words),
+        root / words["module"]: _filled("notebook_module", words),
         root / "tests" / "bank" / f"{stem[3:]}.py": _filled("notebook_bank", words)
         + _filled("bank", words),
     }

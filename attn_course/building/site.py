@@ -19,12 +19,15 @@ from attn_course.building.cells import rendered, solution_notebook
 from attn_course.building.interactive import page_figures
 from attn_course.building.outputs import attach, stored_outputs
 from attn_course.building.pages import FIGURE, page_of
+from attn_course.building.playground import write_playground
 from attn_course.errors import UserError
 from attn_course.figures.display import asset
 
 FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
 PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+PLAYGROUND = "playground/index.html"
+WITH_PLAYGROUND = ("00", "06", "09", "10")  # the notebooks whose pages link to it
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
 
@@ -39,6 +42,7 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
+    write_playground((out / PLAYGROUND).parent)
     (out / ".nojekyll").touch()  # or GitHub leaves out folders that begin with _
 
 
@@ -60,6 +64,8 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
         if not register.needs_torch(name):
             address = f"browser/index.html?notebook={name}"
             links += f' · <a href="{address}">Run it in your browser</a>'
+        if name[:2] in WITH_PLAYGROUND:
+            links += f' · <a href="{PLAYGROUND}">Break a trained model in the playground</a>'
         first.source = cards.add_below_head(first.source, links)
         pages[name] = page
         (folder / f"{name}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")

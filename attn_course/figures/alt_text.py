@@ -89,6 +89,7 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
         case marks.Points() if mark.label or len(mark.x) > 1:
             x = _number(np.mean(mark.x), panel.x)
             y = _number(np.mean(mark.y), panel.y)
+            name = f"{mark.label}: " if mark.label else ""
             return f"{name}{len(mark.x)} points around ({x}, {y})"
         case marks.Arrow():
             x, y = mark.end - mark.start

@@ -22,6 +22,7 @@ from attn_course.figures.marks import (
     Rule,
     Text,
 )
+from attn_course.figures.markup import text_width
 from attn_course.figures.panel import Panel, panel_or_new, panels
 from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER, SMALL_SIZE
 
@@ -60,6 +61,8 @@ def bars(
     if colours is None and not grouped and xlabel == "key" and size < INK:
         colours = range(size)
     width = 0.8 / len(groups)
+    slot = 0.8 * ax.figure.panel_size()[0] / size  # pixels for a bar or a group, about
+    digits = 2 if text_width("0.00", SMALL_SIZE) <= 1.25 * slot * width else 1
     middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
         numbers = np.asarray(values, float)
@@ -67,13 +70,15 @@ def bars(
         each = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
         ax.add(Bars(left, left + width, numbers, each, label=str(name)))
         for place, number in zip(left + width / 2, numbers, strict=True):
-            word = Text(place, number, f"{number:.2f}", vertical="bottom", shift=(0, 2))
+            word = Text(place, number, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
             if number < 0:
                 word.vertical = "top"
                 word.shift = (0, -2)
             ax.add(word)
 
-    ax.x.set_ticks(range(size), list(range(size) if labels is None else labels))
+    named = [str(label) for label in (range(size) if labels is None else labels)]
+    ax.x.set_ticks(range(size), named)
+    ax.x.is_slanted = max(text_width(label, SMALL_SIZE) for label in named) > slot
     ax.x.has_grid = False
     if top:
         lowest = min(np.min(values) for values in groups.values())
@@ -244,8 +249,7 @@ def attention_map(
     _add_cells(ax, Cells(weights, 0, 1, "blues"), "weight" if colour_bar else None)
     _hatch(ax, mask)
     if numbers or (numbers is None and weights.size <= _MOST_NUMBERS):
-        shown = None if mask is None else np.asarray(mask) | (weights != 0)
-        _write_numbers(ax, weights, 0.6, "%.2f", shown)
+        _write_numbers(ax, weights, 0.6, "%.2f", mask)
     _label_cells(ax, queries, keys)
     return _name(ax, xlabel, ylabel, title)
 
@@ -290,12 +294,11 @@ def matrix(
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
     size; signed: whether it has a negative half, by default if there are such numbers. Give panels that
     are compared the same. Whole numbers are written without a point. words: what stands in each cell
-    instead of its number. mask: boolean, False where a cell is of no interest: hatched, without a number.
+    instead of its number. mask: boolean, False where a cell is hidden: hatched, without a number unless
+    it is not 0.
     """
     ax = panel_or_new(ax)
     values = np.asarray(values, float)
-    if mask is not None:
-        values = np.where(mask, values, 0.0)
     size = top or max(np.abs(values).max(), 1e-12)
     if signed is None:
         signed = bool(values.min() < 0)
@@ -438,12 +441,12 @@ def _hatch(ax: Panel, mask: ArrayLike | None) -> None:
 def _write_numbers(
     ax: Panel, values: np.ndarray, dark_from: float, form: str, mask: ArrayLike | None = None
 ) -> None:
-    """Each number in its cell, but for those that the mask crosses out."""
+    """Each number in its cell, but no zero where the mask hides a cell: any other number there is a leak."""
     words = np.empty(values.shape, object)
     for place, value in np.ndenumerate(values):
         words[place] = form % value
     if mask is not None:
-        words[~np.asarray(mask)] = ""
+        words[~np.asarray(mask) & (values == 0)] = ""
     _write(ax, values, dark_from, words)
 
 
@@ -470,11 +473,11 @@ def diagram(
     """
     ax = panel_or_new(ax)
     half = np.array(size) / 2
-    for number, (text, place) in enumerate(boxes.items()):
-        x, y = place
+    for text, (x, y) in boxes.items():
         corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half + (x, y)
         colour = COLOURS[1] if text in strong else COLOURS[INK]
-        ax.add(Line(*corners.T, colour, 2.6 if text in strong else 1.2, label=f"_box {number}"))
+        width = 2.6 if text in strong else 1.2
+        ax.add(Line(corners[:, 0], corners[:, 1], colour, width))
         lines = text.split("\n")
         for k, line in enumerate(lines):
             up = ((len(lines) - 1) / 2 - k) * 1.3 * SMALL_SIZE

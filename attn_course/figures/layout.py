@@ -11,6 +11,8 @@ LINE_HEIGHT = 14
 LABEL_SPACE = 22  # for the name of an axis
 BAR_GAP = 10  # between a panel and its colour bar
 BAR_WIDTH = 12
+LEGEND_ROW = 17
+LEGEND_INDENT = 30  # where the text of a legend begins
 _TITLE_SPACE = 28
 _EDGE = 10  # where there is nothing to write
 
@@ -62,6 +64,13 @@ def label_width(axis: Axis) -> float:
     return max((text_width(label, SMALL_SIZE) for label in labels), default=0)
 
 
+def legend_size(panel: Panel) -> tuple[float, float]:
+    """(width, height) of the legend of a panel."""
+    labels = [mark.label for mark in panel.marks if mark.label]
+    widest = max((text_width(label, SMALL_SIZE) for label in labels), default=0)
+    return LEGEND_INDENT + widest + 6, LEGEND_ROW * len(labels)
+
+
 def _box(panel: Panel, width: float, height: float) -> Box:
     """The box of a panel by itself."""
     left = label_width(panel.y) + TICK + 5
@@ -70,11 +79,13 @@ def _box(panel: Panel, width: float, height: float) -> Box:
     bottom = label_depth(panel.x) + TICK + 3
     if panel.x.label:
         bottom += LABEL_SPACE
-    right = _EDGE
+    right: float = _EDGE
     if panel.colour_bar is not None:
         right = BAR_GAP + BAR_WIDTH + 40
         if panel.colour_bar_label:
             right += LABEL_SPACE
+    if panel.legend_is_outside:
+        right += legend_size(panel)[0]
     return Box(
         width=width,
         height=height,

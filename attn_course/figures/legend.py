@@ -6,13 +6,12 @@ import numpy as np
 
 from attn_course.figures import marks
 from attn_course.figures.frame import Frame
-from attn_course.figures.markup import css_colour, polyline, tag, text_tag, text_width
+from attn_course.figures.layout import LEGEND_INDENT, LEGEND_ROW, legend_size
+from attn_course.figures.markup import css_colour, polyline, tag, text_tag
 from attn_course.figures.style import DASHES, SMALL_SIZE
 
 Places = dict[int, int]  # number of a panel -> number of its legend's place
-_ROW = 17  # pixels
 _SAMPLE = 20  # pixels, the width of a sample
-_INDENT = 30  # pixels, where the text begins
 _GAP = 6
 # Where it may be, the most wanted first: shares of the free width and height.
 _PLACES = np.array(
@@ -25,21 +24,27 @@ def draw_legend(frame: Frame, number: int, places: Places) -> Iterator[str]:
     named = [mark for mark in frame.panel.marks if mark.label]
     if not named:
         return
-    widest = max(text_width(mark.label, SMALL_SIZE) for mark in named)
-    size = np.array([_INDENT + widest + _GAP, _ROW * len(named)])
+    size = np.array(legend_size(frame.panel))
+    if frame.panel.legend_is_outside:
+        left, top = frame.right + _GAP, frame.top
+    else:
+        left, top = _find_place(frame, number, places, size)
+    width, height = size
+    yield tag("rect", class_="background", x=left, y=top, width=width, height=height)
+    middle = top + LEGEND_ROW / 2
+    for mark in named:
+        yield _sample(mark, left + 4, middle)
+        yield text_tag(mark.label, left + LEGEND_INDENT, middle, SMALL_SIZE, vertical="center")
+        middle += LEGEND_ROW
+
+
+def _find_place(frame: Frame, number: int, places: Places, size: np.ndarray) -> np.ndarray:
+    """The top left corner of a legend of this size, (2,); `places` is kept up to date."""
     free = np.array([frame.width, frame.height]) - size - 2 * _GAP
     corners = np.array([frame.left, frame.top]) + _GAP + _PLACES * free
     chosen = _freest(corners, size, _obstacles(frame), places.get(number, 0))
     places[number] = chosen
-
-    left, top = corners[chosen]
-    width, height = size
-    yield tag("rect", class_="background", x=left, y=top, width=width, height=height)
-    middle = top + _ROW / 2
-    for mark in named:
-        yield _sample(mark, left + 4, middle)
-        yield text_tag(mark.label, left + _INDENT, middle, SMALL_SIZE, vertical="center")
-        middle += _ROW
+    return corners[chosen]
 
 
 def _freest(corners: np.ndarray, size: np.ndarray, points: np.ndarray, last: int) -> int:

@@ -100,6 +100,7 @@ class Panel:
         self.marks: list[Mark] = []
         self.title = ""
         self.has_legend = False
+        self.legend_is_outside = False
         self.is_equal = False  # whether a unit of x is as long as a unit of y
         self.colour_bar: Cells | None = None  # the cells whose scale is shown beside the panel
         self.colour_bar_label = ""
@@ -141,6 +142,11 @@ class Panel:
     def equal(self) -> "Panel":
         """Make a unit of x as long as a unit of y; returns the panel."""
         self.is_equal = True
+        return self
+
+    def legend_outside(self) -> "Panel":
+        """Put the legend beside the panel, where it covers nothing; returns the panel."""
+        self.legend_is_outside = True
         return self
 
     def _ipython_display_(self) -> None:

@@ -72,7 +72,7 @@ def query_plane(
     display.show_interactive(picture, page, "the same plane, to be moved by hand")
 
 
-def territory(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
+def query_weights(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
     """The weights of every query. keys: (n, 2), queries: (..., 2) -> (..., n)."""
     keys = np.asarray(keys, float)
     queries = np.asarray(queries, float)
@@ -127,7 +127,7 @@ def _plain(numbers):
 
 def _still(setting, keys, queries):
     """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
-    weights = territory(keys, queries)  # (H, n)
+    weights = query_weights(keys, queries)  # (H, n)
     values = setting["values"]
     count = 3 if np.ndim(values) == 2 else 2
     left, right, *more = panels(count)
@@ -152,7 +152,7 @@ def _alt(setting, queries, said):
     listed = ", ".join(places)
     result = "; ".join(said)
     title = setting["title"] or "whom a query attends to"
-    picture = f"Territory map “{title}”: the plane of queries, coloured by the weights of the keys."
+    picture = f"Query plane “{title}”: the plane of queries, coloured by the weights of the keys."
     return f"{picture} Query at {listed}: {result}."
 
 
@@ -188,7 +188,7 @@ def _draw_map(ax: Panel, setting: dict, keys: np.ndarray, queries: np.ndarray) -
     x, y = np.meshgrid(places, places[::-1])
     grid = np.stack([x, y], axis=-1)  # (cells, cells, 2)
     colours = np.array([colour_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
-    mixed = territory(keys, grid) @ colours  # (cells, cells, 3)
+    mixed = query_weights(keys, grid) @ colours  # (cells, cells, 3)
     ax.add(Image(1 - _PALE * (1 - mixed), -limit, limit, -limit, limit))
     for ray in tie_directions(keys):
         _add_outline(ax, np.array([(0, 0), 2 * limit * ray]), "--")

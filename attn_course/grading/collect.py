@@ -18,6 +18,7 @@ from attn_course.grading.roster import Person, Roster
 from attn_course.grading.submissions import UNSEEN, canonical, notebook_of
 
 UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+MOST_PROBLEMS = 20  # that are told; the others are counted
 EARLIER = "earlier"  # the folder of copies that a newer one has replaced
 
 
@@ -43,7 +44,8 @@ def collect(
         if not copies:
             problem = found.problems[0] if found.problems else "it holds no notebook."
             raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
-        folders = folder_names({copy.student for copy in copies}, roster)
+        students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
+        folders = folder_names(students, roster)
         place = Folder(out, read_collected(out), dry_run)
         lines: list[tuple[str, ...]] = []
         try:
@@ -62,8 +64,10 @@ def _report(lines, problems, strangers, dry_run):
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
         print("  ".join([*cells, row[3]]).rstrip())
-    for problem in problems:
+    for problem in problems[:MOST_PROBLEMS]:
         print(f"passed over: {problem}")
+    if len(problems) > MOST_PROBLEMS:
+        print(f"passed over: {len(problems) - MOST_PROBLEMS:,} more.")
     for name in strangers:
         print(f"not in the roster: {name}")
     students = len({student for student, _, _, _ in lines})
@@ -106,7 +110,8 @@ class Folder:
         before = self.rows.get((student, file))
         there = _sha256(target) or (before.sha256 if before and self.dry_run else "")
         if there == digest:
-            self._note(student, file, copy, digest, counts=True)
+            if before is None or copy.version > before.version:
+                self._note(student, file, copy, digest, counts=True)
             return "already there"
         if not there:
             self.write(target, data)
@@ -182,7 +187,7 @@ def _groups(copies, folders):
     return dict(sorted(groups.items()))
 
 
-def folder_names(students: set[Student], roster: Roster) -> dict[Student, str]:
+def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, str]:
     """Return {student: name of the folder}, which is the roster's where it knows the student.
 
     Others get the name that the LMS has, with their number where two have the same.

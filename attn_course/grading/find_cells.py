@@ -1,15 +1,12 @@
 """Which cells of a submission answer which part, and which cells they need. Runs nothing."""
 
 import ast
-import contextlib
-import functools
 import math
 import re
-import symtable
-import warnings
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 
+from attn_course.grading.cell_names import ANYTHING, begun, names_of
 from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.untrusted_text import (
@@ -21,15 +18,10 @@ from attn_course.register import Part, Question, questions_of
 
 Cells = Sequence[Cell]
 
-ANYTHING = "*"  # what a cell with `from ... import *` defines
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
-DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
-ASSIGNMENT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{0,99})?=(?!=)", re.M)
-DRAWING = re.compile(r"\bplots\s*\.|\bplt\b|matplotlib|pyplot|attn_course\.figures")
-CHANGES = ast.ImportFrom | ast.Subscript | ast.Attribute | ast.Expr
-COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
+DRAWING = re.compile(r"\bplt\b|matplotlib|pyplot")  # `plots` needs no matplotlib to make its marks
 
 
 def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
@@ -37,7 +29,10 @@ def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     empty = EMPTY.format(question.id)
     found = []
     for cell in cells:
-        is_it = empty in cell.source if part.kind == "written" else _defines(cell, part.answers)
+        if part.kind == "written":
+            is_it = empty in cell.source
+        else:
+            is_it = _may_run(cell) and not names_of(cell.source).given.isdisjoint(part.answers)
         if is_it or _claims(cell, question, part):
             found.append(cell)
     return found
@@ -52,11 +47,6 @@ def _claims(cell, question, part):
     mark = cell.marks.get(role)
     whole = f"{question.id} {part.kind}"
     return mark in (question.id, whole)
-
-
-def _defines(cell, answers):
-    """Whether a cell that may run defines one of these names, or begins to."""
-    return _may_run(cell) and not names_of(cell.source).given.isdisjoint(answers)
 
 
 def near_code(
@@ -78,10 +68,17 @@ def near_code(
     found = []
     for cell in cells:
         is_renamed = _claims(cell, question, part) and given.isdisjoint(part.answers)
-        is_out_of_reach = not _may_run(cell) and not names_of(cell.source).given.isdisjoint(wanted)
+        is_out_of_reach = not _may_run(cell) and not _given(cell).isdisjoint(wanted)
         if _is_changed(cell, handed_out) and (is_renamed or is_out_of_reach):
             found.append(cell)
     return found
+
+
+def _given(cell):
+    """The names that a cell gives a meaning; of text, however long, the beginning is read, not parsed."""
+    if cell.kind == "code":
+        return names_of(cell.source).given
+    return begun(cell.source[:LONGEST_ANSWER])
 
 
 def near_words(cells: Cells, question: Question, handed_out: Collection[str] = ()) -> list[Cell]:
@@ -90,43 +87,41 @@ def near_words(cells: Cells, question: Question, handed_out: Collection[str] = (
     It is text of the student's in the section of the question, else anywhere but in the section of
     another written question: cells of their own, our cells with more in them, comments in code.
     """
-    written = [other.id for other in questions_of(question.notebook) if _is_written(other)]
+    written = set()
+    for other in questions_of(question.notebook):
+        written |= {other.id for part in other.parts if part.kind == "written"}
     lines = {line.strip() for text in handed_out for line in text.splitlines()}
     section = ""
     inside = []
     elsewhere = []
     for cell in cells:
         is_new = _is_changed(cell, handed_out)
-        titles = QUESTION.findall(cell.source) if cell.kind != "code" else []
-        if titles:
-            section = titles[-1]
-        elif not is_new and cell.kind != "code" and HEADING.match(cell.source):
-            section = ""
-        is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
-        is_other = _is_written_cell(cell)
-        if not is_new or is_other:
+        if cell.kind != "code":
+            titles = QUESTION.findall(cell.source)
+            if titles:
+                section = titles[-1]
+            elif not is_new and HEADING.match(cell.source):
+                section = ""
+        is_here = section == question.id
+        if not is_new or "written" in cell.marks or cell.id.endswith("-written"):
             continue
-        if cell.kind == "code":
-            comments = _comments(cell.source, lines)
-            is_words = _is_words(cell.source) and not is_answer
-            is_named = any(question.id in comment for comment in comments)
-            is_meant = is_words or is_named or (comments and section == question.id)
-        else:
-            is_meant = True
-        if is_meant and section == question.id:
+        if cell.kind == "code" and not _has_words(cell, question, is_here, lines):
+            continue
+        if is_here:
             inside.append(cell)
-        elif is_meant and section not in written:
+        elif section not in written:
             elsewhere.append(cell)
     return inside or elsewhere
 
 
-def _is_written(question):
-    return any(part.kind == "written" for part in question.parts)
-
-
-def _is_written_cell(cell):
-    """Whether a cell says that it is the written answer to some question."""
-    return "written" in cell.marks or cell.id.endswith("-written")
+def _has_words(cell, question, is_here, known):
+    """Whether a code cell may answer a question in words: by comments that are not among known lines."""
+    is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
+    if not is_answer and _is_words(cell.source):
+        return True
+    lines = [line.strip() for line in cell.source.splitlines()]
+    comments = [line for line in lines if line.startswith("#") and line not in known]
+    return any(is_here or question.id in comment for comment in comments)
 
 
 def _is_changed(cell, handed_out):
@@ -141,23 +136,17 @@ def _is_changed(cell, handed_out):
     return not re.match(r"(markdown|code)-[0-9a-f]{8}", cell.id) and cell.id not in names
 
 
-def _comments(source, known):
-    """The comments of a cell that are not among the known lines."""
-    lines = [line.strip() for line in source.splitlines()]
-    return [line for line in lines if line.startswith("#") and line not in known]
-
-
 def _is_words(source):
-    """Whether a code cell holds nothing but comments, texts, or what is not Python and defines nothing."""
+    """Whether a code cell holds nothing but comments and texts, or is not Python and defines nothing."""
     found = parsed(source)
     if found is None:
         return not names_of(source).given
-    return all(isinstance(nodes[0], ast.Expr) and _is_text(nodes[0]) for nodes in found.statements)
-
-
-def _is_text(statement):
-    value = statement.value
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+    for nodes in found.statements:
+        match nodes[0]:
+            case ast.Expr(value=ast.Constant(value=str())):
+                continue
+        return False
+    return True
 
 
 def text_of(cells: Cells, question: Question) -> str:
@@ -218,7 +207,7 @@ def _answering(cells, questions):
 
 
 def draws(cells: dict[int, str]) -> bool:
-    """Whether a cell of {number: source} seems to draw, beyond importing what it would take."""
+    """Whether a cell of {number: source} seems to draw with matplotlib."""
     return any(DRAWING.search(source) for source in cells.values())
 
 
@@ -276,80 +265,3 @@ def _uses_later(names):
         given_below = cell.used - above
         found[number] = cell.used_later | given_below
     return found
-
-
-@functools.lru_cache(maxsize=4096)
-def names_of(source: str) -> "Names":
-    """Return the Names of a cell, read once."""
-    return Names(source)
-
-
-class Names:
-    """The global names that a cell defines (or changes in place) and uses, at once or later.
-
-    `imported` are some of those defined; `called` are the things whose methods it calls as statements,
-    and so may change. All are empty if the cell is not Python: then it cannot run either. `begun` are
-    those that it begins to define at the start of a line, Python or not.
-    """
-
-    def __init__(self, source: str):
-        self.defined: set[str] = set()
-        self.used: set[str] = set()
-        self.used_later: set[str] = set()
-        self.imported: set[str] = set()
-        self.called: set[str] = set()
-        self.begun = {*DEFINITION.findall(source), *ASSIGNMENT.findall(source)}
-        found = parsed(source)
-        if found:
-            with contextlib.suppress(SyntaxError, RecursionError):
-                self._read_all(found)
-
-    @property
-    def given(self) -> set[str]:
-        """The names that the cell gives a meaning, or would if it ran."""
-        return self.defined | self.begun
-
-    def _read_all(self, cell):
-        with warnings.catch_warnings(action="ignore"):
-            table = symtable.symtable(cell.source, "cell", "exec")
-        self._read(table, self.used)
-        for nodes in cell.statements:
-            for node in nodes:
-                if isinstance(node, CHANGES):
-                    self._read_changes(node)
-
-    def _read(self, table, used):
-        """Note the names of a scope and of those inside it; used: where those go that it uses."""
-        is_top = table.get_type() == "module"
-        for symbol in table.get_symbols():
-            name = symbol.get_name()
-            is_given = symbol.is_assigned() or symbol.is_imported()
-            if is_given and (is_top or symbol.is_declared_global()):
-                self.defined.add(name)
-            if is_top and symbol.is_imported():
-                self.imported.add(name)
-            if symbol.is_referenced() and (is_top or symbol.is_global()):
-                used.add(name)
-        for inner in table.get_children():
-            is_function = inner.get_type() == "function"
-            runs_later = is_function and inner.get_name() not in COMPREHENSIONS
-            self._read(inner, self.used_later if runs_later else used)
-
-    def _read_changes(self, node):
-        """Note what a statement changes without giving it a name."""
-        match node:
-            case ast.ImportFrom(names=[ast.alias(name="*")]):
-                self.defined.add(ANYTHING)
-            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                self.defined |= _root(node)
-            case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
-                self.called |= _root(method)
-
-
-def _root(node):
-    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    if isinstance(node, ast.Name):
-        return {node.id}
-    return set()

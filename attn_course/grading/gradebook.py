@@ -14,6 +14,7 @@ from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
+from attn_course.grading.sandbox.tiers import NoSandbox
 from attn_course.grading.submissions import MOST_PROBLEMS, File
 from attn_course.grading.written_marks import (
     Mark,
@@ -85,7 +86,9 @@ class Sheet:
     problems: list[str] = field(default_factory=list)
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
-    tiers: Counter[str] = field(default_factory=Counter)  # how many files ran in each sandbox
+    tiers: Counter[str] = field(
+        default_factory=Counter
+    )  # how many files were graded in each sandbox
     ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
 
     def handed_in(self, notebook: str) -> bool:
@@ -196,7 +199,7 @@ class Gradebook:
 
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""
-        records = self._records(student)
+        records = [self.results.get(file.key) for file in self.files[student]]
         by_notebook = {record.notebook: record for record in records}
         sheet = Sheet(student, [])
         for question in self.questions:
@@ -206,7 +209,8 @@ class Gradebook:
                 sheet.entries.append(entry)
         for record in records:
             sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
-            if record.tier:
+            is_unprotected = record.tier == NoSandbox.name
+            if record.tier and (is_unprotected or not record.problem):
                 sheet.tiers[record.tier] += 1
             if record.problem:
                 sheet.problems.append(f"{record.file}: {record.problem}")
@@ -220,9 +224,6 @@ class Gradebook:
             sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
         self._add_lateness(sheet)
         return sheet
-
-    def _records(self, student):
-        return [self.results.get(file.key) for file in self.files[student]]
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)

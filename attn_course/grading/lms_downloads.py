@@ -25,6 +25,7 @@ from attn_course.command_line import log
 from attn_course.errors import UserError
 from attn_course.grading.collected import Student
 from attn_course.grading.spreadsheet import read_rows
+from attn_course.grading.submissions import UNSEEN
 
 KEPT = (".ipynb", ".py")  # what can be graded; other files stay in the archive
 MAX_FILE = 100 << 20  # bytes of one file, unpacked
@@ -34,7 +35,8 @@ MAX_UNPACKED = 200 << 20  # bytes that one such archive may unpack to
 CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
 END_OF_ARCHIVE = b"PK\x05\x06"
 CANVAS = re.compile(
-    r"(?P<name>\w*?)_?(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)", re.S
+    r"(?:(?P<name>\w+?)_)??(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)",
+    re.S,
 )
 MOODLE = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
@@ -82,7 +84,7 @@ def canvas(entries: Sequence[Entry], worksheet: Path | None) -> Found:
             found.problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
             continue
         copy = Copy(
-            student=Student(match["id"], match["name"]),
+            student=Student(match["id"], match["name"] or ""),
             file=PurePosixPath(match["file"]),
             entry=entry,
             version=match["version"].zfill(20),
@@ -213,7 +215,7 @@ def _entries_of_folder(folder):
         inner = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
             date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
-            yield Entry(inner.as_posix(), path.read_bytes, date)
+            yield Entry(_shown(inner.as_posix()), path.read_bytes, date)
 
 
 def _entries_of_archive(archive):
@@ -232,11 +234,14 @@ def _is_clutter(path):
 def _decoded(info):
     """A name as it was meant: some archives hold UTF-8 and do not say so."""
     if not info.flag_bits & 0x800:
-        try:
-            return info.filename.encode("cp437").decode("utf-8")
-        except UnicodeError:
-            pass
-    return info.filename
+        with contextlib.suppress(UnicodeError):
+            return _shown(info.filename.encode("cp437").decode("utf-8"))
+    return _shown(info.filename)
+
+
+def _shown(name):
+    """A name that steers no terminal and breaks no line."""
+    return UNSEEN.sub("\ufffd", name)
 
 
 def _read(archive, info):

@@ -253,15 +253,10 @@ def _script_cells(text):
         raise UnreadableFile(
             f"it has {len(pieces):,} cells; no notebook of the course has {MAX_CELLS:,}."
         )
-    if len(pieces) > 1 and _is_header(pieces[0]):
-        del pieces[0]
+    head = pieces[0].splitlines()
+    if len(pieces) > 1 and all(line[:1] in ("#", "") for line in head):
+        del pieces[0]  # remarks, as jupytext writes them on top
     return [_script_cell(number, piece) for number, piece in enumerate(pieces, 1)]
-
-
-def _is_header(piece):
-    """Whether it is nothing but remarks, as jupytext writes them on top."""
-    lines = piece.splitlines()
-    return all(line[:1] in ("#", "") for line in lines)
 
 
 def _script_cell(number, piece):
@@ -271,18 +266,14 @@ def _script_cell(number, piece):
     if marker:
         title = marker["title"] or ""
         source = piece[marker.end() :].strip("\n")
-    kind = _script_kind(title)
+    kind = "code"
+    for other in ("markdown", "raw"):
+        if f"[{other}]" in title:
+            kind = other
     if kind != "code":
         source = re.sub(r"^# ?", "", source, flags=re.M)
     options = _options(title[:MAX_MARKER])
     return _make(number, kind, source, dict(options))
-
-
-def _script_kind(title):
-    for kind in ("markdown", "raw"):
-        if f"[{kind}]" in title:
-            return kind
-    return "code"
 
 
 def _options(title: str) -> Iterator[tuple[str, Any]]:

@@ -75,11 +75,7 @@ class Record:
         remarks = data.get("remarks", ())
         parts = data.get("parts", ())
         known["remarks"] = tuple(remarks)
-        known["parts"] = tuple(map(_part_of, parts))
+        known["parts"] = tuple(
+            PartRecord(**{**part, "status": State(part["status"])}) for part in parts
+        )
         return cls(**known)
-
-
-def _part_of(data):
-    status = State(data["status"])
-    known = {**data, "status": status}
-    return PartRecord(**known)

@@ -147,7 +147,9 @@ def _makefile(text):
 
 
 def _wanted(path):
-    hidden = any(re.match(r"__pycache__|\.ipynb_checkpoints", part) for part in path.parts)
+    hidden = any(
+        re.match(r"__pycache__|\.ipynb_checkpoints|scaffold$", part) for part in path.parts
+    )
     return path.is_file() and not hidden and path.suffix != ".pyc"
 
 

@@ -34,7 +34,7 @@ def check_file(path: Path, *, strict: bool = False) -> int:
         raise UserError(f"{path}: {record.problem}")
     for part in record.parts:
         if part.status == State.WAITING:
-            print(f"✎ {part.question} written: {part.message}")
+            print(f"✎ {part.question} {part.kind}: {part.message}")
         else:
             verdict = Verdict(
                 part.question,
@@ -66,9 +66,18 @@ def _status(records: Sequence[Record], strict: bool) -> int:
     """The exit status: 1 where a file could not be judged or, if strict, a part is not correct."""
     if any(record.problem for record in records):
         return ATTENTION
-    parts = [part for record in records for part in record.parts]
-    is_good = all(part.status in (State.CORRECT, State.WAITING) for part in parts)
-    return ATTENTION if strict and not is_good else DONE
+    if strict and not all(_is_correct(record) for record in records):
+        return ATTENTION
+    return DONE
+
+
+def _is_correct(record):
+    """Whether every part with a judge is correct, and every other one has an answer."""
+    for part in record.parts:
+        good = State.WAITING if part.kind == "written" else State.CORRECT
+        if part.status != good:
+            return False
+    return True
 
 
 def check_folder(folder: Path, *, strict: bool = False) -> int:
@@ -144,10 +153,13 @@ def _row(record: Record) -> str:
     for part in record.parts:
         if part.status == State.NOT_YET:
             lines.append(f"  ✘ {_label(part)} not yet: {part.message}")
+        elif part.status == State.WAITING and part.kind != "written":
+            lines.append(f"  ✎ {_label(part)} awaits a person: {part.message}")
     for status, words in LISTED.items():
         labels = []
         for part in record.parts:
-            if part.status == status:
+            is_told = status == State.WAITING and part.kind != "written"
+            if part.status == status and not is_told:
                 labels.append(_label(part))
         if labels:
             lines.append(f"  {words}: {', '.join(labels)}")

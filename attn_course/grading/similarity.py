@@ -66,11 +66,7 @@ class SimilarCode:
         found: list[Likeness] = []
         for question, held in self.prints.items():
             found += _alike(question, held)
-        return sorted(found, key=_unlikeness)
-
-
-def _unlikeness(likeness):
-    return -likeness.share
+        return sorted(found, key=lambda likeness: -likeness.share)
 
 
 def _alike(question: str, held: Mapping[str, frozenset[int]]) -> Iterator[Likeness]:
@@ -111,7 +107,7 @@ def fingerprints(code: str) -> frozenset[int]:
     """Return the prints of a code: least hashes of windows of grams, as in winnowing."""
     tokens = _tokens(code)
     grams = _runs(tokens, GRAM)
-    hashes = [_hash(gram) for gram in grams]
+    hashes = [crc32(" ".join(gram).encode("utf-8", "replace")) for gram in grams]
     windows = _runs(hashes, WINDOW)
     return frozenset(min(window) for window in windows)
 
@@ -120,12 +116,6 @@ def _runs(things, length):
     """All runs of so many things one after another."""
     starts = range(len(things) - length + 1)
     return [things[start : start + length] for start in starts]
-
-
-def _hash(gram):
-    text = " ".join(gram)
-    data = text.encode("utf-8", "replace")
-    return crc32(data)
 
 
 def _tokens(code):

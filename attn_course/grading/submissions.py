@@ -112,11 +112,7 @@ def printable(name: str | PurePath) -> str:
     raw = os.fsencode(name)
     doubled = raw.replace(b"\\", rb"\\")
     text = doubled.decode("utf-8", "backslashreplace")
-    return UNSEEN.sub(_escaped, text)
-
-
-def _escaped(letter):
-    return letter[0].encode("unicode_escape").decode()
+    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[File]:
@@ -133,10 +129,11 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
         elif why:
             problems[path] = why
     files = [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
-    for path in sorted(problems, key=lambda path: path != folder)[:MOST_PROBLEMS]:
+    most = MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1
+    for path in sorted(problems, key=lambda path: path != folder)[:most]:
         place = printable(path.relative_to(folder)) if path != folder else student
         files.append(File(student, "", path, place, problems[path]))
-    more = len(problems) - MOST_PROBLEMS
+    more = len(problems) - most
     if more > 0:
         files.append(File(student, "", folder, "...", f"{more:,} more files were passed over."))
     return files

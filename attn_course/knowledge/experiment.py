@@ -173,10 +173,10 @@ class Lab:
         """
         x, ends = self._prompts(questions)
         confidence = _continue(model, x, ends)
-        rows = x.cpu().tolist()
         replies = []
-        for row, chance in zip(rows, confidence.cpu().tolist(), strict=True):
-            replies.append(self._reply(row, chance))
+        for row, chance in zip(x.cpu().tolist(), confidence.cpu().tolist(), strict=True):
+            answer = self.alphabet.string(row).split(MASK)[1]  # between the first MASK and the next
+            replies.append(Reply(self.alphabet.read(answer.rstrip(PAD)), chance))
         return replies
 
     def _prompts(self, questions):
@@ -192,13 +192,6 @@ class Lab:
         x = torch.as_tensor(numbers, device=self.device)
         ends = torch.tensor(lengths, device=self.device)
         return x, ends
-
-    def _reply(self, row, chance):
-        """What stands between the first MASK of a row of numbers and the next."""
-        string = self.alphabet.string(row)
-        answer = string.split(MASK)[1]
-        text = self.alphabet.read(answer.rstrip(PAD))
-        return Reply(text, chance)
 
 
 @torch.no_grad()
@@ -216,7 +209,9 @@ def _continue(model, x, ends):
     while len(rows):
         here = ends[rows]
         logits = model(x[rows, : ends.max()])  # (rows, T, V)
-        chance, symbol = _likeliest(logits, here - 1)
+        index = (here - 1)[:, None, None].expand(-1, 1, logits.shape[-1])
+        following = logits.gather(1, index)[:, 0]  # (rows, V)
+        chance, symbol = following.softmax(-1).max(-1)
         x[rows, here] = symbol
         confidence[rows] *= chance
         ends[rows] += 1
@@ -224,14 +219,3 @@ def _continue(model, x, ends):
         going_on &= ends[rows] < last[rows]
         rows = rows[going_on]
     return confidence
-
-
-def _likeliest(logits, places):
-    """The best symbol at one place of each row.
-
-    logits: (B, T, V). places: (B,). Returns its probability (B,) and its number (B,).
-    """
-    V = logits.shape[-1]
-    index = places[:, None, None].expand(-1, 1, V)
-    there = logits.gather(1, index)[:, 0]  # (B, V)
-    return there.softmax(-1).max(-1)

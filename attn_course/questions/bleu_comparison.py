@@ -517,7 +517,6 @@ def _judge_last(paired_bootstrap, one, seed):
     raise NotYet(f"{measured}.")
 
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="10.1",

@@ -1,7 +1,6 @@
 """Questions 1.1-1.7, when attention copies one value."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -21,12 +20,8 @@ from attn_course.questions.random_keys import (
     unseen_settings,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 SMALL = 1e-300
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
@@ -87,7 +82,10 @@ def _scored_keys(rng):
 
 def _overflowed(answer):
     """Whether nan came back among numbers."""
-    found = np.asarray(answer)
+    try:
+        found = np.asarray(answer)
+    except (TypeError, ValueError, OverflowError):  # `vector` says what is wrong with it
+        return False
     return found.dtype.kind == "f" and bool(np.isnan(found).any())
 
 
@@ -119,7 +117,7 @@ def _softmax_mistakes(scores, scale, d, found):
     with_more = (ratios + added) / (ratios + added).sum()
     return {
         "every key gets the same weight, whatever its score": np.full(n, 1 / n),
-        "one key gets all the weight, a hard maximum that no score reaches": (
+        "one key gets all the weight, a hard maximum; a softmax never gives exactly 0 or 1": (
             np.eye(n)[scores.argmax()]
         ),
         **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
@@ -167,75 +165,44 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def claims_of_1_1() -> "Claims":
+def claims_of_1_1() -> Claims:
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
-
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import PLAIN, SUMS, Task, gone
 
     scores = sp.IndexedBase("s")
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
     Z = sp.Symbol("Z", positive=True)
-    every = sp.Sum(sp.exp(scores[k]), (k, 1, n))
-    common: dict[str, Any] = {
-        "where": {Z: (every, every)},
-        "heads": PLAIN | SUMS,
-    }
+    sums = {Z: sp.Sum(sp.exp(scores[k]), (k, 1, n))}
     in_all = Claim(
         name="`sum_of_weights`",
         start=sp.Sum(sp.exp(scores[i]) / Z, (i, 1, n)),
         goal=sp.Integer(1),
-        to_do=(Task("Z taken out of the sum", _is_outside), gone("Z put in", "Z")),
         symbols=(scores, Z, n),
-        **common,
+        where=sums,
+        only=(),
     )
     each = Claim(
         name="`one_weight`",
         start=sp.exp(scores[j]) / Z,
         goal=sp.Integer(0),
-        to_do=(),
         symbols=(scores, Z, j, n),
+        where={**sums, j: (1, n)},
         relation=">",
-        **common,
+        only=(),
+        one_line=True,
     )
     return in_all, each
 
 
-def _is_outside(line):
-    """No Z and no sum inside a sum, and no sum of scores but over Z."""
-    from attn_course.proofs.chain_rules import occurrences
-    from attn_course.proofs.trees import symbols, walk
-
-    sums = [node for node in walk(line) if node[0] == "Sum" and occurrences(node, "Indexed")]
-    for node in sums:
-        summand = node[4]
-        if "Z" in symbols(summand) or occurrences(summand, "Sum"):
-            return False
-
-    return not sums or "Z" in symbols(line)
-
-
-def weights_are_distribution(
-    rng: Generator,
-    sum_of_weights: Caller,
-    one_weight: Caller,
-) -> str:
-    """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (sum_of_weights, one_weight)
-    judge_derivations(chains, claims_of_1_1())
-    return "the weights sum to one and each is above zero, whatever the scores."
+weights_are_distribution = chains_prove(
+    claims_of_1_1, "the weights sum to one and each is above zero, whatever the scores."
+)
 
 
 @cache
-def claims_of_1_2() -> "Claims":
+def claims_of_1_2() -> Claims:
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
-
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
 
     s, gap, R = sp.symbols("s gap R", positive=True)
     n = sp.Symbol("n", integer=True, positive=True)
@@ -244,10 +211,8 @@ def claims_of_1_2() -> "Claims":
     most = (n - 1) * fewest
     common = {
         "start": weight,
-        "to_do": (gone("R gone", "R"), in_places("exp(s) divided out", 1, "s")),
         "symbols": (s, gap, R, n),
         "where": {R: (fewest, most)},
-        "heads": PLAIN | HYPERBOLIC | LOGS,
         "only": (gap, n),
     }
 
@@ -257,13 +222,11 @@ def claims_of_1_2() -> "Claims":
     )
 
 
-def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
-    """1.2: two chains from the definition, one to each end of what the gap allows."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (at_least, at_most)
-    judge_derivations(chains, claims_of_1_2())
-    return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
+weight_between = chains_prove(
+    claims_of_1_2,
+    "both chains hold, and the bounds are the best possible: there are scores that come arbitrarily close "
+    "to them.",
+)
 
 
 def tells_copying(rng: Generator, copies: Caller) -> str:
@@ -477,7 +440,7 @@ def _query_mistakes(keys, j, query):
     return {
         "the query is zero, so every key gets the same weight": Seen(not query.any()),
         "right direction, but too short": Seen(_margin(keys, j, query) > 0),
-        "the query points along key j; alignment alone does not decide": Seen(cosine > 0.999999),
+        "the query points along key j, but alignment alone is not enough": Seen(cosine > 0.999999),
     }
 
 
@@ -490,8 +453,8 @@ def _query_fact(keys, j, query):
         needed = np.log(99 * (n - 1))
         factor = round_up(needed / max(margin, SMALL))
         return (
-            f"weight {weight:.2g} at n = {n}, for the margin is {margin:.3g}: "
-            f"multiply the query by at least {factor}"
+            f"the weight on key j is {weight:.2g} at n = {n}, because its score leads by only "
+            f"{margin:.3g}: multiply the query by at least {factor}"
         )
 
     scores = keys @ query
@@ -587,8 +550,8 @@ def _sharpness_mistakes(n, d, epsilon, t):
 
     score = t / np.sqrt(d)
     return {
-        "the division by sqrt(d) is not made up for": leaves(t, n),
-        "it makes up for d where only sqrt(d) divides": leaves(t / d, n),
+        "the division of the scores by sqrt(d) is not taken into account": leaves(t, n),
+        "it multiplies by d, but the scores are divided by sqrt(d)": leaves(t / d, n),
         "this counts one rival, whatever n is": leaves(score, 2),
         "key j is counted among its own rivals": leaves(score, n + 1),
     }
@@ -606,9 +569,10 @@ QUESTIONS = (
         covers=("002 a.i",),
         hints=(
             "Which letters in the sum change from term to term, and which do not?",
-            "What do you know of the sign of an exponential, and of a sum of exponentials?",
+            "Which sign does an exponential have, and which sign a sum of exponentials?",
             "Add the same number to every score: what happens to the weights?",
-            "You may therefore choose the largest score to be whatever suits the computer.",
+            "So you may shift all scores until the largest one is a number whose exponential cannot "
+            "overflow.",
         ),
     ),
     Question(
@@ -630,8 +594,10 @@ QUESTIONS = (
         parts=(Part("code", 0.5, ("copies",), tells_copying),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
-            "The word 'larger' can mean a ratio, a sign or a difference. Which one does exp see?",
-            "Two thousand small weights are not small together.",
+            "The word 'larger' can mean a ratio, a sign or a difference. On which of them do the "
+            "weights depend?",
+            "Two thousand small weights can be large together, but a key that scores far lower "
+            "hardly counts.",
         ),
     ),
     Question(
@@ -641,9 +607,10 @@ QUESTIONS = (
         parts=(Part("code", 1, ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
-            "The query has d numbers; the keys ask n things of it. Which n scores would you like?",
-            "Choosing the scores first leaves a linear system for the query.",
-            "`numpy.linalg.lstsq` solves such a system also when there are fewer keys than numbers.",
+            "The query has d numbers, and there are n scores. Which n scores would give almost all "
+            "weight to key j?",
+            "Once the scores are chosen, the query is the solution of a linear system.",
+            "`numpy.linalg.lstsq` also solves a system with fewer equations than unknowns.",
         ),
     ),
     Question(
@@ -654,7 +621,8 @@ QUESTIONS = (
         covers=("002 a.iii",),
         hints=(
             "Write the output as v_j plus a correction. Which weights multiply the correction?",
-            "When is the correction largest: how do the rivals score, and where do their values lie?",
+            "When is the correction largest: which scores do the rivals have then, and where are "
+            "their values?",
         ),
     ),
     Question(
@@ -665,7 +633,7 @@ QUESTIONS = (
         covers=("003 1.1",),
         hints=(
             "With orthonormal keys, what are the n scores of the query t * k_j after the division?",
-            "Set the weight left elsewhere equal to epsilon and solve for the score first.",
+            "Set the weight of all other keys together equal to epsilon, and solve for the score first.",
         ),
     ),
     Question(
@@ -675,8 +643,9 @@ QUESTIONS = (
         parts=(Part("written", 0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(
-            "Your code in 1.3 says yes or no. Put into words what it compares with what.",
-            "Does the condition name the values at all? Look at 1.5 for what they decide, and what not.",
+            "Your function in 1.3 decides whether a value is copied. Say in words what it compares.",
+            "Does the condition mention the values at all? In 1.5, what do they change, and what do "
+            "they not change?",
         ),
     ),
 )

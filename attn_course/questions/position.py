@@ -10,7 +10,6 @@ from attn_course.questions.sinusoids import distances_are_those_of_a_clock, shif
 from attn_course.questions.token_order import order_is_noticed, pairs_are_blind
 from attn_course.register import Part, Question
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         "11.1",

@@ -464,7 +464,6 @@ def _coverage(low, high, n):
     return holds.mean()
 
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="8.1",

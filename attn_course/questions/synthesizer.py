@@ -237,7 +237,6 @@ def _why_not_apart(x, other, t, moved, setting):
     return f"row t moves by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
 
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="7.1",

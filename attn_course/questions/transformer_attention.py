@@ -310,7 +310,6 @@ def _wrong_flops(T, D, H):
     return wrong | once
 
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="6.1",

@@ -637,7 +637,6 @@ def _why_not_token(tokens, right, b, t):
     )
 
 
-USES_TORCH = True
 QUESTIONS = (
     Question(
         id="9.1",

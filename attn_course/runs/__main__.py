@@ -19,7 +19,7 @@ import torch
 
 from attn_course import records
 from attn_course.errors import UserError
-from attn_course.experiments import delayed_copy, two_nouns
+from attn_course.experiments import attention_sink, delayed_copy, induction, two_nouns
 from attn_course.knowledge import PRESETS, Preset, findings
 from attn_course.training.devices import best_device
 from attn_course.translation import ablation, sentence_maps
@@ -60,6 +60,8 @@ RECORDINGS: dict[str, Callable[[Options], dict[str, Any]]] = {
     "heads": lambda options: two_nouns.record(),
     "position": lambda options: delayed_copy.record(),
     "longer": lambda options: delayed_copy.record_longer(),
+    "induction": lambda options: induction.record(),
+    "attention_sink": lambda options: attention_sink.record(),
     "sentence_maps": lambda options: sentence_maps.record(),
     "ablation": lambda options: ablation.record(options.folder, options.data),
 }

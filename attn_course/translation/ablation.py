@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attn_course import records
 from attn_course.errors import UserError
 from attn_course.records import write_json
 from attn_course.translation import scoring
@@ -37,7 +38,10 @@ SEED = 0  # of the bootstrap
 
 
 def settings_of(model: TransformerTranslator) -> list[str]:
-    """The settings whose BLEU is recorded: one change at a time, and each change in all places at once."""
+    """The settings whose BLEU is recorded: one change at a time, in one place or in all of them.
+
+    Of single heads those of the decoder are recorded, where one head matters, and of cross-attention.
+    """
     settings = [""]
     for change in CHANGES:
         settings += [place + change for place in PLACES]
@@ -46,8 +50,8 @@ def settings_of(model: TransformerTranslator) -> list[str]:
     settings.append("-causal")
     settings += [f"pads={number} -padding" for number in NUM_PADS]
     settings.append(f"pads={NUM_PADS[-1]}")
-    for place, layers in zip(PLACES, (model.encoder, model.decoder, model.decoder), strict=True):
-        for number, layer in enumerate(layers, 1):
+    for place in ("decoder", "cross"):
+        for number, layer in enumerate(model.decoder, 1):
             heads = range(1, layer.attention.num_heads + 1)
             settings += [f"{place}-{number}.{head}" for head in heads]
     return settings
@@ -109,17 +113,12 @@ class Setting:
 
 
 class AblatedTranslator(nn.Module):
-    """A trained Transformer whose attention follows a setting; searches call it as they call the model.
-
-    maps: {place: the weights (B, H, T, S) of each layer, in the order of the calls}, if keep_maps is set.
-    """
+    """A trained Transformer whose attention follows a setting; searches call it as they call the model."""
 
     def __init__(self, model: TransformerTranslator, setting: str = "") -> None:
         super().__init__()
         self.model = model
         self.setting = Setting.parse(setting)
-        self.maps: dict[str, list[Tensor]] = {place: [] for place in PLACES}
-        self.keep_maps = False
 
     def encode(self, source: Tensor, lengths: Tensor) -> CrossMemory:
         """source (B, S), lengths (B,) -> CrossMemory of S + num_pads keys."""
@@ -147,9 +146,9 @@ class AblatedTranslator(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
 
-        With the causal mask the state is the keys and values so far, (2L, B, H, t, d). Without it a new
-        token changes what all earlier ones see: the state is the tokens, (1, B, t), and all of them are
-        computed again.
+        The weights of added PAD are left out. With the causal mask the state is the keys and values so far,
+        (2L, B, H, t, d). Without it a new token changes what all earlier ones see: the state is the tokens,
+        (1, B, t), and all of them are computed again.
         """
         model = self.model
         past = None
@@ -183,7 +182,8 @@ class AblatedTranslator(nn.Module):
         x = model.output_norm(x[:, -1:])
         logits = nn.functional.linear(x, model.embed.weight, model.bias)
         new = torch.stack(parts) if self.setting.causal else inputs[None]
-        return logits, self._weights[:, :, -1:].mean(1), new
+        num_words = memory.mask.shape[1] - self.setting.num_pads
+        return logits, self._weights[:, :, -1:, :num_words].mean(1), new
 
     def _projected(self, layer, x):
         """Queries, keys and values (B, H, T, d) of a layer's self-attention."""
@@ -204,8 +204,6 @@ class AblatedTranslator(nn.Module):
         ]
         gates = torch.tensor(on, dtype=q.dtype, device=q.device)[:, None, None]
         self._weights = weights * gates
-        if self.keep_maps:
-            self.maps[place].append(self._weights)
         return context * gates
 
 
@@ -219,6 +217,7 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
     pairs = load("multi30k", data=data).test
     assert isinstance(run.model, TransformerTranslator)
     settings = settings_of(run.model)
+    num_kept = sum((folder / f"{setting or 'intact'}.json").exists() for setting in settings)
     for setting in settings:
         path = folder / f"{setting or 'intact'}.json"
         if not path.exists():
@@ -229,6 +228,7 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
         "model": json.loads((FOLDER / "record.json").read_text("utf-8"))["command"],
         "test": f"{len(pairs):,} sentences of Multi30k, test 2016",
         "beam": BEAM,
+        "made by an earlier start of the command": num_kept,  # not in its CPU seconds
         "bootstrap": {"samples": NUM_SAMPLES, "seed": SEED},
         "settings": summarise(folder, settings),
     }
@@ -269,12 +269,13 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
     return table
 
 
-def bleu_table(record: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def recorded_table(names: Mapping[str, str]) -> str:
     """A line for each of some recorded settings, {what it is called: setting}."""
-    lines = [f"{'':34} BLEU (95% interval)     lost (95% interval)    changed"]
+    settings = records.read("ablation")["settings"]
+    lines = [f"{'test BLEU, beam of 5':36} 95% interval     lost    95% interval     changed"]
     for name, setting in names.items():
-        row = record["settings"][setting]
-        bleu = "{:5.1f} ({:.1f} to {:.1f})".format(row["bleu"], *row["interval"])
-        lost = "{:5.1f} ({:.1f} to {:.1f})".format(row["lost"], *row["lost interval"])
-        lines.append(f"{name:34} {bleu:23} {lost:23} {row['changed']:>5}")
+        row = settings[setting]
+        bleu = "{:5.1f}  {:5.1f} to {:4.1f}".format(row["bleu"], *row["interval"])
+        lost = "{:5.1f}   {:5.1f} to {:4.1f}".format(row["lost"], *row["lost interval"])
+        lines.append(f"{name:30} {bleu}   {lost} {row['changed']:10}")
     return "\n".join(lines)

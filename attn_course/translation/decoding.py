@@ -114,7 +114,9 @@ class _Beams:
         """
         B, K = self.scores.shape
         V = log_probs.shape[-1]
-        steps = self._followers(log_probs.view(B, K, V))
+        stay = torch.full_like(log_probs[0], -torch.inf)  # (V,)
+        stay[PAD] = 0.0
+        steps = torch.where(self.done[..., None], stay, log_probs.view(B, K, V))
         totals = self.scores[..., None] + steps  # (B, K, V)
         sizes = self.sizes + ~self.done  # (B, K)
         ranks = self._ranks(totals, sizes[..., None])  # (B, K, V)
@@ -126,34 +128,18 @@ class _Beams:
         self.done = self.done.gather(1, parents)
         self.done |= chosen == EOS
         rows = (self.first + parents).flatten()
-        self._append(rows, chosen.view(-1, 1), weights)
+        self.tokens = torch.cat([self.tokens[rows], chosen.view(-1, 1)], 1)
+        self.weights = torch.cat([self.weights[rows], weights[rows]], 1)
         return rows
 
     def _ranks(self, scores, sizes):
         """Log-probability / length ** length_penalty."""
         return scores / sizes**self.length_penalty
 
-    def _append(self, rows, tokens, weights):
-        """Let rows (B*K,) go on with tokens (B*K, 1) and weights (B*K, 1, S) of their old places."""
-        old = self.tokens[rows]
-        self.tokens = torch.cat([old, tokens], 1)
-        old = self.weights[rows]
-        self.weights = torch.cat([old, weights[rows]], 1)
-
-    def _followers(self, log_probs):
-        """log_probs (B, K, V) -> the same, but a finished hypothesis can only be followed by PAD."""
-        stay = torch.full_like(log_probs[0, 0], -torch.inf)  # (V,)
-        stay[PAD] = 0.0
-        return torch.where(self.done[..., None], stay, log_probs)
-
     def ranked(self) -> tuple[Tensor, Tensor]:
         """Rows (B, K) and their scores (B, K), best first."""
         values = self._ranks(self.scores, self.sizes)
-        values, order = values.sort(
-            dim=-1,
-            descending=True,
-            stable=True,
-        )
+        values, order = values.sort(dim=-1, descending=True, stable=True)
         return self.first + order, values
 
     def decoded(self, rows: Tensor) -> Decoded:

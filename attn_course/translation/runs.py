@@ -168,18 +168,13 @@ class Run(NamedTuple):
         model: Any = self.model
         memory = model.encode(batch.source, batch.lengths)
         _, weights, _ = model.decode(batch.inputs, memory)
-        arrays = weights.float().cpu().numpy()
-        return [
-            self._between_words(source, target, array)
-            for (source, target), array in zip(encoded, arrays, strict=True)
-        ]
-
-    def _between_words(self, source, target, weights):
-        """Weights (T, S) between subwords -> (target words, source words)."""
-        real = weights[: len(target), : len(source)]
-        members = self._membership(target)
-        averaged = (members / members.sum(0)).T @ real
-        return averaged @ self._membership(source)
+        found = []
+        for (source, target), array in zip(encoded, weights.float().cpu().numpy(), strict=True):
+            real = array[: len(target), : len(source)]
+            members = self._membership(target)
+            averaged = (members / members.sum(0)).T @ real
+            found.append(averaged @ self._membership(source))
+        return found
 
     def _membership(self, ids):
         """(pieces, words), 1 where the piece belongs to the word."""

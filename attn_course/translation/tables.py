@@ -47,7 +47,7 @@ def smallest_loss(num_subwords: int, smoothing: float) -> float:
     return float(entropies.sum())
 
 
-def links_of(corpus: Corpus) -> tuple[list[set[tuple[int, int]]], str]:
+def links_of(corpus: Corpus) -> tuple[list[frozenset], str]:
     """Links (English word, German word) of each test pair, and what they are called.
 
     Gold links where the corpus has them. Real captions have none: there each English word is linked to the
@@ -62,7 +62,7 @@ def links_of(corpus: Corpus) -> tuple[list[set[tuple[int, int]]], str]:
     found = []
     for of_pair in weights:
         heaviest = enumerate(of_pair.argmax(1).tolist())
-        found.append(set(heaviest))
+        found.append(frozenset(heaviest))
     return found, "links of the bundled model"
 
 

@@ -181,8 +181,8 @@ RIGHT = {
 
 WRONG = {
     "3.1": {
-        "no scale (000-2)": (both(1), "leftover 52% at n = 8"),
-        "a unit vector": (both(0.5**0.5), "leftover 60% at n = 8"),
+        "no scale (000-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
+        "a unit vector": (both(0.5**0.5), "60% of the weight is left"),
         "only a": (lambda means, a, b: 20 * means[a], "only one of the two"),
         "difference": (lambda means, a, b: 20 * (means[a] - means[b]), "pushed down, below"),
         "expected lengths": (lambda means, a, b: 20 * means[a] + 30 * means[b], "a gap of -10,"),
@@ -249,7 +249,7 @@ WRONG = {
             ),
             "step 1 of `log_odds`",
         ),
-        "one step": ((weight_of_a, odds_chain((line, "clear"))), "two things at once"),
+        "one step": ((weight_of_a, odds_chain((line, "clear"))), "show at least one line between"),
         "the second is missing": ((weight_of_a, 1.0), "derive"),
     },
     "3.3": {
@@ -280,7 +280,7 @@ WRONG = {
         "grows with the length (004-4)": (("E", both(10)), "one of length 4 gets 1.0000"),
         "always v_a (000-4)": (("F", both(10)), "shorter than its mean"),
         "jumps, though pushed down (001-2)": (("B", push_down), "nothing jumps"),
-        "3.1 is wrong": (("B", both(1)), "settle 3.1 first"),
+        "3.1 is wrong": (("B", both(1)), "correct 3.1 first"),
         "3.1 is empty": (("B", None), "answer 3.1 first"),
         "a word": (("switches", both(10)), "one of the letters"),
         "a number": ((2, both(10)), "`behaviour` is 2"),
@@ -300,7 +300,7 @@ WRONG = {
         ),
         "in one line": (
             (score_a, score_chain(p_b, (c * lambda_b / sp.sqrt(d), "clear"))),
-            "two things at once",
+            "show at least one line between",
         ),
         "swapped": ((score_b, score_a), "must start"),
         "no 1/d (003-4)": ((lambda beta, c, d: 2 * beta * c**2, share()), "sqrt(d) is missing"),

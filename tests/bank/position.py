@@ -210,14 +210,6 @@ where = {m: (n + delta, n + delta)}
 n_is = {n: (m - delta, m - delta)}
 
 
-def in_tangents(line):
-    """Each sine and cosine by the tangent of half its angle: none is left to be multiplied."""
-    t = sp.Wild("t")
-    half = sp.tan(t / 2)
-    line = line.replace(sp.sin(t), 2 * half / (1 + half**2))
-    return line.replace(sp.cos(t), (1 - half**2) / (1 + half**2))
-
-
 def chain(*steps):
     return derive((given, "both turned"), *steps, where=where)
 
@@ -570,10 +562,6 @@ WRONG = {
         "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
     },
     "11.5": {
-        "chain: all in tangents of half the angles": (
-            (chain((in_tangents(given), ""), end),),
-            "two things at once",
-        ),
         "chain: sign of the sine": (
             (chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),),
             "step 2 of `score`",
@@ -615,11 +603,7 @@ WRONG = {
             "step 2 of `score` does not follow",
         ),
         "chain: n is left": ((chain(collected, added),), "still contains"),
-        "chain: jumps": ((chain(end),), "does two things at once"),
-        "chain: padded": (
-            (chain((given + far - far * 1, ""), (end[0] + a - m * theta, ""), end),),
-            "two things at once: ",
-        ),
+        "chain: jumps": ((chain(end),), "show at least one line between"),
         "mixed pairings": (mixed_pairings, "turned by different angles"),
         "minus lost": (lost_minus, "one sine needs a minus"),
         "cosine only": (cosine_only, "half of the rotation is missing"),

@@ -1,1 +1,1 @@
-"""What touches the sandbox: how a process is shut in."""
+"""How a submission and its judge run in a sandbox, and how they talk."""

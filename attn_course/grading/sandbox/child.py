@@ -37,6 +37,7 @@ HIDDEN = (
     "answers/__pycache__",
     "answers/mistakes.py",
     "answers/tensors.py",
+    "answers/wording.py",
     "judge_derivation.py",
 )
 
@@ -93,13 +94,6 @@ class Quiet:
         return self
 
 
-class Figures:
-    """Stands for the package of the figures, which takes long to import, until one is drawn."""
-
-    def __getattr__(self, name):
-        return getattr(still_figures(), name)
-
-
 def still_figures() -> types.ModuleType:
     """Import the package of the figures; nothing is interactive here."""
     figures = importlib.import_module("attn_course.figures")
@@ -111,11 +105,10 @@ def still_figures() -> types.ModuleType:
 def prepare(preload: Sequence[str]) -> None:
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
     quiet = Quiet()
-    vars(attn_course).update(check=quiet, hint=quiet, plots=Figures())
+    vars(attn_course).update(check=quiet, hint=quiet, plots=still_figures())
     vars(checking).update(check=quiet, hint=quiet)
     vars(derivation).update(look_at=lambda chain: None)
     if "matplotlib.pyplot" in preload:
-        vars(attn_course).update(plots=still_figures())
         pyplot = sys.modules["matplotlib.pyplot"]
         pyplot.subplots()
         pyplot.close("all")
@@ -288,7 +281,7 @@ def keep_answers(namespace: Namespace, answers: Iterable[str]) -> None:
     """Remember answers, whose names a later cell may give to mere values."""
     for name in answers:
         thing = namespace.get(name)
-        if callable(thing) or isinstance(thing, Derivation):
+        if callable(thing) or issubclass(type(thing), Derivation):  # `__class__` may do anything
             kept[name] = thing
 
 
@@ -300,7 +293,8 @@ def as_defined(namespace: Namespace) -> Iterator[None]:
     """
     later = {}
     for name, thing in kept.items():
-        if name in namespace and getattr(thing, "__module__", "") == "__main__":
+        is_plain = issubclass(type(thing), (types.FunctionType, type))
+        if name in namespace and is_plain and thing.__module__ == "__main__":
             later[name] = namespace[name]
             namespace[name] = thing
     try:

@@ -1,4 +1,4 @@
-"""Which folders a shut-in process may read: Python, installed packages, the course."""
+"""Which folders a sandboxed process may read: Python, installed packages, the course."""
 
 import os
 import sys

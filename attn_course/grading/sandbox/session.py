@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from attn_course.answers import NotAttempted, NotYet
-from attn_course.grading.find_cells import names_of
+from attn_course.grading.cell_names import names_of
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.untrusted_text import one_line
@@ -315,12 +315,9 @@ class RemoteAnswer:
 
     def _ask(self, do, *what):
         found = self._found(do, *what)
-        self._keep(found, do, *what)
-        return found["value"]
-
-    def _keep(self, found, *asked):
         self.warned = found["warned"]
-        self._last = asked, found["value"]
+        self._last = (do, *what), found["value"]
+        return found["value"]
 
     def _found(self, do, *what):
         left = self._deadline - time.monotonic()

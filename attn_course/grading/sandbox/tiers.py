@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -170,8 +171,11 @@ def works(tier: type[Tier]) -> bool:
     """Whether a process can really be sandboxed in that way: one is, and tries to look out and to write."""
     if sys.platform != "linux":
         return False
+    # Ctrl-C reaches every process of the terminal; it waits until this one is back in its own code.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if pid := os.fork():
         _, ended = os.waitpid(pid, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return ended == 0
     status = 1
     with contextlib.suppress(BaseException):

@@ -1,0 +1,50 @@
+;; out (n, rows) = x (n, cols) W^T + b in 128-bit SIMD. Addresses are in bytes; rows and cols are multiples of 4.
+;; Four rows of W are multiplied with every row of x before the next four are read: they stay in the cache.
+(module
+  (memory (import "env" "memory") 1)
+  (func $sum (param $v v128) (result f32)
+    (f32.add
+      (f32.add (f32x4.extract_lane 0 (local.get $v)) (f32x4.extract_lane 1 (local.get $v)))
+      (f32.add (f32x4.extract_lane 2 (local.get $v)) (f32x4.extract_lane 3 (local.get $v)))))
+  (func (export "linear")
+    (param $x i32) (param $n i32) (param $W i32) (param $b i32) (param $out i32) (param $rows i32) (param $cols i32)
+    (local $row i32) (local $i i32) (local $c i32)
+    (local $bytes i32) (local $at i32) (local $w0 i32) (local $w1 i32) (local $w2 i32) (local $w3 i32) (local $to i32)
+    (local $s0 v128) (local $s1 v128) (local $s2 v128) (local $s3 v128) (local $part v128)
+    (local.set $bytes (i32.shl (local.get $cols) (i32.const 2)))
+    (loop $each_four_rows
+      (local.set $i (i32.const 0))
+      (local.set $at (local.get $x))
+      (local.set $to (i32.add (local.get $out) (i32.shl (local.get $row) (i32.const 2))))
+      (local.set $w0 (i32.add (local.get $W) (i32.mul (local.get $row) (local.get $bytes))))
+      (local.set $w1 (i32.add (local.get $w0) (local.get $bytes)))
+      (local.set $w2 (i32.add (local.get $w1) (local.get $bytes)))
+      (local.set $w3 (i32.add (local.get $w2) (local.get $bytes)))
+      (loop $each_x
+        (local.set $s0 (v128.const f32x4 0 0 0 0))
+        (local.set $s1 (v128.const f32x4 0 0 0 0))
+        (local.set $s2 (v128.const f32x4 0 0 0 0))
+        (local.set $s3 (v128.const f32x4 0 0 0 0))
+        (local.set $c (i32.const 0))
+        (loop $each_column
+          (local.set $part (v128.load (i32.add (local.get $at) (local.get $c))))
+          (local.set $s0 (f32x4.add (local.get $s0)
+            (f32x4.mul (local.get $part) (v128.load (i32.add (local.get $w0) (local.get $c))))))
+          (local.set $s1 (f32x4.add (local.get $s1)
+            (f32x4.mul (local.get $part) (v128.load (i32.add (local.get $w1) (local.get $c))))))
+          (local.set $s2 (f32x4.add (local.get $s2)
+            (f32x4.mul (local.get $part) (v128.load (i32.add (local.get $w2) (local.get $c))))))
+          (local.set $s3 (f32x4.add (local.get $s3)
+            (f32x4.mul (local.get $part) (v128.load (i32.add (local.get $w3) (local.get $c))))))
+          (br_if $each_column
+            (i32.lt_u (local.tee $c (i32.add (local.get $c) (i32.const 16))) (local.get $bytes))))
+        (local.set $c (i32.add (local.get $b) (i32.shl (local.get $row) (i32.const 2))))
+        (f32.store (local.get $to) (f32.add (f32.load (local.get $c)) (call $sum (local.get $s0))))
+        (f32.store offset=4 (local.get $to) (f32.add (f32.load offset=4 (local.get $c)) (call $sum (local.get $s1))))
+        (f32.store offset=8 (local.get $to) (f32.add (f32.load offset=8 (local.get $c)) (call $sum (local.get $s2))))
+        (f32.store offset=12 (local.get $to) (f32.add (f32.load offset=12 (local.get $c)) (call $sum (local.get $s3))))
+        (local.set $to (i32.add (local.get $to) (i32.shl (local.get $rows) (i32.const 2))))
+        (local.set $at (i32.add (local.get $at) (local.get $bytes)))
+        (br_if $each_x (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $n))))
+      (br_if $each_four_rows
+        (i32.lt_u (local.tee $row (i32.add (local.get $row) (i32.const 4))) (local.get $rows))))))
