@@ -158,7 +158,7 @@ s, alpha = sp.Symbol("s", real=True), sp.Symbol("alpha", positive=True)
 n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
 share_of_B = (b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0)
 score = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))
-known = {s: (score, score), alpha: (0, 1)}
+known = {s: score, alpha: (0, 1)}
 
 # %% answer="13.3 derive"
 share = derive(

@@ -160,5 +160,7 @@ def test_progress_is_shown_on_a_terminal_and_leaves_nothing(monkeypatch):
 
 def test_a_part_with_a_judge_that_awaits_a_person_says_why():
     part = PartRecord("1.4", "code", State.WAITING, 0, 1, "cell 7 is not run.", "")
-    row = self_check._row(Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,)))
+    row = self_check.overview_row(
+        Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,))
+    )
     assert row.splitlines()[1:] == ["  ✎ 1.4 awaits a person: cell 7 is not run."]

@@ -12,8 +12,7 @@ from attn_course.answers import Caller, NotYet, largest_gap, number, shuffled
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import only_tensors
 from attn_course.drivers import run_without_autograd
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.proofs.chain_rules import PLAIN, gone
+from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
 NAMES = ("dq", "dk", "dv")
@@ -22,14 +21,8 @@ AUTOGRAD = "torch's own differentiation is switched off here: write the three pr
 # 12.3, the chain
 
 
-def pull_is_towards_the_value(rng: Generator, pull: Caller) -> str:
-    """12.3: from the quotient rule to weight times what the value would change."""
-    judge_derivation(pull, claim_of_12_3())
-    return "the gradient of a score is its weight times how far its value leads the context the right way."
-
-
 @cache
-def claim_of_12_3() -> Claim:
+def claims_of_12_3() -> Claims:
     """The claim of 12.3: the derivative of one score, with the weight alpha and the context c put in."""
     import sympy as sp
 
@@ -37,18 +30,21 @@ def claim_of_12_3() -> Claim:
     Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
     power = sp.exp(s)
     total = power + Z_0
-    of_others = c * total - v * power
-    rest = power / alpha - power
-    return Claim(
+    pull = Claim(
         name="`pull`",
         start=(g * v * power * total - g * (power * v + C_0) * power) / total**2,
         goal=g * alpha * (v - c),
-        to_do=(gone("c put in for C_0", "C_0"), gone("alpha put in for Z_0", "Z_0", "s")),
         symbols=(s, v, c, g, C_0, Z_0, alpha),
-        where={C_0: (of_others, of_others), Z_0: (rest, rest), alpha: (0, 1)},
-        heads=PLAIN,
+        where={C_0: c * total - v * power, Z_0: power / alpha - power, alpha: (0, 1)},
         only=(g, alpha, v, c),
     )
+    return (pull,)
+
+
+pull_is_towards_the_value = chains_prove(
+    claims_of_12_3,
+    "the gradient of a score is its weight times how far its value leads the context the right way.",
+)
 
 
 # 12.3, the code

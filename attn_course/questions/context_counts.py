@@ -7,37 +7,34 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.proofs.chain_rules import LOGS, PLAIN, Task, gone
+from attn_course.register import Claim, Claims, chains_prove
 
 # The chain
 
 
-def share_is_a_mixture(rng: Generator, share: Caller) -> str:
-    """13.3: from exponentials to a mixture of two counts."""
-    judge_derivation(share, claim_of_13_3())
-    return "the share of B is a mixture of two counts: among the matches, and among the other keys."
-
-
 @cache
-def claim_of_13_3() -> Claim:
+def claims_of_13_3() -> Claims:
     """The claim of 13.3: B's share, where alpha is the weight on all matches."""
     import sympy as sp
 
     s = sp.Symbol("s", real=True)
     n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
     alpha = sp.Symbol("alpha", positive=True)
-    score = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))
-    return Claim(
+    share = Claim(
         name="`share`",
         start=(b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0),
         goal=alpha * b_1 / n_1 + (1 - alpha) * b_0 / n_0,
-        to_do=(Task("a sum", lambda line: line[0] == "Add"), gone("alpha put in for s", "s")),
         symbols=(s, n_0, n_1, b_0, b_1, alpha),
-        where={s: (score, score), alpha: (0, 1)},
-        heads=PLAIN | LOGS,
+        where={s: sp.log(alpha * n_0 / (n_1 * (1 - alpha))), alpha: (0, 1)},
         only=(n_0, n_1, b_0, b_1, alpha),
     )
+    return (share,)
+
+
+share_is_a_mixture = chains_prove(
+    claims_of_13_3,
+    "the share of B is a mixture of two counts: among the matches, and among the other keys.",
+)
 
 
 # The code

@@ -358,7 +358,7 @@ Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
 POWER = sp.exp(s)
 TOTAL = POWER + Z_0
 QUOTIENT = (g * v_1 * POWER * TOTAL - g * (POWER * v_1 + C_0) * POWER) / TOTAL**2
-KNOWN = {C_0: (c * TOTAL - v_1 * POWER,) * 2, Z_0: (POWER / alpha - POWER,) * 2, alpha: (0, 1)}
+KNOWN = {C_0: c * TOTAL - v_1 * POWER, Z_0: POWER / alpha - POWER, alpha: (0, 1)}
 
 
 def pull(*lines):
@@ -368,6 +368,7 @@ def pull(*lines):
 
 CONTEXT_IN = POWER / TOTAL * g * (v_1 - c)
 FACTORED = POWER / TOTAL * (g * v_1 - g * (POWER * v_1 + C_0) / TOTAL)
+WEIGHT_FIRST = alpha * (g * v_1 - g * (alpha * v_1 + alpha * C_0 / POWER))
 PULL = g * alpha * (v_1 - c)
 
 # 12.3, the code
@@ -633,6 +634,7 @@ RIGHT = {
     "12.3": {
         "context put in, then weight": pull(CONTEXT_IN, PULL),
         "factored first": pull(FACTORED, CONTEXT_IN, PULL),
+        "weight first": pull(FACTORED, WEIGHT_FIRST, PULL),
         "with the context multiplied out": pull(CONTEXT_IN, PULL, g * alpha * v_1 - g * alpha * c),
         "row by the context": by_context,
         "row sum of P dP": by_row_sum,

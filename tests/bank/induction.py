@@ -163,7 +163,7 @@ n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
 alpha = sp.Symbol("alpha", positive=True)
 START = (b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0)
 SCORE = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))
-KNOWN = {s: (SCORE, SCORE), alpha: (0, 1)}
+KNOWN = {s: SCORE, alpha: (0, 1)}
 
 
 def share(*lines):
