@@ -226,7 +226,7 @@ if check("5.3", projections):
 # wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
 # weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
 # from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
-# given to a form in which $\beta$ stands in two places. One line may do: SymPy adds up equal terms and takes a root by itself.
+# given to a form in which $\beta$ stands in two places. One line may do.
 
 # %% [markdown]
 # Where the given lengths come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the

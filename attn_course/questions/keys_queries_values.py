@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,12 +12,8 @@ from attn_course.answers.mistakes import (
     Trials,
 )
 from attn_course.questions.random_keys import frame
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")
 CLOSE = 1e-2  # how far from its target an output may be, in units of the length of the u's
@@ -291,12 +286,11 @@ def _transposes_that_work(triple, works):
 
 
 @cache
-def claims_of_5_4() -> "Claims":
+def claims_of_5_4() -> Claims:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import in_places
+    from attn_course.proofs.forms import in_places
 
     beta = sp.Symbol("beta", positive=True)
     E = sp.exp(beta**2)
@@ -308,29 +302,25 @@ def claims_of_5_4() -> "Claims":
         "`error_1`": beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
 
-    short = in_places("beta in two places", 2, "beta")
+    short = in_places("a form with beta in two places", 2, "beta")
     claims = []
     for name, start in starts.items():
         claim = Claim(
             name=name,
             start=start,
             goal=start,
-            to_do=(short,),
             symbols=(beta,),
-            in_one=True,  # SymPy takes the root as soon as both brackets are simplified
+            forms=(short,),
+            one_line=True,  # SymPy takes the root as soon as both brackets are simplified
         )
         claims.append(claim)
 
     return tuple(claims)
 
 
-def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
-    """5.4: two chains from the length of the difference to a form that can be read off."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (error_2, error_1)
-    judge_derivations(chains, claims_of_5_4())
-    return "both chains hold, from the length of the difference to its closed form."
+errors_are_exact = chains_prove(
+    claims_of_5_4, "both chains hold, from the length of the difference to its closed form."
+)
 
 
 ROUTES = ((10, 9, 3), (10, 5, 2), (20, 4, 1))  # length of the addresses, d, numbers carried

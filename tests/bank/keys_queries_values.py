@@ -292,7 +292,7 @@ WRONG = {
                 ),
                 SHORT_1,
             ),
-            "still to do: beta in two places",
+            "beta in two places is asked for",
         ),
     },
     "5.5": {

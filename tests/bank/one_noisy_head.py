@@ -249,7 +249,7 @@ WRONG = {
             ),
             "step 1 of `log_odds`",
         ),
-        "one step": ((weight_of_a, odds_chain((line, "clear"))), "two things at once"),
+        "one step": ((weight_of_a, odds_chain((line, "clear"))), "show at least one line between"),
         "the second is missing": ((weight_of_a, 1.0), "derive"),
     },
     "3.3": {
@@ -300,7 +300,7 @@ WRONG = {
         ),
         "in one line": (
             (score_a, score_chain(p_b, (c * lambda_b / sp.sqrt(d), "clear"))),
-            "two things at once",
+            "show at least one line between",
         ),
         "swapped": ((score_b, score_a), "must start"),
         "no 1/d (003-4)": ((lambda beta, c, d: 2 * beta * c**2, share()), "sqrt(d) is missing"),
