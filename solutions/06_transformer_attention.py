@@ -579,6 +579,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
 # mean in PyTorch's two functions? Why does `view` alone not split heads? Why can one head not tell *alike* from *different*?
 #
+# **To play with:** `attn playground` opens a page on which you switch heads, masks, positions and the scale of a trained model off.
+#
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
 # what is lost.
 #

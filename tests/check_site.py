@@ -76,6 +76,7 @@ class Page(HTMLParser):
         self.links = []
         self.fetched = []
         self.pictures = []
+        self.num_figures = 0
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
@@ -87,6 +88,7 @@ class Page(HTMLParser):
             self.fetched.append(given[FETCHING[tag]])
         if tag == "img":
             self.pictures.append(given.get("alt", ""))
+            self.num_figures += given.get("class") == "attn-picture"
 
 
 def is_foreign(address):
@@ -129,14 +131,14 @@ def weight(page):
 
 
 def count_problems(pages):
-    """A sentence for each notebook whose page shows more or fewer pictures than its solution has for it."""
+    """A sentence for each notebook whose page shows more or fewer figures than its solution has for it."""
     for path in sorted((ROOT / "solutions").glob("*.ipynb")):
         wanted = stored_pictures(path)
         found = [page for page in pages.values() if page.path.stem == path.stem]
         if not found:
             yield f"{path.stem} has no page."
-        elif len(found[0].pictures) != wanted:
-            yield f"{path.stem} shows {len(found[0].pictures)} pictures of {wanted}."
+        elif found[0].num_figures != wanted:
+            yield f"{path.stem} shows {found[0].num_figures} figures of {wanted}."
 
 
 def stored_pictures(path):

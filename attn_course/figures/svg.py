@@ -32,7 +32,7 @@ def render_svg(figure: Figure, boxes: list[Box], alt: str, legends: Places | Non
             "svg",
             _draw_panel(panel, box, number, legends),
             viewBox=f"0 0 {box.width:.0f} {box.height:.0f}",
-            style=f"width:{box.width:.0f}px",
+            style=f"--width:{box.width:.0f}px",
             aria_hidden="true",
         )
     return tag("div", drawings, class_="attn-frame", role="img", aria_label=escape(alt))

@@ -264,7 +264,7 @@ WRONG = {
             (from_start(in_all, n / Z, 1), one_weight),
             "step 1 of `sum_of_weights`",
         ),
-        "in one line": ((from_start(in_all, 1), one_weight), "two things at once"),
+        "in one line": ((from_start(in_all, 1), one_weight), "show at least one line between"),
         "not negative": (
             (sum_of_weights, from_start(alone, (">=", 0))),
             "proves >=, where > is asked for",
@@ -289,9 +289,9 @@ WRONG = {
         "the ends swapped": ((at_most, at_least), "proves <=, where >= is asked for"),
         "upper end is 1": (
             (at_least, chain(middle, ("<=", 1, "a weight"))),
-            "`at_most` holds, but is not",
+            "`at_most` holds, but its last line is not the best bound",
         ),
-        "one step": ((chain((">=", low, "clear")), at_most), "two things at once"),
+        "one step": ((chain((">=", low, "clear")), at_most), "show at least one line between"),
         "starts in the middle": (
             (derive(middle, middle, (">=", low, ""), where=where), at_most),
             "must start",
@@ -343,8 +343,11 @@ WRONG = {
     "1.4": {
         "along the key, short (002-2)": (along(0.1), "right direction"),
         "along the key (002-2)": (along(1e3), "alignment alone"),
-        "unscaled dual": (dual(1), "weight 0.48 at n = 4"),
-        "long enough for eight keys": (dual(7), "at n = 100, for the margin is 7: multiply"),
+        "unscaled dual": (dual(1), "0.48 at n = 4, because its score leads by only 1: multiply"),
+        "long enough for eight keys": (
+            dual(7),
+            "at n = 100, because its score leads by only 7: multiply",
+        ),
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
         "exactly 99%, whatever n": (
             lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
@@ -383,8 +386,8 @@ WRONG = {
         "a string": (lambda gap, n, D: "small", "text came back for the bound"),
     },
     "1.6": {
-        "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not made up for"),
-        "d for sqrt(d)": (sharp(lambda d: d), "only sqrt(d) divides"),
+        "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not taken into account"),
+        "d for sqrt(d)": (sharp(lambda d: d), "divided by sqrt(d)"),
         "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
         "n for n - 1": (sharp(inside=lambda n, e: n * (1 - e) / e), "among its own rivals"),
         "not the smallest": (sharp(inside=lambda n, e: n / e), "larger than it need be: 0.892%"),
