@@ -102,7 +102,10 @@ def _part(question, answers):
     """The part these answers belong to: a chain made by `derive` says that it is one."""
     judged = [part for part in question.parts if part.judge]
     if len(judged) > 1:
-        kind = getattr(answers[0], "part", "code") if answers else "code"
+        kinds = {getattr(answer, "part", "code") for answer in answers if answer is not ...}
+        kind = "derive" if "derive" in kinds else "code"
+        if not kinds:  # nothing but empty answers: their number tells
+            kind = next((part.kind for part in judged if len(part.answers) == len(answers)), kind)
         judged = [part for part in judged if part.kind == kind]
     if not judged:
         raise NotYet("this question is answered in words and read by a person.")
@@ -125,7 +128,7 @@ def judge(
         try:
             return measure(rng, *callers)
         except NotYet as error:
-            raise NotYet(f"{error}{_unsteady(callers)}") from None
+            raise NotYet(f"{error}{_unsteady(callers)}", error.share) from None
 
     points = 0.0
     try:
@@ -138,6 +141,7 @@ def judge(
     except NotYet as error:
         status = NOT_YET
         message = str(error)
+        points = part.points * error.share
     except ModuleNotFoundError as error:
         status = NOT_YET
         message = f"this check needs {error.name}, which is not installed here."

@@ -2,36 +2,35 @@
 
 A step is `(expression, reason)`; with a relation other than "=" in front it is an inequality,
 `("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
+The proof engine is imported when a chain is made.
 """
 
-import numbers
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from attn_course.answers import NotAttempted, NotYet
+from attn_course.cell_errors import guard_cells
 from attn_course.numpy_symbols import let_numpy_take_symbols
-from attn_course.proofs import trees
-from attn_course.proofs.relations import (
-    EQUAL,
-    compose,
-    is_limit,
-    latex_of,
-    limit_of,
-    read_relation,
-    weakened,
-)
-from attn_course.proofs.trees import Unreadable
 
-_NO_ASSUMPTIONS = {"commutative": True}
+if TYPE_CHECKING:
+    from attn_course.proofs.domains import Domain
+    from attn_course.proofs.trees import Tree
+
+EQUAL = "="
 LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
-_ESCAPE = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {"^": "\\hat{}", "\\": "/"}
-_REASON = 300  # letters of a reason that travel
-Show = Callable[[Any], str]  # writes an expression
+_NO_ASSUMPTIONS = {"commutative": True}
+_REASON = 300  # letters of a reason that are sent
+_PLAIN_NAME = re.compile(r"[A-Za-z]+(_?\w+)?")
+_LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": r"\lt", ">": r"\gt"}
 _TENDS = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
+HOW_TO_WRITE_WHERE = "write where={symbol: value} or where={symbol: (low, high)}"
+Show = Callable[[Any], str]  # writes an expression
 
+guard_cells()
 let_numpy_take_symbols()
 
 
@@ -39,9 +38,10 @@ let_numpy_take_symbols()
 class Step:
     """One line of a chain: `relation` ties it to the line above."""
 
-    expression: object
+    expression: Any
     reason: str
-    relation: str = EQUAL
+    relation: str
+    tree: "Tree"
 
 
 @dataclass
@@ -55,9 +55,11 @@ class Derivation:
     at: int | None = None
     found: list[str] = field(default_factory=list)  # how each step was found to hold
     unproved: list[int] = field(default_factory=list)  # steps that numbers do not refute
+    everywhere: bool = True  # whether every line was shown to have a value everywhere
     proved: str = EQUAL  # how the first line compares with the last
     limits: list[tuple] = field(default_factory=list)  # what went where on the way
     notes: list[str] = field(default_factory=list)
+    domain: "Domain | None" = None
     readable: bool = True
 
     @property
@@ -71,17 +73,14 @@ class Derivation:
     def summary(self, show: Show = str) -> str:
         """What was found, in a few sentences; `show` writes an expression."""
         finding = self._finding(show)
-        capital = finding[0].upper()
-        sentences = [*self.notes, capital + finding[1:]]
-        return " ".join(sentences)
+        return " ".join([*self.notes, finding[0].upper() + finding[1:]])
 
     def _finding(self, show):
         if self.fault:
             return self.fault
         if len(self.steps) < 2:
             return "the chain has no steps yet."
-        counts = Counter(self.found)
-        ways = ", ".join(f"{count} {way}" for way, count in counts.items())
+        ways = ", ".join(f"{count} {way}" for way, count in Counter(self.found).items())
         found = f"every step holds ({ways})"
         if self.unproved:
             steps = " and ".join(f"step {k}" for k in self.unproved)
@@ -92,15 +91,16 @@ class Derivation:
         """What the chain says of its first and its last line, and for which values."""
         said = f"first line {self.proved} last line"
         if self.limits:
-            ways = [f"{name} -> {_shown_target(target)}" for name, target in self.limits]
+            ways = [f"{name} -> {str(target).replace('inf', 'oo')}" for name, target in self.limits]
             said = f"first line {_TENDS[self.proved]} last line as {' and '.join(ways)}"
         ranges, values = _places(self, show)
         if ranges:
             said += f", for all {' and '.join(ranges)}"
+        if not self.everywhere:
+            said += ", wherever every line has a value"
         if values:
             said += f", with {' and '.join(values)}"
-        ending = "" if said.endswith(".") else "."
-        return f"Together: {said}{ending}"
+        return f"Together: {said.removesuffix('.')}."
 
     def __repr__(self):
         lines = []
@@ -108,47 +108,68 @@ class Derivation:
             mark = "✘" if k == self.at else " "
             relation = step.relation if k else ""
             lines.append(f"{mark} {relation:>2} {step.expression}   [{step.reason}]")
-        lines.append(self.summary())
-        return "\n".join(lines)
+        return "\n".join([*lines, self.summary()])
 
     def _repr_markdown_(self):
         if not self.steps:
             return self.summary()
-        lines = map(self._latex_line, range(len(self.steps)))
-        body = " \\\\\n".join(lines)
+        body = " \\\\\n".join(map(self._latex_line, range(len(self.steps))))
         return f"$$\n\\begin{{aligned}}\n{body}\n\\end{{aligned}}\n$$\n\n{self.summary(_inline)}"
 
     def _latex_line(self, k):
-        import sympy as sp
+        from attn_course.latex_text import latex_of
 
         step = self.steps[k]
-        relation = latex_of(step.relation) if k else ""
-        shown = sp.latex(step.expression)
-        reason = "".join(_ESCAPE.get(letter, letter) for letter in step.reason)
-        if k != self.at:
-            return rf"{relation} &\;{shown} && \text{{{reason}}}"
-        mark = r"\quad\boldsymbol{\times}\ \text{does not follow}"
-        return rf"{relation} &\;\boxed{{{shown}}} && \text{{{reason}}}{mark}"
+        relation = _latex_of_relation(step.relation) if k else ""
+        shown = _latex(step.expression)
+        reason = latex_of(step.reason)
+        if k == self.at:
+            shown = rf"\boxed{{{shown}}}"
+            reason += r"\quad\boldsymbol{\times}\ \text{does not follow}"
+        return rf"{relation} &\;{shown} && {reason}"
+
+
+def _latex(expression):
+    """An expression in LaTeX, its symbols as they are called."""
+    import sympy as sp
+
+    from attn_course.latex_text import latex_of
+
+    named = expression.atoms(sp.Symbol, sp.IndexedBase)
+    odd = {
+        symbol: latex_of(str(symbol)) for symbol in named if not _PLAIN_NAME.fullmatch(str(symbol))
+    }
+    return sp.latex(expression, symbol_names=odd)
+
+
+def _latex_of_relation(relation):
+    import sympy as sp
+
+    if relation in _LATEX:
+        return _LATEX[relation]
+    name, _, target = relation.partition(" -> ")
+    end = target.replace("oo", r"\infty")
+    return rf"\xrightarrow{{{_latex(sp.Symbol(name))}\to {end}}}"
 
 
 def _inline(expression):
     """An expression inside a sentence in Markdown."""
     import sympy as sp
 
-    return f"${sp.latex(expression)}$"
+    return f"${_latex(sp.sympify(expression, strict=True))}$"
 
 
 def derive(*steps: Any, where: Any = None) -> Derivation:
     """Compare each line of a chain with the line before it, and return the chain, ready to be shown.
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
-    where: symbol -> (low, high), the range a symbol lies in; the ends may use other symbols. A symbol with
-    two equal ends stands for that value, which is used in the line in which the symbol goes.
+    where: symbol -> value, what a symbol stands for, or symbol -> (low, high), where it lies; both may use
+    other symbols.
     """
     let_numpy_take_symbols()
     if where is not None and not isinstance(where, Mapping):
-        fault = "`where` is no dictionary: write where={symbol: (low, high)}."
-        return Derivation([], {}, fault=fault, readable=False)
+        fault = f"`where` is no dictionary: {HOW_TO_WRITE_WHERE}."
+        return Derivation([], fault=fault, readable=False)
     made = Derivation([], dict(where or {}))
     for k, step in enumerate(steps):
         try:
@@ -165,85 +186,89 @@ def derive(*steps: Any, where: Any = None) -> Derivation:
 
 
 def _one_line(error):
-    words = str(error).split()
-    return " ".join(words)
+    return " ".join(str(error).split())
 
 
 def _read(step):
     import sympy as sp
 
+    from attn_course.proofs import trees
+    from attn_course.proofs.relations import read_relation
+
     size = len(step) if isinstance(step, tuple | list) else 0
     if size not in (2, 3):
-        raise Unreadable("write it as (expression, reason) or (relation, expression, reason)")
-    if size == 2:
-        step = (EQUAL, *step)
-    relation, expression, reason = step
+        raise trees.Unreadable("write it as (expression, reason) or (relation, expression, reason)")
+    relation, expression, reason = step if size == 3 else (EQUAL, *step)
     if isinstance(expression, str):
-        raise Unreadable("the expression stands in quotation marks; write it without them")
+        raise trees.Unreadable("the expression stands in quotation marks; write it without them")
     try:
         found = sp.sympify(expression, strict=True)
     except sp.SympifyError:
-        raise Unreadable(f"a {type(expression).__name__} is not an expression") from None
+        raise trees.Unreadable(f"a {type(expression).__name__} is not an expression") from None
     if not isinstance(found, sp.Expr):
-        raise Unreadable("it is not an expression of numbers and symbols")
-    trees.tree_of(found)
-    return Step(found, str(reason), read_relation(relation))
+        raise trees.Unreadable("it is not an expression of numbers and symbols")
+    return Step(found, str(reason), read_relation(relation), trees.tree_of(found))
 
 
 def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
-    from attn_course.proofs import intervals
-    from attn_course.proofs.compare_lines import HOLDS
+    from attn_course.proofs import trees
+    from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
 
-    lines = [trees.tree_of(step.expression) for step in chain.steps]
-    try:
-        trees.limit_work(lines)
-    except Unreadable as error:
-        chain.fault = f"the chain cannot be judged: {error}."
-        return
+    lines = [step.tree for step in chain.steps]
     chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
     try:
-        domain = domain_of(_first_of_each_name(chain), chain.where)
-    except (Unreadable, TypeError, ValueError) as error:
-        chain.fault = f"`where` cannot be read: {_one_line(error)}."
+        chain.domain = domain_of(_first_of_each_name(chain), chain.where, lines)
+        trees.limit_work(map(chain.domain.with_values, lines))
+    except (trees.Unreadable, TypeError, ValueError) as error:
+        subject = (
+            "the chain cannot be judged" if "too long" in str(error) else "`where` cannot be read"
+        )
+        chain.fault = f"{subject}: {_one_line(error)}."
         return
-    work = intervals.Work()
+    comparer = Comparer(chain.domain)
     for k, step in enumerate(chain.steps[1:], 1):
-        outcome = _compare(chain, lines, k, domain, work)
-        limits = dict(chain.limits)
+        outcome = _compare(chain, lines, k, comparer)
         if not outcome:
-            sentence = outcome.sentence(f"step {k}")
-            chain.fault = sentence + _gone_without_value(chain, lines, k)
-        elif not trees.symbols(lines[k]).isdisjoint(limits):
+            chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(chain, lines, k)
+        elif not trees.symbols(lines[k]).isdisjoint(dict(chain.limits)):
             chain.fault = f"step {k} brings back a symbol that has gone to its limit."
         elif not _go_on(chain, step.relation):
-            chain.fault = _turned(k, chain.proved, step.relation)
+            chain.fault = turned_round(f"step {k}", chain.proved, step.relation)
         if chain.fault:
             chain.at = k
             return
         chain.found.append(outcome.detail)
-        if outcome.state != HOLDS:
+        chain.everywhere &= outcome.state in (HOLDS, SEEN)
+        if outcome.state not in (HOLDS, PARTLY):
             chain.unproved.append(k)
+
+
+def turned_round(step: str, proved: str, relation: str) -> str:
+    """What to say of a line that turns the direction round."""
+    return (
+        f"{step} turns round: after {proved} a line with {relation} says nothing of the first line. Keep "
+        "to one direction."
+    )
 
 
 def _gone_without_value(chain, lines, k):
     """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
-    before = trees.symbols(lines[k - 1])
-    after = trees.symbols(lines[k])
-    said = {str(symbol) for symbol in chain.where}
-    for symbol, ends in chain.where.items():
-        if str(symbol) in after:
-            continue
-        for end in ends:  # its value has been put in, and what that holds may go with it
-            said |= {str(part) for part in getattr(end, "free_symbols", ())}
+    from attn_course.proofs import trees
 
-    gone = sorted(before.difference(after, said))
+    used = chain.domain.with_values
+    gone = trees.symbols(lines[k - 1]) - trees.symbols(used(lines[k]))
+    gone &= trees.symbols(used(lines[k - 1]))
+    gone -= {str(symbol) for symbol in chain.where}
+    for value in chain.domain.values.values():  # what the value of a symbol holds may go with it
+        gone -= trees.symbols(used(value))
+    gone = {name for name in gone if not chain.domain.range_of(name).whole}
     if not gone:
         return ""
-    name = trees.shown_name(gone[0])
+    name = trees.shown_name(min(gone))
     return (
-        f" {name} has gone: if the question says what it stands for, say so with "
-        f"where={{{name}: (value, value)}}; `check` knows it anyway."
+        f" {name} has gone: if the question says what it stands for, say so with where={{{name}: value}}; "
+        "`check` knows it anyway."
     )
 
 
@@ -255,21 +280,23 @@ def _merged(lines):
     return []
 
 
-def _compare(chain, lines, k, domain, work):
+def _compare(chain, lines, k, comparer):
     from attn_course.proofs.compare_limits import compare_limit
-    from attn_course.proofs.compare_lines import compare
+    from attn_course.proofs.relations import is_limit, limit_of
 
     before, after = lines[k - 1 : k + 1]
     relation = chain.steps[k].relation
     if not is_limit(relation):
-        return compare(before, relation, after, domain, work)
+        return comparer.compare(before, relation, after)
     name, target = limit_of(relation)
     exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
-    return compare_limit(before, name, target, after, domain, exact, work)
+    return compare_limit(before, name, target, after, comparer, exact)
 
 
 def _go_on(chain, relation):
     """Note what is proved with one more line; False where the direction turns round."""
+    from attn_course.proofs.relations import compose, is_limit, limit_of, weakened
+
     if is_limit(relation):
         chain.limits.append(limit_of(relation))
         chain.proved = weakened(chain.proved)
@@ -279,15 +306,12 @@ def _go_on(chain, relation):
     return together is not None
 
 
-def _turned(k, proved, relation):
-    return f"step {k} turns round: after {proved} a line with {relation} says nothing of the first line."
-
-
 def _limit_by_sympy(expression, name, target):
     """The limit as a tree, or None where SymPy does not find it in time."""
     import sympy as sp
 
     from attn_course.checking import OutOfTime, within
+    from attn_course.proofs.trees import tree_of
 
     symbol = next((s for s in expression.free_symbols if str(s) == name), None)
     if symbol is None:
@@ -296,7 +320,7 @@ def _limit_by_sympy(expression, name, target):
     end = infinite[target] if isinstance(target, float) else sp.Rational(target)
     try:
         found = within(LIMIT_SECONDS, lambda: sp.limit(expression, symbol, end))
-        return trees.tree_of(found)
+        return tree_of(found)
     except (Exception, OutOfTime):
         return None
 
@@ -318,11 +342,13 @@ def _first_of_each_name(chain):
 
 def _other_symbols(chain):
     """A note on the first symbol that shares its name with one above and is another."""
+    from attn_course.proofs.trees import shown_name
+
     first = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
     for k, symbols in enumerate(_symbols_by_line(chain)):
         for symbol in symbols:
             if symbol != first[str(symbol)]:
-                name = trees.shown_name(str(symbol))
+                name = shown_name(str(symbol))
                 return [
                     f"In step {k} this is another {name}, declared with other assumptions; it is read as "
                     f"the {name} of the lines above."
@@ -332,10 +358,12 @@ def _other_symbols(chain):
 
 def _undeclared(chain):
     """A note on a symbol that may be any number here, where a question may know more of it."""
+    from attn_course.proofs.trees import shown_name
+
     declared = {str(symbol) for symbol in chain.where}
     for symbol in _symbols_left(chain):
         if str(symbol) not in declared and symbol.assumptions0 == _NO_ASSUMPTIONS:
-            name = trees.shown_name(str(symbol))
+            name = shown_name(str(symbol))
             return [
                 f"{name} is declared without assumptions, so it may be any number here; `check` takes what "
                 f"the question says of {name}."
@@ -343,120 +371,147 @@ def _undeclared(chain):
     return []
 
 
-def domain_of(symbols: Iterable[Any], where: Mapping[Any, tuple[Any, Any]]) -> Any:
-    """The Domain in which SymPy's assumptions and `where` put the symbols."""
+def domain_of(
+    symbols: Iterable[Any], where: Mapping[Any, Any], lines: "Iterable[Tree]" = ()
+) -> "Domain":
+    """Where SymPy's assumptions and `where` put the symbols, without ends at which a line has no value."""
     from attn_course.proofs.domains import Domain
+    from attn_course.proofs.trees import Unreadable, fraction_of, is_number
 
     ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
-    pins = {}
-    for symbol, (low, high) in where.items():
+    values = {}
+    for symbol, said in where.items():
+        if isinstance(symbol, str):
+            raise Unreadable(f"its symbols stand without quotation marks: {HOW_TO_WRITE_WHERE}")
         name = str(symbol)
-        used = _free_symbols(low) | _free_symbols(high)
-        for other in sorted(used, key=str):
-            ranges.setdefault(str(other), _assumed(other))
-        first = _end(low)
-        last = _end(high)
-        if first == last and first is not None:
-            pins[name] = first
-        else:
-            assumed = ranges.get(name) or _assumed(symbol)
-            ranges[name] = _narrowed(assumed, first, last)
-    return Domain(ranges, pins)
-
-
-def _free_symbols(end):
-    return set(getattr(end, "free_symbols", ()))
+        ends = said if isinstance(said, tuple | list) else (said, said)
+        if len(ends) != 2:
+            raise Unreadable(f"{HOW_TO_WRITE_WHERE}")
+        for end in ends:
+            for other in getattr(end, "free_symbols", ()):
+                ranges.setdefault(str(other), _assumed(other))
+        low, high = map(_end, ends)
+        if low == high and low is not None:
+            values[name] = low
+            continue
+        assumed = ranges.get(name) or _assumed(symbol)
+        below_zero = low is None or (is_number(low) and fraction_of(low) <= 0)
+        above_zero = high is None or (is_number(high) and fraction_of(high) >= 0)
+        if not below_zero or assumed.low is None:
+            assumed = replace(assumed, low=low, low_open=False)
+        if not above_zero or assumed.high is None:
+            assumed = replace(assumed, high=high, high_open=False)
+        ranges[name] = assumed
+    return Domain(ranges, values).narrowed(lines)
 
 
 def _end(end):
     """One end of a range as a tree; None where there is no end."""
     import sympy as sp
 
-    if isinstance(end, str) and "/" in end:
-        return trees.read([f"Rational {end}"])
-    if isinstance(end, str):
-        return trees.decimal(end)
+    from attn_course.proofs.trees import tree_of
+
     found = sp.sympify(end, strict=True)
-    if found in (sp.oo, -sp.oo):
-        return None
-    return trees.tree_of(found)
+    return None if found in (sp.oo, -sp.oo) else tree_of(found)
 
 
 def _assumed(symbol):
     """Where a symbol lies when nothing is declared: its assumptions decide."""
     from attn_course.proofs.domains import Range
+    from attn_course.proofs.trees import ONE, ZERO
 
-    if symbol.is_integer and symbol.is_positive:
-        return Range(trees.rational(2), whole=True, positive=True)
-    low = trees.ZERO if symbol.is_nonnegative else None
-    high = trees.ZERO if symbol.is_nonpositive else None
-    return Range(low, high, bool(symbol.is_integer), bool(symbol.is_positive))
-
-
-def _narrowed(assumed, low, high):
-    from attn_course.proofs.domains import Range
-
-    low = assumed.low if low is None else low
-    high = assumed.high if high is None else high
-    return Range(low, high, assumed.whole, assumed.positive)
-
-
-def _shown_target(target):
-    return str(target).replace("inf", "oo")
+    whole = bool(symbol.is_integer)
+    if whole and symbol.is_positive:
+        return Range(ONE, whole=True, positive=True)
+    return Range(
+        low=ZERO if symbol.is_nonnegative else None,
+        high=ZERO if symbol.is_nonpositive else None,
+        whole=whole,
+        positive=bool(symbol.is_positive),
+        low_open=bool(symbol.is_positive),
+        high_open=bool(symbol.is_negative),
+    )
 
 
 def _places(chain, show):
     """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
-    declared = {str(symbol): ends for symbol, ends in chain.where.items()}
+    declared = {str(symbol): said for symbol, said in chain.where.items()}
     alike: dict[str, list[str]] = {}
     between = []
     values = []
     for symbol in _symbols_left(chain):
         name = show(symbol)
-        if str(symbol) not in declared:
-            kind = _kind(symbol)
-            alike.setdefault(kind, []).append(name)
-            continue
-        low, high = declared[str(symbol)]
-        if str(low) == str(high):
-            values.append(f"{name} = {show(low)}")
+        place = chain.domain.range_of(str(symbol)) if chain.domain else _assumed(symbol)
+        said = declared.get(str(symbol))
+        if chain.domain and str(symbol) in chain.domain.values:
+            values.append(f"{name} = {show(said[0] if isinstance(said, tuple | list) else said)}")
+        elif said is None or not chain.domain:
+            alike.setdefault(_kind(place), []).append(name)
         else:
-            before = "<" if _is_left_out(chain, symbol, low) else "<="
-            after = "<" if _is_left_out(chain, symbol, high) else "<="
-            between.append(f"{show(low)} {before} {name} {after} {show(high)}")
+            between.append(_between(place, name, said, show))
     ranges = [", ".join(names) + kind for kind, names in alike.items()]
     return ranges + between, values
 
 
-def _is_left_out(chain, symbol, end):
-    """Whether a symbol may come near a number but not reach it: there it is 0, or a line has no value."""
-    import sympy as sp
-
-    if not isinstance(end, numbers.Rational):
-        return False
-    if symbol.is_positive and end == 0:
-        return True
-    lines = [step.expression.subs(symbol, end) for step in chain.steps]
-    return any(line.has(sp.zoo, sp.nan) for line in lines)
+def _between(place, name, said, show):
+    """A range as it was declared, without what is left out of it."""
+    low, high = said
+    text = name
+    if place.low:
+        shown = show(0 if place.low == ("Rational", 0, 1) else low)
+        text = f"{shown} {'<' if place.low_open else '<='} {text}"
+    if place.high:
+        shown = show(0 if place.high == ("Rational", 0, 1) else high)
+        text = f"{text} {'<' if place.high_open else '<='} {shown}"
+    return text
 
 
 def _symbols_left(chain):
     """The symbols in its lines, sorted, without those that have gone to a limit."""
-    names = set()
-    for step in chain.steps:
-        names |= trees.symbols(trees.tree_of(step.expression))
-    for name, _ in chain.limits:
-        names.discard(name)
-    left = [symbol for symbol in _first_of_each_name(chain) if str(symbol) in names]
-    return sorted(left, key=str)
+    from attn_course.proofs import trees
+
+    lines = [step.tree for step in chain.steps]
+    if chain.domain:
+        lines += [chain.domain.with_values(line) for line in lines]
+    names = set[str]().union(*map(trees.symbols, lines))
+    names -= {name for name, _ in chain.limits}
+    known = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
+    for said in chain.where.values():
+        for end in said if isinstance(said, tuple | list) else (said,):
+            for symbol in getattr(end, "free_symbols", ()):
+                known.setdefault(str(symbol), symbol)
+    return [known[name] for name in sorted(names) if name in known]
 
 
-def _kind(symbol):
-    if symbol.is_integer:
-        return " = 2, 3, ..." if symbol.is_positive else " whole"
-    if symbol.is_positive:
-        return " > 0"
-    return " >= 0" if symbol.is_nonnegative else ""
+def _kind(place):
+    """Where a symbol lies of which only assumptions are known."""
+    if place.whole and place.low:
+        least = place.low[1]
+        return f" = {least}, {least + 1}, ..."
+    if place.whole:
+        return " whole"
+    if place.low:
+        return " > 0" if place.low_open else " >= 0"
+    if place.high:
+        return " < 0" if place.high_open else " <= 0"
+    return ""
+
+
+def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[str, Any]:
+    """A chain with a fault for each name that was not assigned. names: first and last line of each."""
+    assert error.__traceback__
+    line = error.__traceback__.tb_lineno
+    said = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
+    advice = ""
+    if isinstance(error, TypeError) and "float" in str(error):
+        advice = " Functions of `math` take numbers only: write sp.exp, sp.log or sp.sqrt."
+    chains = {}
+    for name, (first, last) in names.items():
+        if last >= line:
+            where = "cannot be evaluated" if first <= line else "stopped the cell before this chain"
+            fault = f"line {line} of the cell {where}: `{said}`.{advice}"
+            chains[name] = Derivation([], fault=fault, readable=False)
+    return chains
 
 
 def as_data(chain: Any) -> list:
@@ -467,7 +522,7 @@ def as_data(chain: Any) -> list:
         kind = type(chain).__name__
         raise NotYet(f"a chain made with derive(...) is expected, but this is of type {kind}.")
     if not chain.readable:
-        raise NotYet(chain.fault)
-    return [
-        [step.relation, step.reason[:_REASON], trees.write(step.expression)] for step in chain.steps
-    ]
+        raise NotYet(str(chain.fault))
+    from attn_course.proofs.trees import write
+
+    return [[step.relation, step.reason[:_REASON], write(step.expression)] for step in chain.steps]

@@ -1,70 +1,23 @@
-"""Judge a derivation against a claim: its start, its relation, its end, and the way between them.
+"""Judge a derivation against a claim: its start, its relation, its end, and a line between them.
 
 A chain arrives as lists of strings, from a process that is not trusted. Nothing in it becomes code.
 """
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from attn_course.answers import Caller, NotAttempted, NotYet
-from attn_course.derivation import as_data, domain_of
-from attn_course.proofs import (
-    intervals,
-    modular,
-    trees,
-)
-from attn_course.proofs.chain_rules import PLAIN, Task, close_to_integer, fault_in_form
-from attn_course.proofs.compare_lines import FAILS, HOLDS, compare, difference_at
-from attn_course.proofs.domains import Domain
-from attn_course.proofs.relations import EQUAL, compose, is_limit, read_relation
+from attn_course.derivation import as_data, turned_round
+from attn_course.proofs import trees
+from attn_course.proofs.compare_lines import FAILS, HOLDS, Comparer
+from attn_course.proofs.modular import Field
+from attn_course.proofs.relations import EQUAL, compose, implies, is_limit, read_relation
 from attn_course.proofs.trees import Tree, Unreadable, shown_name
+from attn_course.register import Claim
 
 LINES = 60  # of one chain
 FOR_A_PERSON = "A person will look at it."
-
-
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """What a chain has to show, in SymPy.
-
-    start: the given line. goal: any expression equal to the last line, which is never shown.
-    to_do: the things to do, one a line. symbols: all that a line may use.
-    where: as in `derive`; a symbol with two equal ends stands for that value until it goes.
-    heads: what a line may be made of. only: the symbols that may be left in the end.
-    in_one: whether the first line may be followed by the last.
-    """
-
-    name: str
-    start: object
-    goal: object
-    to_do: tuple[Task, ...]
-    symbols: tuple
-    where: dict = field(default_factory=dict)
-    relation: str = EQUAL
-    heads: frozenset[str] = PLAIN
-    only: tuple = ()
-    in_one: bool = False
-
-    @functools.cached_property
-    def domain(self) -> Domain:
-        return domain_of(self.symbols, self.where)
-
-    @functools.cached_property
-    def first_line(self) -> Tree:
-        return trees.tree_of(self.start)
-
-    @functools.cached_property
-    def wanted(self) -> Tree:
-        return trees.tree_of(self.goal)
-
-    @property
-    def names(self) -> set[str]:
-        return {str(symbol) for symbol in self.symbols}
-
-
-Claims = tuple[Claim, ...]
 
 
 @dataclass(frozen=True)
@@ -79,52 +32,53 @@ def from_data(data: Any, name: str = "the chain") -> list[ChainLine]:
     """The lines in `data`, read without trust."""
     if not isinstance(data, list) or len(data) > LINES:
         raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
-    lines = [_line(k, item, name) for k, item in enumerate(data)]
-    try:
-        trees.limit_work(line.tree for line in lines)
-    except Unreadable as error:
-        raise NotYet(f"{name} cannot be judged: {error}.") from None
+    lines = []
+    for k, item in enumerate(data):
+        try:
+            relation, _, tokens = item
+            lines.append(ChainLine(read_relation(relation), trees.read(tokens)))
+        except Unreadable as error:
+            raise NotYet(f"step {k} of {name} cannot be read: {error}.") from None
+        except (TypeError, ValueError):
+            raise NotYet(f"step {k} of {name} is not a line made with derive(...).") from None
     return lines
 
 
-def _line(k, item, name):
-    try:
-        relation, _, tokens = item
-        return ChainLine(read_relation(relation), trees.read(tokens))
-    except Unreadable as error:
-        raise NotYet(f"step {k} of {name} cannot be read: {error}.") from None
-    except (TypeError, ValueError):
-        raise NotYet(f"step {k} of {name} is not a line made with derive(...).") from None
-
-
-def judge_derivation(answer: Caller, claim: Claim) -> None:
-    """Raise NotYet unless the chain proves the claim, line by line.
-
-    What is wrong for certain is said before what nobody can decide.
-    """
-    chain = chain_of(answer, claim.name)
-    if len(chain) < 2:
-        raise NotAttempted
-    modular.draw_prime()  # after the chain is there, so that no line can be made for it
-    if chain[0].tree != claim.first_line:
-        raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
-    proved, doubts = _judge_lines(chain, claim)
-    doubts += _judge_end(chain[-1].tree, proved, claim)
-    trees_of_lines = [line.tree for line in chain]
-    fault = fault_in_form(trees_of_lines, claim.to_do, claim.domain.positive, claim.in_one)
-    if doubts:
-        raise NotYet(f"every step of {claim.name} may hold, but {fault}." if fault else doubts[0])
-    if fault:
-        raise NotYet(f"every step of {claim.name} holds, but {fault}.")
-
-
 def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> None:
-    """Raise NotYet unless each chain proves its claim."""
+    """Raise NotYet unless each chain proves its claim; it tells what share of the chains does."""
+    read: list[list[ChainLine] | NotYet | None] = []
     for answer, claim in zip(answers, claims, strict=True):
-        judge_derivation(answer, claim)
+        try:
+            chain = _chain_of(answer, claim.name)
+            read.append(chain if len(chain) > 1 else None)
+        except NotAttempted:
+            read.append(None)
+        except NotYet as error:
+            read.append(error)
+    if not any(read):
+        raise NotAttempted
+    field = Field.drawn()  # after the chains are there, so that no line can be made for it
+    faults = []
+    for chain, claim in zip(read, claims, strict=True):
+        try:
+            if chain is None:
+                raise NotYet(f"{claim.name} is still empty.")
+            if isinstance(chain, NotYet):
+                raise chain
+            judge_chain(chain, claim, field)
+        except NotYet as error:
+            faults.append(str(error))
+    if not faults:
+        return
+    held = len(claims) - len(faults)
+    verb = "holds" if held == 1 else "hold"
+    first, *others = faults
+    told = [f"{held} of {len(claims)} chains {verb}; {first}" if held else first]
+    told += [other[0].upper() + other[1:] for other in others]
+    raise NotYet(" ".join(told), share=held / len(claims))
 
 
-def chain_of(answer: Caller, name: str) -> list[ChainLine]:
+def _chain_of(answer, name):
     """The lines that the process of the answer sends; a refusal from there never asks for a person."""
     try:
         data = answer.via(as_data)
@@ -133,23 +87,48 @@ def chain_of(answer: Caller, name: str) -> list[ChainLine]:
     return from_data(data, name)
 
 
-def _judge_lines(chain, claim):
+def judge_chain(chain: Sequence[ChainLine], claim: Claim, field: Field) -> None:
+    """Raise NotYet unless the chain proves the claim, line by line.
+
+    What is wrong for certain is said before what nobody can decide.
+    """
+    if chain[0].tree != claim.first_line:
+        raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
+    try:
+        trees.limit_work(claim.domain.with_values(line.tree) for line in chain)
+    except Unreadable as error:
+        raise NotYet(f"{claim.name} cannot be judged: {error}.") from None
+    comparer = Comparer(claim.domain, field)
+    proved, doubts = _judge_lines(chain, claim, comparer)
+    doubts += _judge_end(chain[-1].tree, proved, claim, comparer)
+    ends = (chain[0].tree, chain[-1].tree)
+    if not claim.one_line and all(line.tree in ends for line in chain):
+        raise NotYet(
+            f"{claim.name} goes from its first line to its last in one step: show at least one line between "
+            "them. Lines that SymPy shows alike count as one."
+        )
+    if doubts:
+        raise NotYet(doubts[0])
+
+
+def _judge_lines(chain, claim, comparer):
     """The relation between the first line and the last, and a sentence on each step without a proof."""
     proved = EQUAL
     doubts = []
-    work = intervals.Work()
+    known = {str(symbol) for symbol in claim.symbols}
     for k, line in enumerate(chain[1:], 1):
         step = f"step {k} of {claim.name}"
         if is_limit(line.relation):
             raise NotYet(f"{step} takes a limit, and this question asks for what always holds.")
-        _judge_parts(step, line.tree, claim)
+        strange = sorted(trees.names_in(line.tree) - known)
+        if strange:
+            raise NotYet(
+                f"{step} uses {shown_name(strange[0])}, which this question does not have."
+            )
         together = compose(proved, line.relation)
         if together is None:
-            raise NotYet(
-                f"{step} turns round: after {proved} a line with {line.relation} says nothing of "
-                "the first line."
-            )
-        outcome = compare(chain[k - 1].tree, line.relation, line.tree, claim.domain, work)
+            raise NotYet(turned_round(step, proved, line.relation))
+        outcome = comparer.compare(chain[k - 1].tree, line.relation, line.tree)
         if outcome.state == FAILS:
             raise NotYet(outcome.sentence(step))
         if outcome.state != HOLDS:
@@ -158,35 +137,37 @@ def _judge_lines(chain, claim):
     return proved, doubts
 
 
-def _judge_parts(step, tree, claim):
-    strange = sorted(trees.names_in(tree) - claim.names)
-    if strange:
-        raise NotYet(f"{step} uses {shown_name(strange[0])}, which this question does not have.")
-    foreign = sorted(trees.heads(tree) - claim.heads)
-    if foreign:
-        raise NotYet(f"{step} uses {foreign[0]}, which no line of this chain needs.")
-    if close_to_integer(tree):
-        raise NotYet(f"{step} has a constant that is nearly a whole number: write it exactly.")
-
-
-def _judge_end(end, proved, claim):
+def _judge_end(end, proved, claim, comparer):
     """A sentence where nobody can tell whether the last line is the one that is asked for."""
-    extra = sorted(trees.names_in(end) - {str(symbol) for symbol in claim.only})
-    if claim.only and extra:
-        raise NotYet(f"the last line of {claim.name} still contains {', '.join(extra)}.")
-    if proved not in (claim.relation, EQUAL):
+    if claim.only is not None:
+        allowed = {str(symbol) for symbol in claim.only}
+        extra = sorted(trees.names_in(end) - allowed)
+        if extra:
+            wanted = f"only {' and '.join(sorted(allowed))} may be" if allowed else "a number is"
+            raise NotYet(
+                f"the last line of {claim.name} still contains {', '.join(map(shown_name, extra))}: go on "
+                f"until {wanted} left."
+            )
+    if not implies(proved, claim.relation) and proved != EQUAL:
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
-    outcome = compare(claim.wanted, EQUAL, end, claim.domain)
+    outcome = comparer.compare(claim.wanted, EQUAL, end)
+    if outcome.state == FAILS:
+        raise NotYet(_other_end(end, proved, claim, comparer))
+    for form in claim.forms:
+        if not form.holds(end):
+            raise NotYet(f"every step of {claim.name} holds, but go on: {form.what} is asked for.")
     if outcome.state == HOLDS:
         return []
-    if outcome.state != FAILS:
-        what = f"whether the last line of {claim.name} is what is asked for could not be decided"
-        return [f"{what}: {outcome.doubt}. {FOR_A_PERSON}"]
-    place, wanted, found = difference_at(claim.wanted, end, claim.domain)
-    seen = f"at {place} it is {found}, and {wanted} is" if place else "it is not what is"
+    what = f"whether the last line of {claim.name} is what is asked for could not be decided"
+    return [f"{what}: {outcome.doubt}. {FOR_A_PERSON}"]
+
+
+def _other_end(end, proved, claim, comparer):
+    """What to say of a last line that is not the one that is asked for."""
+    place, wanted, found = comparer.difference_at(claim.wanted, end)
+    what, reached = "not what is asked for", "is required"
     if proved != EQUAL:
-        raise NotYet(f"{claim.name} holds, but is not the best: {seen} possible.")
-    raise NotYet(
-        f"every step of {claim.name} holds, but its last line is not what is asked for: "
-        f"{seen} required."
-    )
+        what, reached = "not the best bound", "can be reached"
+    where = f"at {place} " if place else ""
+    seen = f": {where}it is {found}, and {wanted} {reached}" if wanted else ""
+    return f"every step of {claim.name} holds, but its last line is {what}{seen}."

@@ -1,9 +1,15 @@
 """Which questions there are: notebook, points, minutes, hints, judge."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn_course.proofs.domains import Domain
+    from attn_course.proofs.forms import Form
+    from attn_course.proofs.trees import Tree
 
 # The notebooks in order, in the parts that README lists. The questions of NN_name live in questions/name.py.
 PARTS = {
@@ -27,6 +33,8 @@ PARTS = {
     "Beyond the handouts": (
         "11_position",
         "12_fast_attention",
+        "13_induction",
+        "14_decoding",
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
@@ -46,6 +54,60 @@ USES_TORCH: frozenset[str] = frozenset(
 )
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """What a chain has to show, in SymPy.
+
+    start: the given line. goal: any expression equal to the last line, which is never shown.
+    symbols: all that a line may use. where: values and ranges, as in `derive`.
+    relation: between the first line and the last. only: the symbols that may be left in the last line.
+    forms: what else the last line should look like. one_line: whether the last line may follow the first.
+    """
+
+    name: str
+    start: object
+    goal: object
+    symbols: tuple
+    where: dict = field(default_factory=dict)
+    relation: str = "="
+    only: tuple | None = None
+    forms: "tuple[Form, ...]" = ()
+    one_line: bool = False
+
+    @cached_property
+    def domain(self) -> "Domain":
+        """Where the symbols lie and the given line has a value."""
+        derivation = import_module(f"{__package__}.derivation")
+        return derivation.domain_of(self.symbols, self.where, [self.first_line])
+
+    @cached_property
+    def first_line(self) -> "Tree":
+        from attn_course.proofs.trees import tree_of
+
+        return tree_of(self.start)
+
+    @cached_property
+    def wanted(self) -> "Tree":
+        from attn_course.proofs.trees import tree_of
+
+        return tree_of(self.goal)
+
+
+Claims = tuple[Claim, ...]
+
+
+def chains_prove(make_claims: Callable[[], Claims], message: str) -> Callable[..., str]:
+    """A judge of one chain for each claim; `message` is what it says when all of them hold."""
+
+    def judge(rng: Any, *chains: Any) -> str:
+        judging = import_module(f"{__package__}.judge_derivation")  # with the proof engine
+        judging.judge_derivations(chains, make_claims())
+        return message
+
+    judge.claims = make_claims  # type: ignore[attr-defined]
+    return judge
 
 
 @dataclass(frozen=True)

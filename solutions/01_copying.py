@@ -91,17 +91,16 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 # %% [markdown]
 # ### 1.1
 #
-# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
-# they are a distribution: all together 1, each above 0. **Form:** two chains. `sum_of_weights` goes from $\sum_i \alpha_i$
-# to 1; one thing a line: take $Z$ out of the sum, put the sum in for $Z$, in either order. `one_weight` goes from
-# $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. $s_i$ is `s[i]`.
+# **Given** scores $s_1, \dots, s_n$, the sum $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that the
+# weights are a distribution: their sum is 1, and each is above 0. **Form:** two derivations. `sum_of_weights` goes from
+# $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0 with a line `(">", expression, reason)`; one line is enough
+# here. In code, $s_i$ is `s[i]`.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
 h, i, j, n = sp.symbols("h i j n", integer=True, positive=True)
 Z = sp.Symbol("Z", positive=True)
 all_powers = sp.Sum(sp.exp(s[h]), (h, 1, n))
-normaliser = {Z: (all_powers, all_powers)}  # Z lies between these two ends: it is their value
 
 sum_of_weights = derive(
     (sp.Sum(sp.exp(s[i]) / Z, (i, 1, n)), "definition"),
@@ -109,14 +108,14 @@ sum_of_weights = derive(
     (sp.Sum(sp.exp(s[i]), (i, 1, n)) / Z, "Z is the same in every term"),
     (1, "that sum is Z, whatever its index is called"),
     # END SOLUTION
-    where=normaliser,
+    where={Z: all_powers},  # Z is the sum
 )
 one_weight = derive(
     (sp.exp(s[j]) / Z, "definition"),
     # BEGIN SOLUTION
     (">", 0, "an exponential is positive, and so is a sum of them"),
     # END SOLUTION
-    where=normaliser,
+    where={Z: all_powers, j: (1, n)},
 )
 display(sum_of_weights, one_weight)
 
@@ -151,13 +150,11 @@ check("1.1", attention_weights)
 # %% [markdown]
 # ### 1.2
 #
-# **Given** that key $j$ scores $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
-# rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
-# $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
-# weight of key $j$ in terms of $\Delta$ and $n$ alone.
-# **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
-# `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
-# $R$, in either order.
+# **Given** that key $j$ has the score $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less.
+# Let $R = \sum_{i\ne j} e^{s_i}$ be the sum of the rivals' exponentials. It is at most $(n-1)\,e^{s-\Delta}$ (all rivals score
+# $s - \Delta$) and at least $e^{s-\Delta}$ (almost reached when all rivals but one score far lower). **Find** the best lower
+# bound and the best upper bound on the weight of key $j$ that contain only $\Delta$ and $n$. **Form:** two derivations,
+# `at_least` and `at_most`, each from the definition, with a line `(">=", expression, reason)` or `("<=", expression, reason)`.
 
 # %% answer="1.2"
 s, gap, R = sp.symbols("s gap R", positive=True)
@@ -168,7 +165,7 @@ rivals = {R: (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))}  # where R lies
 at_least = derive(
     (weight, "definition"),
     # BEGIN SOLUTION
-    (1 / (1 + R * sp.exp(-s)), "divide above and below by exp(s)"),
+    (1 / (1 + R * sp.exp(-s)), "divide above and below by $e^s$"),
     (">=", 1 / (1 + (n - 1) * sp.exp(-gap)), "R is largest when every rival is at the gap"),
     # END SOLUTION
     where=rivals,
@@ -176,7 +173,7 @@ at_least = derive(
 at_most = derive(
     (weight, "definition"),
     # BEGIN SOLUTION
-    (1 / (1 + R * sp.exp(-s)), "divide above and below by exp(s)"),
+    (1 / (1 + R * sp.exp(-s)), "divide above and below by $e^s$"),
     ("<=", 1 / (1 + sp.exp(-gap)), "R is smallest when only one rival is at the gap"),
     # END SOLUTION
     where=rivals,

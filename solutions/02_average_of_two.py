@@ -206,11 +206,10 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # ### 2.3
 #
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the three scores $s_a$, $s_b$ and $s_i$ of any other key; then
-# $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** four chains, `score_a`,
-# `score_b`, `score_i`, `two_tied`; first lines and values (`where`) are given. One thing a line: for a score, put the query
-# in, then use orthonormality; for the weight, put the scores in, count the sum, in either order. A value
-# counts as put in when its symbol is gone.
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and the
+# score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax.
+# **Form:** three derivations, `score_a`, `score_i` and `two_tied`; the first lines and the values of the symbols (`where`) are
+# given.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -218,10 +217,8 @@ g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
-pinned = query | orthonormal
-products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the first three chains end in
+tie = {s_a: t, s_b: t, s_i: 0}  # what the scores are
 
 # %% answer="2.3"
 score_a = derive(
@@ -230,15 +227,7 @@ score_a = derive(
     (t * (g_aa + g_ab), "the query put in"),
     (t, "orthonormal keys: one and zero"),
     # END SOLUTION
-    where=products,
-)
-score_b = derive(
-    (s_b, "definition"),
-    # BEGIN SOLUTION
-    (t * (g_ab + g_bb), "the query put in"),
-    (t, "orthonormal keys: zero and one"),
-    # END SOLUTION
-    where=products,
+    where=query | orthonormal,
 )
 score_i = derive(
     (s_i, "definition"),
@@ -246,20 +235,20 @@ score_i = derive(
     (t * (g_ia + g_ib), "the query put in"),
     (0, "another key is orthogonal to both"),
     # END SOLUTION
-    where=products,
+    where=query | orthonormal,
 )
 two_tied = derive(
     (sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + others), "definition"),
     # BEGIN SOLUTION
     (sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 1, n - 2))), "the scores of the tie"),
-    (1 / (2 + (n - 2) * sp.exp(-t)), "count the equal terms, divide by exp(t)"),
+    (1 / (2 + (n - 2) * sp.exp(-t)), "count the equal terms, divide by $e^t$"),
     # END SOLUTION
     where=tie,
 )
-display(score_a, score_b, score_i, two_tied)
+display(score_a, score_i, two_tied)
 
 # %% check="2.3"
-check("2.3", score_a, score_b, score_i, two_tied)
+check("2.3", score_a, score_i, two_tied)
 
 # %% [markdown]
 # ### 2.4

@@ -322,8 +322,7 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 # ### 11.5
 #
 # **Given** one pair of a query at $m$ and one of a key at $n$, turned by position times $\theta$. **Prove** that
-# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`, its last line free of $m$ and $n$. Do one
-# thing a line, in either order: addition theorems until no product of two turns is left; $\delta$ for $m - n$.
+# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`, its last line free of $m$ and $n$.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -345,7 +344,7 @@ score = derive(
     (inner * sp.cos(at_m - at_n) + cross * sp.sin(at_m - at_n), "addition theorems"),
     (inner * sp.cos(delta * theta) + cross * sp.sin(delta * theta), "m - n = delta"),
     # END SOLUTION
-    where={m: (n + delta, n + delta)},  # what m is; or say what n is
+    where={m: n + delta},
 )
 score
 

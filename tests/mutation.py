@@ -44,7 +44,7 @@ TABLE = {  # name: modules, tests
     "kernels": ("attn_utils/kernels.py", KERNELS),
     "layers": ("attn_utils/layers.py", KERNELS),
     "judges": ("attn_course/questions/*.py", ["tests/test_questions.py"]),
-    "chains": ("attn_course/proofs/chain_rules.py", CHAINS),
+    "forms": ("attn_course/proofs/forms.py", CHAINS),
     "comparing": ("attn_course/proofs/compare_lines.py", CHAINS),
     "proving": ("attn_course/proofs/positivity.py", CHAINS),
     "algebra": ("attn_course/proofs/modular.py", CHAINS),

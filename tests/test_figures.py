@@ -722,3 +722,14 @@ def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
     ax = plots.intervals(rows, xlabel="gain", marks={"no gain": 0})
     low, high = ax.x.limits()
     assert -low > 0.04 * (high - low)
+
+
+def test_a_diagram_has_a_line_of_text_for_each_line_and_arrows_from_border_to_border():
+    ax = plots.diagram(
+        {"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")], size=(1.0, 0.5)
+    )
+    texts = [mark.text for mark in ax.marks if isinstance(mark, marks.Text)]
+    assert texts == ["one", "(B, T)", "two"]
+    (arrow,) = (mark for mark in ax.marks if isinstance(mark, marks.Arrow))
+    assert arrow.start.tolist() == [0.5, 0]
+    assert arrow.end.tolist() == [2.5, 0]

@@ -24,7 +24,14 @@ Row = TypeVar("Row")
 
 
 class NotYet(Exception):
-    """Raised by a judge: the answer is wrong, and this sentence says what was measured."""
+    """Raised by a judge: the answer is wrong, and this sentence says what was measured.
+
+    share: of the points that the answer earns all the same, between 0 and 1.
+    """
+
+    def __init__(self, message: str = "", share: float = 0.0) -> None:
+        super().__init__(message)
+        self.share = share
 
 
 class NotAttempted(Exception):

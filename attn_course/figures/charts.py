@@ -459,3 +459,40 @@ def _write(ax: Panel, values: np.ndarray, dark_from: float, words: ArrayLike) ->
         is_dark = abs(values[row, column]) > dark_from
         if word:
             ax.add(Text(column, row, str(word), "white" if is_dark else "black"))
+
+
+def diagram(
+    boxes: Mapping[str, tuple[float, float]],
+    arrows: Sequence[tuple[str, str]],
+    *,
+    strong: Sequence[str] = (),
+    size: tuple[float, float] = (1.7, 0.62),
+    title: str = "",
+    ax: Panel | None = None,
+) -> Panel:
+    """Boxes with a text each, and arrows between them. boxes: {text: (x, y) of its middle}.
+
+    arrows: pairs of texts. strong: the texts of boxes that are drawn in colour. size: of every box.
+    """
+    ax = panel_or_new(ax)
+    half = np.array(size) / 2
+    for text, (x, y) in boxes.items():
+        corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half + (x, y)
+        colour = COLOURS[1] if text in strong else COLOURS[INK]
+        width = 2.6 if text in strong else 1.2
+        ax.add(Line(corners[:, 0], corners[:, 1], colour, width))
+        lines = text.split("\n")
+        for k, line in enumerate(lines):
+            up = ((len(lines) - 1) / 2 - k) * 1.3 * SMALL_SIZE
+            ax.add(Text(x, y, line, shift=(0, up)))
+    for start, end in arrows:
+        one = np.array(boxes[start], float)
+        other = np.array(boxes[end], float)
+        way = other - one
+        out = (half / np.maximum(np.abs(way), 1e-9)).min()  # where the way leaves a box
+        ax.add(Arrow(one + out * way, other - out * way, COLOURS[INK], f"{start} to {end}", 1.2))
+
+    for axis in (ax.x, ax.y):
+        axis.set_ticks([])
+        axis.has_grid = False
+    return _name(ax, "", "", title)

@@ -142,12 +142,15 @@ def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
     for (question, part), said in zip(asked, verdicts, strict=True):
         known = JUDGED if part.judge else WRITTEN
         match said:
-            case (str(status), str(message), str(answer)) if status in known:
+            case (str(status), str(message), str(answer), float(share)) if (
+                status in known and 0 <= share <= 1
+            ):
+                earned = {State.CORRECT: 1.0, State.NOT_YET: share}  # some chains hold, not all
                 record = PartRecord(
                     question=question.id,
                     kind=part.kind,
                     status=State(status),
-                    points=part.points if status == State.CORRECT else 0,
+                    points=part.points * earned.get(State(status), 0.0),
                     out_of=part.points,
                     message=one_line(message),
                     answer=as_answer(answer),

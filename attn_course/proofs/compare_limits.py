@@ -3,8 +3,8 @@
 from fractions import Fraction
 
 from attn_course.proofs import intervals
-from attn_course.proofs.compare_lines import FAILS, HOLDS, OPEN, SEEN, Outcome, compare
-from attn_course.proofs.domains import CONTEXTS, Domain, Point, draw_points, short
+from attn_course.proofs.compare_lines import FAILS, HOLDS, OPEN, SEEN, Comparer, Outcome
+from attn_course.proofs.domains import CONTEXTS, Point, draw_points, short
 from attn_course.proofs.trees import Tree, names_in, shown_name, symbols
 
 LONGEST = 60  # powers of ten on the way
@@ -17,35 +17,30 @@ def compare_limit(
     name: str,
     target: Fraction | float,
     after: Tree,
-    domain: Domain,
+    comparer: Comparer,
     exact: Tree | None = None,
-    work: intervals.Work | None = None,
 ) -> Outcome:
     """Does `before` tend to `after` when the symbol `name` goes to `target`?
 
     exact: the limit as SymPy finds it, where it does.
     """
+    before = comparer.domain.with_values(before)
+    after = comparer.domain.with_values(after)
     if name not in symbols(before):
         return Outcome(FAILS, f"{shown_name(name)} does not occur in it")
     if name in symbols(after):
         return Outcome(FAILS, f"{shown_name(name)} is still there after it went to its limit")
-    if exact is not None:
-        outcome = compare(exact, "=", after, domain, work)
-        if outcome.state == HOLDS:
-            return Outcome(HOLDS, "by SymPy's limit")
-    return _by_a_sequence(before, name, target, after, domain, work or intervals.Work())
-
-
-def _by_a_sequence(before, name, target, after, domain, work):
+    if exact is not None and comparer.compare(exact, "=", after).state == HOLDS:
+        return Outcome(HOLDS, "by SymPy's limit")
     others = (names_in(before) | names_in(after)) - {name}
-    points = [point for mode, point in draw_points(others, domain) if mode == "moderate"]
+    points = [point for mode, point in draw_points(others, comparer.domain) if mode == "moderate"]
     for point in points[:POINTS]:
-        gap, reached, settled = _closest(before, name, target, after, point, work)
+        gap, reached, settled = _closest(before, name, target, after, point, comparer.work)
         if gap is not None and gap <= NEAR:
             continue
         if not settled:
             return Outcome(OPEN, "neither SymPy nor numbers could tell")
-        place = point.shown(others)
+        place = point.shown(*(("Symbol", other) for other in others))
         where = f" at {place}" if place else ""
         return Outcome(FAILS, f"near its limit{where} it is {short(reached)}")
     return Outcome(SEEN, f"compared with numbers that come within {NEAR:g}")
@@ -57,19 +52,17 @@ def _closest(before, name, target, after, point, work):
     gap = reached = None
     settled = False
     for k in range(1, LONGEST):
-        there = Point({**point.places, name: _approach(target, k)})
+        if target in (float("inf"), float("-inf")):
+            place = Fraction(10**k if target > 0 else -(10**k))
+        else:
+            place = target + Fraction(1, 10**k)
+        there = Point({**point.places, name: place})
         try:
-            machine = intervals.Machine(mp, there.values(mp), work.begin())
-            last, reached = reached, machine.value(before)[0]
-            end = machine.value(after)[0]
+            evaluator = intervals.Evaluator(mp, there.values(mp), work.begin())
+            last, reached = reached, evaluator.value(before)[0]
+            end = evaluator.value(after)[0]
         except ArithmeticError:
             break
         gap = abs(reached - end) / max(1, abs(end))
         settled = last is not None and abs(last - reached) <= NEAR * max(1, abs(reached))
     return gap, reached, settled
-
-
-def _approach(target, k):
-    if target in (float("inf"), float("-inf")):
-        return Fraction(10**k) * (1 if target > 0 else -1)
-    return target + Fraction(1, 10**k)

@@ -1,7 +1,5 @@
-"""Does one line follow from the line before? Algebra and signs prove it; error bounds refute it."""
+"""Whether a line follows from the line before: algebra and signs prove, numbers with error bounds refute."""
 
-import contextlib
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +8,18 @@ from attn_course.proofs import (
     modular,
     positivity,
 )
-from attn_course.proofs.domains import AT_ENDS, CONTEXTS, FLOATS, Domain, Point, draw_points, short
-from attn_course.proofs.trees import ZERO, Tree, minus, names_in, shown_name, symbols
+from attn_course.proofs.domains import CONTEXTS, DIGITS, Domain, Point, draw_points, short
+from attn_course.proofs.trees import ZERO, Tree, minus, names_in
 
-AGREED = 1200  # leading binary digits in which two equal numbers agree
+AGREED = 1200  # leading bits in which two equal numbers agree
 HOLDS = "holds"  # proved
+PARTLY = "holds where it has a value"  # proved, but nobody knows where it has one
 SEEN = "was not refuted"
 FAILS = "fails"
 OPEN = "could not be decided"
 BY_ALGEBRA = "by algebra"
 BY_SIGNS = "by signs"
+FIND_THE_SLIP = "Put these numbers into both lines to find the slip"
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,20 @@ class Outcome:
     detail: str
 
     def __bool__(self) -> bool:
-        """Whether nothing speaks against the step; only HOLDS is a proof."""
-        return self.state in (HOLDS, SEEN)
+        """Whether nothing speaks against the step; only HOLDS is a proof for the whole domain."""
+        return self.state in (HOLDS, PARTLY, SEEN)
 
     @property
     def doubt(self) -> str:
         """Why nobody can tell whether the step holds."""
-        return f"it was only {self.detail}, which is no proof" if self else self.detail
+        if self.state == PARTLY:
+            return (
+                "that every denominator, root and logarithm in it has a value everywhere was not shown. "
+                "Write it in a form without them, or with positive ones"
+            )
+        if self:
+            return f"it was only {self.detail}, which is no proof. Show a smaller step in between"
+        return self.detail
 
     def sentence(self, step: str) -> str:
         """What to say of a step that does not hold, or of which nobody can tell."""
@@ -45,149 +52,122 @@ class Outcome:
         return f"whether {step} follows could not be decided: {self.doubt}."
 
 
-def compare(
-    before: Tree, relation: str, after: Tree, domain: Domain, work: intervals.Work | None = None
-) -> Outcome:
-    """Does `before relation after` hold wherever the symbols may lie?
+class Comparer:
+    """Compares the lines of one chain, within a budget of operations."""
 
-    A symbol with a pinned value takes it where it has gone from `after`; one that still stands there is free.
-    work: what may still be spent on the chain.
-    """
-    try:
-        return _compare_freely(before, relation, after, domain, work or intervals.Work())
-    except intervals.Exhausted:
-        return Outcome(OPEN, "the chain takes too many operations to work out")
+    def __init__(self, domain: Domain, field: modular.Field | None = None) -> None:
+        self.domain = domain
+        self.field = field or modular.Field()
+        self.work = intervals.Work()
 
+    def compare(self, before: Tree, relation: str, after: Tree) -> Outcome:
+        """Does `before relation after` hold wherever the symbols may lie, and do both have a value there?
 
-def _compare_freely(before, relation, after, domain, work):
-    left = domain.with_values_used(before, after)
-    outcome = _compare(left, relation, after, domain, work)
-    standing = sorted(symbols(after) & set(domain.pins))
-    if outcome.state == FAILS and standing:
-        left = domain.with_all_values_used(before)
-        right = domain.with_all_values_used(after)
-        if _compare(left, relation, right, domain, work):
-            names = " and ".join(map(shown_name, standing))
-            verb = "stand" if len(standing) > 1 else "stands"
-            return Outcome(FAILS, f"{names} still {verb} here, but the value has been used")
-    return outcome
-
-
-def _compare(left, relation, right, domain, work):
-    known = modular.compare(left, right, domain.positive)
-    if known == modular.EQUAL and relation in ("<", ">"):
-        return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
-    if known == modular.EQUAL:
-        return _where_defined(right, domain, work, BY_ALGEBRA)
-    if relation == "=":
-        return _compare_unequal_forms(left, right, domain, work, known)
-    if _is_shown_by_signs(left, relation, right, domain):
-        return _where_defined(right, domain, work, BY_SIGNS)
-    return _by_numbers(left, relation, right, domain, work)
-
-
-def _compare_unequal_forms(left, right, domain, work, known):
-    """An equality that algebra does not show at once: both sides may be roots."""
-    squares = modular.compare_squares(left, right, domain.positive)
-    if squares == modular.EQUAL and positivity.have_one_sign(left, right, domain):
-        return _where_defined(right, domain, work, BY_ALGEBRA)
-    found = _by_numbers(left, "=", right, domain, work)
-    if found and modular.DIFFERENT in (known, squares):
-        return Outcome(FAILS, "both sides differ, if only by very little")
-    return found
-
-
-def _is_shown_by_signs(left, relation, right, domain):
-    gap = minus(left, right) if relation[0] == ">" else minus(right, left)
-    if relation in ("<", ">"):
-        return positivity.always_positive(gap, domain)
-    return positivity.never_negative(gap, domain)
-
-
-def _where_defined(line, domain, work, way):
-    """A proof holds wherever both sides have a value: a look whether this one has."""
-    if line in domain.defined:
-        return Outcome(HOLDS, way)
-    names = names_in(line)
-    for mode, point in draw_points(names, domain):
-        if mode != "moderate":
-            break
-        if _has_plain_value(line, point, work):
-            continue
+        A symbol that stands for something has its value on both sides.
+        """
+        left = self.domain.with_values(before)
+        right = self.domain.with_values(after)
         try:
-            sign_of_difference(line, ZERO, point, work)
-        except intervals.NoValue:
-            return Outcome(FAILS, f"at {point.shown(names)} it has no finite real value")
-        except (intervals.TooLong, intervals.Unclear):
-            continue
-    domain.defined.add(line)
-    return Outcome(HOLDS, way)
+            return self._compare(left, relation, right)
+        except intervals.Exhausted:
+            return Outcome(OPEN, "the chain takes too many operations to work out")
 
+    def _compare(self, left, relation, right):
+        known = modular.compare(left, right, self.domain.positive, self.field)
+        if known == modular.EQUAL and relation in ("<", ">"):
+            return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
+        if known == modular.EQUAL:
+            return self._where_defined(left, right, BY_ALGEBRA)
+        if relation != "=":
+            gap = minus(left, right) if relation[0] == ">" else minus(right, left)
+            shows = positivity.never_negative if "=" in relation else positivity.always_positive
+            if shows(gap, self.domain):
+                return self._where_defined(left, right, BY_SIGNS)
+            return self._by_numbers(left, relation, right)
+        squares = modular.compare_squares(left, right, self.domain.positive, self.field)
+        if squares == modular.EQUAL and positivity.have_one_sign(left, right, self.domain):
+            return self._where_defined(left, right, BY_ALGEBRA)
+        found = self._by_numbers(left, "=", right)
+        if found and modular.DIFFERENT in (known, squares):
+            return Outcome(FAILS, "both sides differ, if only by very little")
+        return found
 
-def _has_plain_value(line, point, work):
-    """Whether floats are enough to see that a line has a value; more digits decide where they are not."""
-    with contextlib.suppress(ArithmeticError, ValueError):
-        machine = intervals.Machine(FLOATS, point.values(FLOATS), work.begin())
-        ball = machine.value(line)
-        return all(map(math.isfinite, ball))
-    return False
-
-
-def _by_numbers(left, relation, right, domain, work):
-    """What numbers say: they can refute, but not prove."""
-    names = names_in(left) | names_in(right)
-    num_decided = 0
-    for mode, point in draw_points(names, domain):
-        try:
-            sign, values = sign_of_difference(left, right, point, work)
-        except intervals.NoValue:
-            if mode in AT_ENDS:
+    def _where_defined(self, left, right, way):
+        """A proof holds wherever both sides have a value: whether that is everywhere."""
+        state = HOLDS
+        for side, name in ((left, "the line before"), (right, "it")):
+            if side in self.domain.defined:
                 continue
-            return Outcome(FAILS, f"at {point.shown(names)} one side has no finite real value")
-        except (intervals.TooLong, intervals.Unclear):
-            if mode != "moderate":
+            if positivity.has_value(side, self.domain):
+                self.domain.defined.add(side)
                 continue
-            return Outcome(OPEN, f"at {point.shown(names)} it could not be worked out")
-        num_decided += 1
-        if not _agrees(sign, relation):
-            return Outcome(FAILS, _sentence(point.shown(names), values, relation))
-    return Outcome(SEEN, f"compared at {num_decided} points")
+            state = PARTLY
+            for _, point in draw_points(names_in(side), self.domain):
+                try:
+                    sign_of_difference(side, ZERO, point, self.work)
+                except intervals.NoValue:
+                    return Outcome(FAILS, f"{_at(point, side)}{name} has no finite real value")
+                except (intervals.TooLong, intervals.Unclear):
+                    continue
+        return Outcome(state, way if state == HOLDS else f"{way}, wherever it has a value")
+
+    def _by_numbers(self, left, relation, right):
+        """What numbers say: they can refute, but not prove."""
+        num_decided = 0
+        for mode, point in draw_points(names_in(left) | names_in(right), self.domain):
+            try:
+                sign, values = sign_of_difference(left, right, point, self.work)
+            except intervals.NoValue:
+                return Outcome(FAILS, f"{_at(point, left, right)}one side has no finite real value")
+            except (intervals.TooLong, intervals.Unclear):
+                if mode != "moderate":
+                    continue
+                return Outcome(OPEN, f"{_at(point, left, right)}it could not be worked out")
+            num_decided += 1
+            agrees = relation[0] == ("<" if sign < 0 else ">") if sign else "=" in relation
+            if not agrees:
+                seen = difference(relation, sign, *values)
+                return Outcome(FAILS, f"{_at(point, left, right)}{seen}. {FIND_THE_SLIP}")
+        return Outcome(SEEN, f"compared at {num_decided} points")
+
+    def difference_at(self, left: Tree, right: Tree) -> tuple[str, str, str]:
+        """A point where two lines differ, and their values there; empty where none was found."""
+        left = self.domain.with_values(left)
+        right = self.domain.with_values(right)
+        for _, point in draw_points(names_in(left) | names_in(right), self.domain):
+            try:
+                sign, values = sign_of_difference(left, right, point, self.work)
+            except ArithmeticError:
+                continue
+            if sign:
+                return point.shown(left, right), *apart(*values)
+        return "", "", ""
 
 
-def difference_at(left: Tree, right: Tree, domain: Domain) -> tuple[str, str, str]:
-    """A point where two lines differ, and their values there; empty where none was found."""
-    names = names_in(left) | names_in(right)
-    work = intervals.Work()
-    for _, point in draw_points(names, domain):
-        try:
-            sign, values = sign_of_difference(left, right, point, work)
-        except ArithmeticError:
-            continue
-        if sign:
-            return point.shown(names), *apart(*values)
-    return "", "", ""
+def _at(point, *lines):
+    place = point.shown(*lines)
+    return f"at {place} " if place else ""
 
 
-def _agrees(sign, relation):
-    if sign == 0:
-        return "=" in relation
-    return relation[0] == ("<" if sign < 0 else ">")
-
-
-def _sentence(place, values, relation):
-    left, right = apart(*values)
-    prefix = f"at {place} " if place else ""
+def difference(relation: str, sign: int, left: Any, right: Any) -> str:
+    """What two lines are at a point where `left relation right` is false."""
+    if not sign:
+        return f"both sides are {short(left)}, so {relation} does not hold"
+    first, second = apart(left, right)
+    if first == second:
+        return f"both sides are near {first} and differ by {short(abs(left - right))}"
     if relation == "=":
-        return f"{prefix}the line before is {left} and this one is {right}"
-    return f"{prefix}the line before is {left}, which is not {relation} {right}"
+        return f"the line before is {first} and this one is {second}"
+    return f"the line before is {first}, which is not {relation} {second}"
 
 
 def apart(left: Any, right: Any) -> tuple[str, str]:
-    """Both numbers with as many digits as it takes to tell them apart."""
-    for digits in (6, 12, 24, 48):
-        if short(left, digits) != short(right, digits):
-            break
-    return short(left, digits), short(right, digits)
+    """Both numbers in four digits, or in a few more where it takes these to tell them apart."""
+    for digits in (DIGITS, 2 * DIGITS, 3 * DIGITS):
+        first, second = short(left, digits), short(right, digits)
+        if first != second:
+            return first, second
+    return short(left), short(right)
 
 
 def sign_of_difference(
@@ -197,9 +177,9 @@ def sign_of_difference(
     error = intervals.Unclear()
     for mp in CONTEXTS:
         try:
-            machine = intervals.Machine(mp, point.values(mp), work.begin())
-            first, first_radius = machine.value(left)
-            second, second_radius = machine.value(right)
+            evaluator = intervals.Evaluator(mp, point.values(mp), work.begin())
+            first, first_radius = evaluator.value(left)
+            second, second_radius = evaluator.value(right)
         except intervals.Unclear as unclear:
             error = unclear
             continue

@@ -3,17 +3,15 @@
 import itertools
 import math
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import mpmath
-
 from attn_course.proofs import intervals
 from attn_course.proofs.trees import (
-    ZERO,
     Tree,
+    Unreadable,
     add,
     fraction_of,
     is_number,
@@ -26,28 +24,29 @@ from attn_course.proofs.trees import (
     times,
 )
 
-FLOATS = mpmath.fp  # a context as quick as it is short
-CONTEXTS = tuple(map(intervals.context, (120, 300, 1300)))  # binary digits
+CONTEXTS = tuple(map(intervals.context, (120, 300, 1300)))  # bits
 MODES = ("moderate",) * 4 + ("wide",) * 4 + ("low", "high", "middle", "mixed")
 MIXED = ("moderate", "wide", "low", "high", "middle")  # what a mixed point draws from, name by name
-AT_ENDS = ("low", "high", "mixed", "far")  # where a line need not have a value
 FAR = (13, 40, 200, 10**5)  # where one symbol without an upper end is, and up to twice as far
-FIXED_SHARES = {
-    "low": Fraction(0),
-    "high": Fraction(1),
-    "middle": Fraction(1, 2),
-}
-MILLION = 10**6
+NEAR_END = Fraction(1, 10**6)  # how near to an end that is left out
+RAISED = 3  # how often the least whole number is raised where a line has no value
+DIGITS = 4  # of a number in a message
 
 
 @dataclass(frozen=True)
 class Range:
-    """Where a symbol lies; an end that is None is no end, and a positive number is never 0."""
+    """Where a symbol lies; an end that is None is no end, and one that is open is left out."""
 
     low: Tree | None = None
     high: Tree | None = None
     whole: bool = False
     positive: bool = False
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def ends(self) -> list[Tree]:
+        return [end for end in (self.low, self.high) if end]
 
 
 @dataclass(frozen=True)
@@ -55,44 +54,83 @@ class Domain:
     """Where all symbols lie, and the value of those that stand for something."""
 
     ranges: dict[str, Range]
-    pins: dict[str, Tree] = field(default_factory=dict)
+    values: dict[str, Tree] = field(default_factory=dict)
     drawn: dict[frozenset[str], "DrawnPoints"] = field(default_factory=dict, compare=False)
-    defined: set[Tree] = field(default_factory=set, compare=False)  # lines seen to have values
+    defined: set[Tree] = field(default_factory=set, compare=False)  # lines shown to have values
+    known: dict[Tree, Tree] = field(default_factory=dict, compare=False)  # lines with values put in
 
     @property
     def positive(self) -> frozenset[str]:
         """Names of the symbols that are above 0."""
-        names = set()
-        for name, place in self.ranges.items():
-            if place.positive:
-                names.add(name)
-        return frozenset(names)
+        return frozenset(name for name, place in self.ranges.items() if place.positive)
 
     def range_of(self, name: str) -> Range:
         """Where one symbol lies; anywhere if nothing is said."""
-        anywhere = Range()
-        return self.ranges.get(name, anywhere)
+        return self.ranges.get(name) or Range()
 
-    def has_no_end(self, name: str) -> bool:
-        """Whether a symbol may be as large as one likes, and stands for nothing else."""
-        place = self.range_of(name)
-        if name in self.pins or place.whole:
-            return False
-        return place.high is None
+    def changed(self, name: str, **ends: Any) -> "Domain":
+        """The same with another range for one symbol."""
+        ranges = {**self.ranges, name: replace(self.range_of(name), **ends)}
+        return Domain(ranges, self.values, known=self.known)
 
-    def with_values_used(self, before: Tree, after: Tree) -> Tree:
-        """`before` with the values of the pinned symbols that are gone from `after`."""
-        standing = symbols(after)
-        replaceable = set(self.pins) - standing
-        for _ in self.pins:
-            gone = symbols(before) & replaceable
-            values = {name: self.pins[name] for name in gone}
-            before = substitute(before, values)
-        return before
+    def with_values(self, line: Tree) -> Tree:
+        """`line` with the values of all symbols that have one; a value may use others."""
+        if line not in self.known:
+            found = line
+            for _ in self.values:
+                found = substitute(found, self.values)
+            circular = sorted(symbols(found) & set(self.values))
+            if circular:
+                raise Unreadable(f"the value of {shown_name(circular[0])} is said with itself")
+            self.known[line] = found
+        return self.known[line]
 
-    def with_all_values_used(self, line: Tree) -> Tree:
-        """`line` with the values of all pinned symbols."""
-        return self.with_values_used(line, ZERO)
+    def narrowed(self, lines: Iterable[Tree]) -> "Domain":
+        """Without the ends at which one of the lines has no value or another range is turned round.
+
+        The least whole number is raised instead.
+        """
+        used = [self.with_values(line) for line in lines]
+        for place in self.ranges.values():
+            if place.low and place.high:
+                width = minus(place.high, place.low)
+                used.append(("Pow", width, rational(Fraction(1, 2))))  # which has to be 0 or more
+        domain = self
+        for name, place in sorted(self.ranges.items(), key=lambda item: not item[1].whole):
+            if place.low and is_number(place.low) and not place.low_open:
+                for low in range(RAISED if place.whole else 1):
+                    end = rational(fraction_of(place.low) + low)
+                    if not _lacks_value(domain, used, name, end):
+                        break
+                    next_end = {"low": rational(fraction_of(end) + 1)}
+                    domain = domain.changed(name, **next_end if place.whole else {"low_open": True})
+            closed = (
+                place.high and is_number(place.high) and not place.high_open and not place.whole
+            )
+            if closed and _lacks_value(domain, used, name, place.high):
+                domain = domain.changed(name, high_open=True)
+        return domain
+
+
+def _lacks_value(domain, lines, name, end):
+    """Whether a line with the symbol `name` has no value where that is at this end."""
+    for line in lines:
+        if name not in symbols(line):
+            continue
+        there = substitute(line, {name: end})
+        lacking = False
+        for _, point in itertools.islice(draw_points(names_in(there), domain), 3):
+            try:
+                intervals.Evaluator(CONTEXTS[0], point.values(CONTEXTS[0])).value(there)
+                lacking = False
+                break
+            except intervals.NoValue:
+                lacking = True
+            except ArithmeticError:
+                continue
+        if lacking:
+            return True
+    return False
 
 
 class Point:
@@ -104,58 +142,60 @@ class Point:
 
     def values(self, mp: Any) -> dict[str, intervals.Ball]:
         """The balls of all names in one context."""
-        if mp in self._known:
-            return self._known[mp]
-        found: dict[str, intervals.Ball] = {}
-        machine = intervals.Machine(mp, found)
-        for name, place in self.places.items():
-            if isinstance(place, Fraction):
-                found[name] = machine.exact(place)
-            else:
-                found[name] = machine.value(place)
-        self._known[mp] = found
-        return found
+        if mp not in self._known:
+            found: dict[str, intervals.Ball] = {}
+            evaluator = intervals.Evaluator(mp, found)
+            for name, place in self.places.items():
+                if isinstance(place, Fraction):
+                    found[name] = evaluator.exact(place)
+                else:
+                    found[name] = evaluator.value(place)
+            self._known[mp] = found
+        return self._known[mp]
 
-    def shown(self, names: set[str]) -> str:
-        """The values of some names as a message shows them."""
+    def shown(self, *lines: Tree) -> str:
+        """The values of the names in some lines, and the first entries of lists, for a message."""
         values = self.values(CONTEXTS[0])
+        names = set[str]().union(*map(names_in, lines))
+        lists = names.difference(*map(symbols, lines))
         sayings = []
         for name in sorted(names):
             plain = shown_name(name)
-            middle, _ = values[name]
-            number = short(middle)
-            sayings.append(f"{plain} = {number}")
+            if name not in lists:
+                sayings.append(f"{plain} = {short(values[name][0])}")
+                continue
+            evaluator = intervals.Evaluator(CONTEXTS[0], values)
+            for k in (1, 2):
+                entry = evaluator.exact(evaluator.entry(name, evaluator.exact(Fraction(k))))
+                sayings.append(f"{plain}[{k}] = {short(entry[0])}")
+            sayings.append("...")
         return ", ".join(sayings)
 
 
-def short(value: Any, digits: int = 6) -> str:
+def short(value: Any, digits: int = DIGITS) -> str:
     """A number in a few digits, a whole one without a point."""
-    text = CONTEXTS[-1].nstr(value, digits)
-    return text.removesuffix(".0")
+    return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
 
 
 class DrawnPoints:
     """(mode, point), drawn when they are asked for and kept: the same ones every time."""
 
     def __init__(self, names: frozenset[str], domain: Domain) -> None:
-        self.names = names
-        self.domain = domain
+        self.source = _draw(names, domain)
         self.known: list[tuple[str, Point]] = []
 
     def __iter__(self) -> Iterator[tuple[str, Point]]:
-        """Those that are known, then more; all are drawn anew for these, as luck has no part in it."""
-        num_known = len(self.known)
-        yield from self.known[:num_known]
-        drawn = _draw(self.names, self.domain)
-        for place, found in enumerate(drawn):
-            if place == len(self.known):
+        for k in itertools.count():
+            if k == len(self.known):
+                found = next(self.source, None)
+                if found is None:
+                    return
                 self.known.append(found)
-            if place >= num_known:
-                yield found
+            yield self.known[k]
 
 
 def draw_points(names: set[str], domain: Domain) -> DrawnPoints:
-    """The points of some names: what is said of a line does not depend on luck."""
+    """The points of some names, the same in every run."""
     key = frozenset(names)
     if key not in domain.drawn:
         domain.drawn[key] = DrawnPoints(key, domain)
@@ -166,31 +206,19 @@ def _draw(names, domain):
     order = _in_order(names, domain)
     rng = random.Random(0)
     for mode in MODES:
-        places = _places(rng, mode, domain, order)
-        yield mode, Point(places)
+        yield mode, Point({name: _place(rng, mode, domain.range_of(name)) for name in order})
         if not order:
             return
-    endless = [name for name in order if domain.has_no_end(name)]
-    pairs = itertools.product(endless, FAR)
-    for name, distance in pairs:
-        places = _places(rng, "moderate", domain, order)
-        near = places[name]
-        drawn = rng.randint(distance, 2 * distance)
-        farther = Fraction(drawn)
-        places[name] = _shifted(near, farther)
-        yield "far", Point(places)
-
-
-def _places(rng, mode, domain, order):
-    """Where all names are at one point."""
-    places = {}
-    for name in order:
-        places[name] = _place(rng, mode, domain, name)
-    return places
+    places = {name: domain.range_of(name) for name in order}
+    endless = [name for name, place in places.items() if place.high is None and not place.whole]
+    for name, distance in itertools.product(endless, FAR):
+        found = {other: _place(rng, "moderate", place) for other, place in places.items()}
+        found[name] = _shifted(found[name], Fraction(rng.randint(distance, 2 * distance)))
+        yield "far", Point(found)
 
 
 def _in_order(names, domain):
-    """Names with those they depend on before them."""
+    """Names with those that the ends of their ranges depend on before them."""
     order: list[str] = []
     entered = set()
 
@@ -198,7 +226,7 @@ def _in_order(names, domain):
         if name in entered:
             return
         entered.add(name)
-        for other in sorted(_needed_for(name, domain)):
+        for other in sorted(set[str]().union(*map(names_in, domain.range_of(name).ends))):
             visit(other)
         order.append(name)
 
@@ -207,134 +235,68 @@ def _in_order(names, domain):
     return order
 
 
-def _needed_for(name, domain):
-    """The names in the ends of a range, and the lists in the value that a symbol stands for."""
-    place = domain.range_of(name)
-    needed: set[str] = set()
-    for end in (place.low, place.high):
-        if end:
-            needed |= names_in(end)
-    value = domain.pins.get(name, ZERO)
-    pin = domain.with_all_values_used(value)
-    lists = names_in(pin) - symbols(pin)
-    return needed | lists
-
-
-def _place(rng, mode, domain, name):
+def _place(rng, mode, place):
     """Where one name is: a number, or a tree of the names before it."""
-    pin = domain.pins.get(name, ZERO)
-    if symbols(pin):
-        return _elsewhere(rng, mode, domain, name)
     if mode == "mixed":
         mode = rng.choice(MIXED)
-    place = domain.range_of(name)
     if place.whole:
         return _whole_number(rng, mode, place)
     if place.low is None and place.high is None:
-        return _signed(rng, mode)
+        if mode == "wide":
+            return _size(rng, mode) * rng.choice((-1, 1))
+        return Fraction(rng.randint(-3000, 3000), 1000)
     if place.high is None:
-        distance = _size(rng, mode)
-        return _shifted_end(place.low, distance)
+        distance = _from_end(place.low_open) if mode == "low" else _size(rng, mode)
+        return _shifted(place.low, distance)
     if place.low is None:
-        distance = _size(rng, mode)
-        return _shifted_end(place.high, -distance)
-    share = _share(rng, mode)
-    factor = rational(share)
-    width = minus(place.high, place.low)
-    part = times(factor, width)
-    return add(place.low, part)
+        distance = _from_end(place.high_open) if mode == "high" else _size(rng, mode)
+        return _shifted(place.high, -distance)
+    return add(place.low, times(rational(_share(rng, mode, place)), minus(place.high, place.low)))
 
 
-def _elsewhere(rng, mode, domain, name):
-    """A value that the symbol could have, were it not for the other symbols: its pin at another point."""
-    value = domain.pins[name]
-    pin = domain.with_all_values_used(value)
-    order = _in_order(symbols(pin), domain)
-    values: dict[str, Tree] = {}
-    for other in order:
-        place = _place(rng, mode, domain, other)
-        if isinstance(place, Fraction):
-            place = rational(place)
-        values[other] = substitute(place, values)
-    return substitute(pin, values)
+def _from_end(is_open):
+    return NEAR_END if is_open else Fraction(0)
 
 
 def _shifted(place, distance):
-    """A place farther up."""
+    """A place farther up: a number where it is one, else a tree."""
     if isinstance(place, Fraction):
         return place + distance
-    step = rational(distance)
-    return add(place, step)
-
-
-def _shifted_end(end, distance):
-    """A place at a distance from the end of a range."""
-    if is_number(end):
-        number = fraction_of(end)
-        return _shifted(number, distance)
-    return _shifted(end, distance)
+    if is_number(place):
+        return fraction_of(place) + distance
+    return add(place, rational(distance))
 
 
 def _size(rng, mode):
-    """A distance above 0: between 1e-4 and 12 where the mode is wide."""
+    """A distance above 0, between 1e-4 and 12 where the mode is wide, with few digits."""
     if mode == "wide":
-        largest = math.log10(12 * MILLION)
-        exponent = rng.uniform(2, largest)
-        millionths = round(10**exponent)
-    else:
-        least = MILLION // 10
-        millionths = rng.randint(least, 4 * MILLION)
-    return Fraction(millionths, MILLION)
+        exponent = rng.uniform(-4, math.log10(12))
+        return Fraction(f"{10**exponent:.3g}")
+    return Fraction(rng.randint(100, 4000), 1000)
 
 
-def _signed(rng, mode):
-    """A number of either sign."""
-    if mode == "wide":
-        size = _size(rng, mode)
-        sign = rng.choice((-1, 1))
-        return size * sign
-    largest = 3 * MILLION
-    millionths = rng.randint(-largest, largest)
-    return Fraction(millionths, MILLION)
-
-
-def _share(rng, mode):
+def _share(rng, mode, place):
     """Where between two ends: 0 and 1 are the ends themselves."""
     if mode == "wide":
-        digits = rng.randint(2, 6)
-        near = Fraction(1, 10**digits)
-        shares = (near, 1 - near)
-        return rng.choice(shares)
-    if mode in FIXED_SHARES:
-        return FIXED_SHARES[mode]
-    millionths = rng.randint(1, MILLION - 1)
-    return Fraction(millionths, MILLION)
+        near = Fraction(1, 10 ** rng.randint(2, 6))
+        return rng.choice((near, 1 - near))
+    if mode == "low":
+        return _from_end(place.low_open)
+    if mode == "high":
+        return 1 - _from_end(place.high_open)
+    return Fraction(1, 2) if mode == "middle" else Fraction(rng.randint(1, 999), 1000)
 
 
 def _whole_number(rng, mode, place):
     """A whole number in its range; one whose range depends on others is at an end."""
-    both = (place.low, place.high)
-    ends = [end for end in both if end]
-    if not all(map(is_number, ends)):
-        return rng.choice(ends)
-    low = -9
-    if place.low is not None:
-        least = fraction_of(place.low)
-        low = math.ceil(least)
-    high = low + 10**9
-    if place.high is not None:
-        largest = fraction_of(place.high)
-        high = math.floor(largest)
+    if not all(map(is_number, place.ends)):
+        return rng.choice(place.ends)
+    low = math.ceil(fraction_of(place.low)) if place.low else -9
+    high = math.floor(fraction_of(place.high)) if place.high else low + 10**9
     if mode == "low":
         return Fraction(low)
-    if mode == "high" and place.high is not None:
+    if mode == "high" and place.high:
         return Fraction(high)
     if mode == "wide":
-        exponent = rng.uniform(0, 9)
-        distance = round(10**exponent)
-        farther = low + distance
-        number = min(high, farther)
-        return Fraction(number)
-    most = min(high, low + 12)
-    number = rng.randint(low, most)
-    return Fraction(number)
+        return Fraction(min(high, low + round(10 ** rng.uniform(0, 9))))
+    return Fraction(rng.randint(low, min(high, low + 12)))

@@ -1,6 +1,7 @@
-"""Values of a tree at a point, each with a bound on its error. mpmath only; no SymPy, no chains.
+"""Values of a tree at a point, each with a bound on its error (ball arithmetic on mpmath).
 
-A ball is (middle, radius). A tree becomes a flat program once; a context of fixed precision runs it.
+A ball is (middle, radius). A tree is compiled to a flat list of operations once; an evaluator of fixed
+precision runs it.
 """
 
 import functools
@@ -15,10 +16,8 @@ from attn_course.proofs.trees import BINDING, FUNCTIONS, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
 CHAIN_STEPS = 40_000  # operations on all lines of a chain
-LARGEST = 40  # binary digits before the point of the argument of a function
+LARGEST = 40  # bits before the point of the argument of a function
 LARGEST_OF_ERF = 12  # the same of the error function
-
-HALF = Fraction(1, 2)
 
 Ball = tuple  # (middle, radius)
 
@@ -79,10 +78,12 @@ def program(tree: Tree) -> list[tuple]:
             return places[node]
         head = node[0]
         below = children(node)
-        if head in BINDING:
-            below = node[2:4]  # both ends; the body has a program of its own
+        details = tuple(part for part in node[1:] if not isinstance(part, tuple))
+        if head in BINDING:  # both ends are arguments; the body has a program of its own
+            _, level, low, high, body = node
+            below = low, high
+            details = level, program(body), ("Bound", level) in walk(body)
         slots = tuple(map(place, below))
-        details = _details(node)
         code.append((head, details, slots))
         places[node] = len(code) - 1
         return places[node]
@@ -91,28 +92,13 @@ def program(tree: Tree) -> list[tuple]:
     return code
 
 
-def _details(node):
-    """What a node holds besides its arguments; a sum holds the program of its body."""
-    if node[0] not in BINDING:
-        return tuple(part for part in node[1:] if not isinstance(part, tuple))
-    level = node[1]
-    body = node[4]
-    index = ("Bound", level)
-    nodes = set(walk(body))
-    uses = index in nodes
-    code = program(body)
-    return level, code, uses
-
-
 @functools.lru_cache(maxsize=4096)
 def _entry(seed):
     """A number of moderate size, drawn from a text."""
-    rng = random.Random(seed)
-    millionths = rng.randint(-3_000_000, 3_000_000)
-    return Fraction(millionths, 10**6)
+    return Fraction(random.Random(seed).randint(-3_000_000, 3_000_000), 10**6)
 
 
-class Machine:
+class Evaluator:
     """Runs programs in one context at one point: symbol -> ball."""
 
     def __init__(self, mp: Any, point: dict, work: Work | None = None):
@@ -121,9 +107,7 @@ class Machine:
         self.work = work or Work()
 
     def value(self, tree: Tree) -> Ball:
-        """The ball of a tree."""
-        code = program(tree)
-        return self.run(code)
+        return self.run(program(tree))
 
     def run(self, code: list[tuple]) -> Ball:
         """The ball of the last line of a program."""
@@ -131,99 +115,73 @@ class Machine:
         for head, details, slots in code:
             self.work.step()
             arguments = [found[slot] for slot in slots]
-            ball = self.step(head, details, arguments)
-            found.append(ball)
+            found.append(self.operate(head, details, arguments))
         return found[-1]
 
-    def step(self, head: str, details: tuple, arguments: list[Ball]) -> Ball:
+    def operate(self, head: str, details: tuple, arguments: list[Ball]) -> Ball:
         """The ball of one line of a program."""
         if head in ("Symbol", "Bound"):
-            name = details[0]
-            return self.point[name]
+            return self.point[details[0]]
         if head == "Rational":
-            fraction = Fraction(*details)
-            return self.exact(fraction)
+            return self.exact(Fraction(*details))
         if head == "Constant":
-            pi = self.mp.pi * 1
-            return self.rounded(pi, 0)
+            return self.rounded(self.mp.pi * 1, 0)
         if head == "Indexed":
-            return self.indexed(details[0], arguments[0])
+            return self.exact(self.entry(details[0], arguments[0]))
         if head in BINDING:
             return self.repeat(head, *details, *arguments)
-        operation = _OPERATIONS[head]
-        return operation(self, *arguments)
+        return _OPERATIONS[head](self, *arguments)
 
     def exact(self, fraction: Fraction) -> Ball:
         """A fraction; a whole number that fits has no radius."""
         above = fraction.numerator
         below = fraction.denominator
         middle = self.mp.mpf(above) / below
-        limit = 1 << self.mp.prec
-        if below == 1 and abs(above) < limit:
+        if below == 1 and abs(above) < 1 << self.mp.prec:
             return middle, self.mp.zero
         return self.rounded(middle, 0)
 
-    def whole(self, number: int) -> Ball:
-        """A whole number."""
-        fraction = Fraction(number)
-        return self.exact(fraction)
-
     def rounded(self, middle: Any, radius: Any) -> Ball:
         """A ball whose middle was rounded a few times on the way."""
-        size = abs(middle)
-        error = size * self.mp.eps * 4
-        return middle, radius + error
+        return middle, radius + abs(middle) * self.mp.eps * 4
 
-    def moderate(self, ball: Ball) -> None:
+    def limit_size(self, ball: Ball, largest: int = LARGEST) -> None:
         """TooLong where an argument is too large for a function."""
-        if self.digits(ball) > LARGEST:
+        if self.bits(ball) > largest:
             raise TooLong
 
-    def digits(self, ball: Ball) -> Any:
-        """Binary digits before the point of the largest number of a ball."""
+    def bits(self, ball: Ball) -> Any:
+        """Bits before the point of the largest number of a ball."""
         middle, radius = ball
-        largest = abs(middle) + radius
-        return self.mp.mag(largest)
+        return self.mp.mag(abs(middle) + radius)
 
     def is_exact(self, middle: Any, radius: Any) -> bool:
         """Only whole numbers have no radius, and a short whole number is not rounded."""
-        if radius:
-            return False
-        return self.mp.mag(middle) < self.mp.prec
+        return not radius and self.mp.mag(middle) < self.mp.prec
 
     def is_whole(self, ball: Ball) -> bool:
         """Whether the ball is one whole number."""
         middle, radius = ball
-        if radius:
-            return False
-        return self.mp.isint(middle)
+        return not radius and self.mp.isint(middle)
 
     def add(self, *balls: Ball) -> Ball:
-        """The sum of all balls."""
-        middles = [ball[0] for ball in balls]
-        radii = [ball[1] for ball in balls]
-        middle = self.mp.fsum(middles)
-        radius = self.mp.fsum(radii)
+        middle = self.mp.fsum([ball[0] for ball in balls])
+        radius = self.mp.fsum([ball[1] for ball in balls])
         if self.is_exact(middle, radius):
             return middle, radius
         return self.rounded(middle, radius)
 
     def mul(self, first: Ball, *others: Ball) -> Ball:
-        """The product of all balls, from the left."""
         for other in others:
             first = self.times(first, other)
         return first
 
     def times(self, left: Ball, right: Ball) -> Ball:
-        """The product of two balls."""
         a, ra = left
         b, rb = right
         middle = a * b
-        radius = abs(a) * rb
-        radius += abs(b) * ra
-        radius += ra * rb
-        both_exact = not ra and not rb
-        if both_exact and self.is_exact(middle, radius):
+        radius = abs(a) * rb + abs(b) * ra + ra * rb
+        if not ra and not rb and self.is_exact(middle, radius):
             return middle, radius
         return self.rounded(middle, radius)
 
@@ -235,60 +193,45 @@ class Machine:
         size = abs(a)
         if size <= ra:
             raise Unclear
-        nearest = size - ra
-        radius = ra / (size * nearest)
-        return self.rounded(1 / a, radius)
+        return self.rounded(1 / a, ra / (size * (size - ra)))
 
     def pow(self, base: Ball, exponent: Ball) -> Ball:
         """A real power; near 0 it is a ball around 0."""
         e, re = exponent
         if re == 0 and self.mp.isint(e):
             return self.whole_power(base, int(e))
-        self.moderate(exponent)
+        self.limit_size(exponent)
         a, ra = base
         is_positive = e > re
         if a == 0 and ra == 0 and is_positive:
             return base
         size = abs(a)
         if size <= ra and is_positive:
-            largest = size + ra
-            least = e - re
-            return self.mp.zero, largest**least
-        logarithm = self.log(base)
-        product = self.mul(exponent, logarithm)
-        return self.exp(product)
+            return self.mp.zero, (size + ra) ** (e - re)
+        return self.exp(self.times(exponent, self.log(base)))
 
     def whole_power(self, base: Ball, exponent: int) -> Ball:
         """A power with a whole exponent of either sign."""
         if abs(exponent) > 1 << LARGEST:
             raise TooLong
         if exponent < 0:
-            below = self.whole_power(base, -exponent)
-            return self.inverse(below)
-        digits = self.digits(base) * exponent
-        if digits > 1 << LARGEST:
+            return self.inverse(self.whole_power(base, -exponent))
+        if self.bits(base) * exponent > 1 << LARGEST:
             raise TooLong
         a, ra = base
         middle = a**exponent
         if not ra:
             return self.rounded(middle, 0)
-        largest = abs(a) + ra
-        highest = largest**exponent
-        radius = highest - abs(middle)
-        return self.rounded(middle, radius)
+        return self.rounded(middle, (abs(a) + ra) ** exponent - abs(middle))
 
     def exp(self, ball: Ball) -> Ball:
         """The exponential of a ball that is not too wide."""
-        self.moderate(ball)
+        self.limit_size(ball)
         a, ra = ball
         if ra > 1:
             raise Unclear
         middle = self.mp.exp(a)
-        of_argument = 2 * middle * ra
-        size = abs(a)
-        of_exp = size * middle * self.mp.eps
-        radius = of_argument + of_exp
-        return self.rounded(middle, radius)
+        return self.rounded(middle, 2 * middle * ra + abs(a) * middle * self.mp.eps)
 
     def log(self, ball: Ball) -> Ball:
         """The logarithm of a ball above 0."""
@@ -297,140 +240,62 @@ class Machine:
             raise NoValue
         if a <= ra:
             raise Unclear
-        middle = self.mp.log(a)
-        smallest = a - ra
-        radius = ra / smallest + self.mp.eps
-        return self.rounded(middle, radius)
+        return self.rounded(self.mp.log(a), ra / (a - ra) + self.mp.eps)
 
     def sin(self, ball: Ball) -> Ball:
         """The sine; its slope is 1 at most."""
-        self.moderate(ball)
+        self.limit_size(ball)
         a, ra = ball
-        middle = self.mp.sin(a)
-        radius = ra + self.mp.eps
-        return self.rounded(middle, radius)
+        return self.rounded(self.mp.sin(a), ra + self.mp.eps)
 
     def cos(self, ball: Ball) -> Ball:
         """The cosine; its slope is 1 at most."""
-        self.moderate(ball)
+        self.limit_size(ball)
         a, ra = ball
-        middle = self.mp.cos(a)
-        radius = ra + self.mp.eps
-        return self.rounded(middle, radius)
+        return self.rounded(self.mp.cos(a), ra + self.mp.eps)
 
     def tan(self, ball: Ball) -> Ball:
-        """The sine divided by the cosine."""
-        above = self.sin(ball)
-        below = self.cos(ball)
-        factor = self.inverse(below)
-        return self.mul(above, factor)
-
-    def sinh(self, ball: Ball) -> Ball:
-        """Half of exp(x) - exp(-x)."""
-        return self.halved_sum(ball, -1)
-
-    def cosh(self, ball: Ball) -> Ball:
-        """Half of exp(x) + exp(-x)."""
-        return self.halved_sum(ball, 1)
-
-    def halved_sum(self, ball: Ball, sign: int) -> Ball:
-        """Half of exp(x) and exp(-x) with a sign."""
-        up = self.exp(ball)
-        middle, radius = self.inverse(up)
-        signed = sign * middle
-        down = (signed, radius)
-        half = self.exact(HALF)
-        total = self.add(up, down)
-        return self.mul(half, total)
-
-    def tanh(self, ball: Ball) -> Ball:
-        """sinh divided by cosh."""
-        above = self.sinh(ball)
-        factor = self.sech(ball)
-        return self.mul(above, factor)
-
-    def coth(self, ball: Ball) -> Ball:
-        """cosh divided by sinh."""
-        above = self.cosh(ball)
-        factor = self.csch(ball)
-        return self.mul(above, factor)
-
-    def sech(self, ball: Ball) -> Ball:
-        """1 divided by cosh."""
-        below = self.cosh(ball)
-        return self.inverse(below)
-
-    def csch(self, ball: Ball) -> Ball:
-        """1 divided by sinh."""
-        below = self.sinh(ball)
-        return self.inverse(below)
+        return self.times(self.sin(ball), self.inverse(self.cos(ball)))
 
     def erf(self, ball: Ball) -> Ball:
-        """The error function."""
-        self._limit_erf(ball)
-        middle = self.mp.erf(ball[0])
-        radius = self._slope_of_erf(ball)
-        return self.rounded(middle, radius)
+        self.limit_size(ball, LARGEST_OF_ERF)
+        return self.rounded(self.mp.erf(ball[0]), self._error_of_erf(ball))
 
     def erfc(self, ball: Ball) -> Ball:
-        """What the error function leaves of 1."""
-        self._limit_erf(ball)
-        middle = self.mp.erfc(ball[0])
-        radius = self._slope_of_erf(ball)
-        return self.rounded(middle, radius)
+        self.limit_size(ball, LARGEST_OF_ERF)
+        return self.rounded(self.mp.erfc(ball[0]), self._error_of_erf(ball))
 
-    def _limit_erf(self, ball):
-        """TooLong where the argument is too large for erf."""
-        if self.digits(ball) > LARGEST_OF_ERF:
-            raise TooLong
-
-    def _slope_of_erf(self, ball):
+    def _error_of_erf(self, ball):
         """What the radius becomes: erf is steepest where the ball is nearest to 0."""
         middle, radius = ball
-        distance = abs(middle) - radius
-        nearest = max(distance, 0)
-        slope = self.mp.exp(-nearest * nearest)
-        steepest = self.mp.mpf("1.13")
-        return steepest * radius * slope
+        nearest = max(abs(middle) - radius, 0)
+        return self.mp.mpf("1.13") * radius * self.mp.exp(-nearest * nearest)
 
     def abs(self, ball: Ball) -> Ball:
-        """The absolute value."""
         middle, radius = ball
         return abs(middle), radius
 
     def max(self, *balls: Ball) -> Ball:
         """The largest, as unclear as the least clear of them."""
-        middle = max(ball[0] for ball in balls)
-        radius = max(ball[1] for ball in balls)
-        return middle, radius
+        return max(ball[0] for ball in balls), max(ball[1] for ball in balls)
 
     def min(self, *balls: Ball) -> Ball:
         """The smallest, as unclear as the least clear of them."""
-        middle = min(ball[0] for ball in balls)
-        radius = max(ball[1] for ball in balls)
-        return middle, radius
+        return min(ball[0] for ball in balls), max(ball[1] for ball in balls)
 
-    def indexed(self, name: str, index: Ball) -> Ball:
+    def entry(self, name: str, index: Ball) -> Fraction:
         """An entry of a list, drawn from what stands for the list: the same at every precision."""
-        self.moderate(index)
+        self.limit_size(index)
         if not self.is_whole(index):
             raise NoValue
-        place = int(index[0])
         middle, _ = self.point[name]
         shown = mpmath.nstr(mpmath.mpmathify(middle), 9)
-        entry = _entry(f"{name} {shown} {place}")
-        return self.exact(entry)
+        return _entry(f"{name} {shown} {int(index[0])}")
 
     def repeat(
-        self,
-        head: str,
-        level: int,
-        code: list[tuple],
-        uses: bool,
-        low: Ball,
-        high: Ball,
+        self, head: str, level: int, code: list[tuple], uses_index: bool, low: Ball, high: Ball
     ) -> Ball:
-        """A sum or product; one whose terms are all the same is counted, not walked through."""
+        """A sum or product; one whose terms are all the same is counted instead."""
         if not self.is_whole(low) or not self.is_whole(high):
             raise NoValue
         first = int(low[0])
@@ -438,43 +303,28 @@ class Machine:
         count = last - first + 1
         if count < 0:
             raise NoValue
-        if not uses:
-            return self.counted(head, code, count)
-        num_steps = count * len(code)
-        if num_steps > self.work.here:
-            raise TooLong
-        total = self.nothing(head)
-        combine = self.mul if head == "Product" else self.add
-        inner = Machine(self.mp, self.point, self.work)
-        for k in range(first, last + 1):
-            index = self.whole(k)
-            inner.point = self.point | {level: index}
-            term = inner.run(code)
-            total = combine(total, term)
-        return total
-
-    def nothing(self, head: str) -> Ball:
-        """A product of no factors is 1, a sum of no terms 0."""
-        number = int(head == "Product")
-        return self.whole(number)
-
-    def counted(self, head: str, code: list[tuple], count: int) -> Ball:
-        """A sum or product of `count` times the same."""
+        total = self.exact(Fraction(head == "Product"))  # of no terms at all
         if not count:
-            return self.nothing(head)
-        number = self.whole(count)
-        term = self.run(code)
-        if head == "Product":
-            return self.pow(term, number)
-        return self.mul(number, term)
+            return total
+        if not uses_index:
+            combine = self.pow if head == "Product" else self.mul
+            return combine(self.run(code), self.exact(Fraction(count)))
+        if count * len(code) > self.work.here:
+            raise TooLong
+        join = self.mul if head == "Product" else self.add
+        inner = Evaluator(self.mp, self.point, self.work)
+        for k in range(first, last + 1):
+            inner.point = self.point | {level: self.exact(Fraction(k))}
+            total = join(total, inner.run(code))
+        return total
 
 
 _OPERATIONS: dict[str, Callable[..., Ball]] = {
-    "Add": Machine.add,
-    "Mul": Machine.mul,
-    "Pow": Machine.pow,
-    "Abs": Machine.abs,
-    "Max": Machine.max,
-    "Min": Machine.min,
+    "Add": Evaluator.add,
+    "Mul": Evaluator.mul,
+    "Pow": Evaluator.pow,
+    "Abs": Evaluator.abs,
+    "Max": Evaluator.max,
+    "Min": Evaluator.min,
 }
-_OPERATIONS |= {name: getattr(Machine, name) for name in FUNCTIONS if name != "Abs"}
+_OPERATIONS |= {name: getattr(Evaluator, name) for name in FUNCTIONS if name != "Abs"}

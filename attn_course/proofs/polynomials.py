@@ -16,7 +16,7 @@ Polynomial = dict[Monomial, Number]
 
 
 class TooMany(ArithmeticError):
-    """A product has more terms than anyone wants to see."""
+    """A product has too many terms."""
 
 
 def simple(number: Number) -> Number:
@@ -26,39 +26,27 @@ def simple(number: Number) -> Number:
 
 def constant(number: Number) -> Polynomial:
     """A number; 0 has no terms."""
-    if not number:
-        return {}
-    return {(): simple(number)}
+    return {(): simple(number)} if number else {}
 
 
 def monomial(generator: Any, exponent: Number = 1) -> Polynomial:
     """A power of one generator."""
-    pair = (generator, simple(exponent))
-    key = (pair,)
-    return {key: 1}
+    return {((generator, simple(exponent)),): 1}
 
 
 def ordered(pairs: Iterable[tuple[Any, Number]]) -> Monomial:
     """Generators in a fixed order, without those to the power 0."""
-    kept = [pair for pair in pairs if pair[1]]
-    kept.sort()
-    return tuple(kept)
+    return tuple(sorted(pair for pair in pairs if pair[1]))
 
 
 def is_one(key: Monomial, kind: str) -> bool:
     """Whether a monomial is one generator of this kind, which the generator begins with."""
-    if len(key) != 1:
-        return False
-    generator, exponent = key[0]
-    return generator[0] == kind and exponent == 1
+    return len(key) == 1 and key[0][0][0] == kind and key[0][1] == 1
 
 
 def scaled(terms: Polynomial, number: Number) -> Polynomial:
     """Every factor times a number."""
-    found = {}
-    for key, factor in terms.items():
-        found[key] = simple(number * factor)
-    return found
+    return {key: simple(number * factor) for key, factor in terms.items()}
 
 
 def added(*sums: Polynomial) -> Polynomial:
@@ -66,39 +54,25 @@ def added(*sums: Polynomial) -> Polynomial:
     total: Polynomial = {}
     for terms in sums:
         for key, factor in terms.items():
-            before = total.get(key, 0)
-            total[key] = before + factor
-    return without_zeros(total)
+            total[key] = total.get(key, 0) + factor
+    return {key: factor for key, factor in total.items() if factor}
 
 
 def multiplied(left: Polynomial, right: Polynomial, most: int = TERMS) -> Polynomial:
     """Every term times every term, at most `most` of these."""
-    num_terms = len(left) * len(right)
-    if num_terms > most:
+    if len(left) * len(right) > most:
         raise TooMany
     total: Polynomial = {}
     for one, first in left.items():
         for other, second in right.items():
             key = merged(one, other)
-            before = total.get(key, 0)
-            total[key] = before + first * second
-    return without_zeros(total)
+            total[key] = total.get(key, 0) + first * second
+    return {key: factor for key, factor in total.items() if factor}
 
 
 def merged(one: Monomial, other: Monomial) -> Monomial:
     """The product of two monomials."""
     exponents = dict(one)
     for generator, exponent in other:
-        before = exponents.get(generator, 0)
-        exponents[generator] = before + exponent
-    pairs = exponents.items()
-    return ordered(pairs)
-
-
-def without_zeros(terms: Polynomial) -> Polynomial:
-    """The terms that are there at all."""
-    found = {}
-    for key, factor in terms.items():
-        if factor:
-            found[key] = factor
-    return found
+        exponents[generator] = exponents.get(generator, 0) + exponent
+    return ordered(exponents.items())

@@ -1,7 +1,8 @@
-"""Proofs that a tree is nowhere negative: a quotient of sums in which no factor is.
+"""Proofs that a tree is nowhere negative, above 0 or has a value everywhere; nothing is sampled.
 
-Every symbol is written with unknowns that are 0 or more (n = 2 + u, a share of a range is u / (1 + u)) and
-the exponential of something that is 0 or more as 1 + u. All numbers are exact, nothing is sampled.
+A tree is written as a quotient of sums in which no factor is negative. Every symbol is written with
+unknowns that are 0 or more (n = 2 + u, a share of a range is u / (1 + u)) and the exponential of something
+that is 0 or more as 1 + u.
 """
 
 import contextlib
@@ -10,8 +11,8 @@ import math
 from collections.abc import Hashable
 from fractions import Fraction
 
-from attn_course.proofs import polynomials
-from attn_course.proofs.domains import Domain, Range
+from attn_course.proofs import modular, polynomials
+from attn_course.proofs.domains import Domain
 from attn_course.proofs.polynomials import (
     Monomial,
     Number,
@@ -24,15 +25,19 @@ from attn_course.proofs.polynomials import (
 )
 from attn_course.proofs.trees import (
     BINDING,
+    MINUS_ONE,
     ONE,
     ZERO,
     Tree,
     add,
+    children,
     fraction_of,
     is_number,
     minus,
     power,
     rational,
+    substitute,
+    symbols,
     times,
     walk,
 )
@@ -40,9 +45,8 @@ from attn_course.proofs.trees import (
 LARGEST_POWER = 12  # of a sum that is multiplied out
 TERMS = 20_000  # of one sum times those of the other
 ROUNDS = 3  # in which exponentials find the unit that all of them are powers of
+CLOSED_RANGES = 4  # whose upper ends are looked at one by one
 UNIT = constant(1)
-MINUS_ONE = rational(-1)
-HALF = rational(Fraction(1, 2))
 
 Quotient = tuple[Polynomial, Polynomial]  # (above, below)
 
@@ -59,18 +63,79 @@ def never_negative(tree: Tree, domain: Domain) -> bool:
 
 
 def always_positive(tree: Tree, domain: Domain) -> bool:
-    """Whether it is shown that the tree is above 0 wherever it has a value."""
+    """Whether it is shown that the tree is above 0 wherever it has a value.
+
+    A share of a range never reaches the upper end, so an end that is part of it is looked at by itself.
+    """
+    places = {name: domain.range_of(name) for name in symbols(tree)}
+    closed = [n for n, p in places.items() if p.low and p.high and not p.high_open]
+    if len(closed) > CLOSED_RANGES:
+        return False
+    for name in closed:
+        at_end = substitute(tree, {name: places[name].high or ZERO})
+        inside = domain.changed(name, high_open=True)
+        return always_positive(at_end, domain) and always_positive(tree, inside)
     return _is_shown(tree, domain, strictly=True)
 
 
 def have_one_sign(left: Tree, right: Tree, domain: Domain) -> bool:
     """Whether it is shown that neither side is ever negative, or that neither is ever positive."""
     for sign in (ONE, MINUS_ONE):
-        first = times(sign, left)
-        second = times(sign, right)
-        if never_negative(first, domain) and never_negative(second, domain):
+        if all(never_negative(times(sign, side), domain) for side in (left, right)):
             return True
     return False
+
+
+def has_value(tree: Tree, domain: Domain) -> bool:
+    """Whether it is shown that the tree has a real value everywhere in the domain."""
+    if not all(has_value(part, domain) for part in children(tree)):
+        return False
+    head = tree[0]
+    if head == "log":
+        return _is_positive(tree[1], domain)
+    if head == "Indexed":
+        return _is_whole(tree[2], domain)
+    if head in BINDING:
+        _, _, low, high, _ = tree
+        count = add(minus(high, low), ONE)
+        return all(_is_whole(end, domain) for end in (low, high)) and never_negative(count, domain)
+    if head == "Pow" and is_number(tree[2]):
+        _, base, exponent = tree
+        if exponent[2] > 1:  # a root
+            return _is_positive(base, domain) or (
+                exponent[1] > 0 and _is_not_negative(base, domain)
+            )
+        below = exponent[1] < 0
+        return (
+            not below or _is_positive(base, domain) or _is_positive(times(MINUS_ONE, base), domain)
+        )
+    if head == "Pow":
+        return _is_positive(tree[1], domain)
+    return head != "tan"
+
+
+def _is_positive(tree, domain):
+    return modular.is_positive(tree, domain.positive) or always_positive(tree, domain)
+
+
+def _is_not_negative(tree, domain):
+    """Whether it is 0 or more, by its form or by signs."""
+    if tree[0] == "Abs":
+        return True
+    if tree[0] == "Pow" and is_number(tree[2]) and tree[2][1] % 2 == 0:
+        return True
+    if tree[0] in ("Add", "Mul") and all(_is_not_negative(part, domain) for part in tree[1:]):
+        return True
+    return modular.is_positive(tree, domain.positive) or never_negative(tree, domain)
+
+
+def _is_whole(tree, domain):
+    """Whether the form alone shows a whole number."""
+    if tree[0] == "Symbol":
+        return domain.range_of(tree[1]).whole
+    if tree[0] in ("Add", "Mul"):
+        return all(_is_whole(part, domain) for part in tree[1:])
+    return tree[0] == "Bound" or (is_number(tree) and tree[2] == 1)
 
 
 def _is_shown(tree, domain, strictly):
@@ -88,9 +153,7 @@ def _is_shown(tree, domain, strictly):
             break
     if above is None or units != known:
         return False
-    if strictly:
-        return unknowns.is_positive(above)
-    return _has_no_negative(above)
+    return unknowns.is_positive(above) if strictly else _has_no_negative(above)
 
 
 def _has_no_negative(terms):
@@ -108,18 +171,14 @@ class Unknowns:
         self.domain = domain
         self.units = units  # exponent -> the least common denominator of its factors
         self.above_zero: set[Hashable] = set()  # unknowns that are never 0
-        self.ends_missing = False  # whether some range was taken without its upper end
+        self.ends_are_open = True  # whether no upper end that belongs to its range was left out
         self.written: dict[Tree, Quotient] = {}  # while no unit changes, a tree has one quotient
 
     def is_positive(self, terms: Polynomial) -> bool:
         """Whether the form shows that the sum is above 0: one of its terms always is."""
-        if not _has_no_negative(terms) or self.ends_missing:
+        if not _has_no_negative(terms) or not self.ends_are_open:
             return False
-        return any(map(self.is_never_zero, terms))
-
-    def is_never_zero(self, key: Monomial) -> bool:
-        """Whether all unknowns of a monomial are above 0."""
-        return all(unknown in self.above_zero for unknown, _ in key)
+        return any(all(unknown in self.above_zero for unknown, _ in key) for key in terms)
 
     def unknown(self, name: Hashable, above_zero: bool) -> Polynomial:
         """An unknown as a sum of one term."""
@@ -136,89 +195,60 @@ class Unknowns:
     def _quotient(self, tree):
         head = tree[0]
         if head == "Rational":
-            number = fraction_of(tree)
-            return constant(number), UNIT
+            return constant(fraction_of(tree)), UNIT
         if head == "Symbol":
             return self.symbol(tree[1])
         if head == "Constant":
-            name = ("Constant", tree[1])
-            return self.unknown(name, above_zero=True), UNIT
+            return self.unknown(tree, above_zero=True), UNIT
         if head == "Add":
-            terms = map(self.quotient, tree[1:])
-            return functools.reduce(self.sum, terms)
+            return functools.reduce(self.sum, map(self.quotient, tree[1:]))
         if head == "Mul":
-            factors = map(self.quotient, tree[1:])
-            return functools.reduce(self.product, factors)
+            return functools.reduce(self.product, map(self.quotient, tree[1:]))
         if head == "Pow":
             return self.power(*tree[1:])
         if head == "exp":
             return self.exponential(tree[1])
         if head in BINDING:
             return self.repeated(*tree)
-        if head in _BY_EXPONENTIALS:
-            rewrite = _BY_EXPONENTIALS[head]
-            rewritten = rewrite(tree[1])
-            return self.quotient(rewritten)
         raise Unproved
 
     def sum(self, left: Quotient, right: Quotient) -> Quotient:
-        """Two quotients in one."""
         a, b = left
         c, d = right
         if b == d:
             return added(a, c), b
-        first = multiplied(a, d)
-        second = multiplied(c, b)
-        above = added(first, second)
-        below = multiplied(b, d)
-        return above, below
+        return added(multiplied(a, d), multiplied(c, b)), multiplied(b, d)
 
     def product(self, left: Quotient, right: Quotient) -> Quotient:
-        """Above times above, below times below."""
         a, b = left
         c, d = right
-        above = multiplied(a, c)
-        below = multiplied(b, d)
-        return above, below
+        return multiplied(a, c), multiplied(b, d)
 
     def inverse(self, quotient: Quotient) -> Quotient:
-        """1 divided by a quotient whose sign is known."""
+        """1 divided by a quotient of one sign; where it is 0, nothing has a value."""
         above, below = quotient
-        if self.certainly_positive(above):
-            return below, above
-        opposite = scaled(above, -1)
-        if self.certainly_positive(opposite):
-            return scaled(below, -1), opposite
+        for sign in (1, -1):
+            signed = scaled(above, sign)
+            if signed and _has_no_negative(signed):
+                return scaled(below, sign), signed
         raise Unproved
-
-    def certainly_positive(self, terms: Polynomial) -> bool:
-        """Whether a sum without negative terms is above 0 or, where it is 0, nothing is defined."""
-        return bool(terms) and _has_no_negative(terms)
 
     def symbol(self, name: str) -> Quotient:
         """A symbol by its distance from an end, or by its share of its range."""
-        place = self.domain.ranges.get(name, Range())
+        place = self.domain.range_of(name)
         key = ("Symbol", name)
         if place.low is None:
             if place.high is None:
                 raise Unproved
-            below = self.unknown(key, above_zero=False)
-            distance = scaled(below, -1)
-            high = self.quotient(place.high)
-            return self.sum(high, (distance, UNIT))
-        starts_at_zero = place.low == ZERO
-        above_zero = place.positive and starts_at_zero
-        distance = self.unknown(key, above_zero)
-        if place.high is None:
-            low = self.quotient(place.low)
-            return self.sum(low, (distance, UNIT))
-        self.ends_missing = True
-        high = self.quotient(place.high)
-        upper = self.product(high, (distance, UNIT))
-        whole = added(UNIT, distance)
+            distance = scaled(self.unknown(key, place.high_open), -1)
+            return self.sum(self.quotient(place.high), (distance, UNIT))
+        distance = self.unknown(key, place.low_open)
         low = self.quotient(place.low)
-        total = self.sum(low, upper)
-        return self.product(total, (UNIT, whole))
+        if place.high is None:
+            return self.sum(low, (distance, UNIT))
+        self.ends_are_open &= place.high_open
+        upper = self.product(self.quotient(place.high), (distance, UNIT))
+        return self.product(self.sum(low, upper), (UNIT, added(UNIT, distance)))
 
     def power(self, base: Tree, exponent: Tree) -> Quotient:
         """A power; one with an unknown exponent is an exponential."""
@@ -226,19 +256,13 @@ class Unknowns:
             above, _ = self.quotient(base)
             if not self.is_positive(above):
                 raise Unproved
-            logarithm = ("log", base)
-            product = times(exponent, logarithm)
-            return self.exponential(product)
+            return self.exponential(times(exponent, ("log", base)))
         wanted = fraction_of(exponent)
         whole = math.floor(wanted)
-        part = wanted - whole
-        found = (UNIT, UNIT)
-        if whole:
-            found = self.whole_power(base, whole)
-        if not part:
+        found = self.whole_power(base, whole) if whole else (UNIT, UNIT)
+        if wanted == whole:
             return found
-        root = self.root(base, part)
-        return self.product(found, root)
+        return self.product(found, self.root(base, wanted - whole))
 
     def whole_power(self, base: Tree, exponent: int) -> Quotient:
         """A power with a whole exponent of either sign, but 0."""
@@ -247,15 +271,12 @@ class Unknowns:
         quotient = self.quotient(base)
         if exponent < 0:
             quotient = self.inverse(quotient)
-        factors = [quotient] * abs(exponent)
-        return functools.reduce(self.product, factors)
+        return functools.reduce(self.product, [quotient] * abs(exponent))
 
     def root(self, base: Tree, exponent: Fraction) -> Quotient:
         """A real power between 0 and 1 is never negative; that of an unknown is one of its powers."""
-        if base[0] == "Symbol":
-            own = (monomial(base), UNIT)
-            if self.quotient(base) == own:
-                return monomial(base, exponent), UNIT
+        if base[0] == "Symbol" and self.quotient(base) == (monomial(base), UNIT):
+            return monomial(base, exponent), UNIT
         try:
             above, _ = self.quotient(base)
             above_zero = self.is_positive(above)
@@ -266,73 +287,51 @@ class Unknowns:
         return monomial(unknown, exponent.numerator), UNIT
 
     def exponential(self, exponent: Tree) -> Quotient:
-        """exp of a sum, term by term."""
+        """exp of a sum, term by term; that of a multiple of a logarithm is a power."""
         found = (UNIT, UNIT)
-        terms = expanded(exponent)
-        for key, factor in terms.items():
-            term = self.exponential_of_term(key, factor)
+        for key, factor in expanded(exponent).items():
+            if is_one(key, "log"):
+                logarithm, _ = key[0]
+                term = self.power(logarithm[1], rational(factor))
+            else:
+                shares = math.lcm(self.units.get(key, 1), factor.denominator)
+                self.units[key] = shares
+                term = self.power_of_unit(key, factor * shares)
             found = self.product(found, term)
         return found
-
-    def exponential_of_term(self, key: Monomial, factor: Number) -> Quotient:
-        """exp(factor * key); that of a multiple of a logarithm is a power."""
-        if is_one(key, "log"):
-            logarithm, _ = key[0]
-            return self.power(logarithm[1], rational(factor))
-        known = self.units.get(key, 1)
-        shares = math.lcm(known, factor.denominator)
-        self.units[key] = shares
-        return self.power_of_unit(key, factor * shares)
 
     def power_of_unit(self, key: Monomial, exponent: Number) -> Quotient:
         """A whole power of the exponential of `key`, or of the share of it that all powers have in common."""
         unit = ("exp", key)
         sign: Polynomial | None = None
-        with contextlib.suppress(ArithmeticError):
-            sign = self.product_of(key)
+        with contextlib.suppress(
+            ArithmeticError
+        ):  # only the sign of what stands in the exponent counts
+            parts = [power(generator, rational(k)) for generator, k in key]
+            sign, _ = self.quotient(times(ONE, *parts))
         if sign is None or not _has_no_negative(sign):
             self.unknown(unit, above_zero=True)
             return monomial(unit, exponent), UNIT
-        above_zero = self.is_positive(sign)
-        excess = self.unknown(unit, above_zero)
-        size = max(exponent, -exponent)
+        excess = self.unknown(unit, self.is_positive(sign))
+        size = int(abs(Fraction(exponent)))
         if size > LARGEST_POWER:
             raise Unproved
-        base = added(UNIT, excess)
-        factors = [base] * int(size)
+        factors = [added(UNIT, excess)] * size
         whole = functools.reduce(multiplied, factors, UNIT)
-        if exponent > 0:
-            return whole, UNIT
-        return UNIT, whole
-
-    def product_of(self, key: Monomial) -> Polynomial:
-        """The part of an exponent that `key` is, written with the unknowns: only its sign counts."""
-        parts = []
-        for generator, exponent in key:
-            part = power(generator, rational(exponent))
-            parts.append(part)
-        product = times(ONE, *parts)
-        above, _ = self.quotient(product)
-        return above
+        return (whole, UNIT) if exponent > 0 else (UNIT, whole)
 
     def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> Quotient:
         """A sum of at least one positive term is positive; without its index it is counted."""
         if head != "Sum":
             raise Unproved
-        index = ("Bound", level)
         steps = minus(high, low)
-        if index not in set(walk(body)):
-            count = add(steps, ONE)
-            counted = times(count, body)
-            return self.quotient(counted)
+        if ("Bound", level) not in walk(body):
+            return self.quotient(times(add(steps, ONE), body))
         above, _ = self.quotient(body)
         last, _ = self.quotient(steps)
-        if not self.is_positive(above):
+        if not self.is_positive(above) or not _has_no_negative(last):
             raise Unproved
-        if not _has_no_negative(last):
-            raise Unproved
-        name = ("Sum", low, high, body)
-        return self.unknown(name, above_zero=True), UNIT
+        return self.unknown(("Sum", low, high, body), above_zero=True), UNIT
 
 
 def expanded(tree: Tree) -> Polynomial:
@@ -341,97 +340,11 @@ def expanded(tree: Tree) -> Polynomial:
     if head == "Rational":
         return constant(fraction_of(tree))
     if head == "Add":
-        sums = map(expanded, tree[1:])
-        return added(*sums)
+        return added(*map(expanded, tree[1:]))
     if head == "Mul":
-        factors = map(expanded, tree[1:])
-        return functools.reduce(multiplied, factors)
-    if head == "Pow" and _is_small_power(tree[2]):
-        base = expanded(tree[1])
-        repeated = [base] * tree[2][1]
-        return functools.reduce(multiplied, repeated)
+        return functools.reduce(multiplied, map(expanded, tree[1:]))
+    if head == "Pow" and is_number(tree[2]):
+        _, above, below = tree[2]
+        if below == 1 and 0 < above <= LARGEST_POWER:
+            return functools.reduce(multiplied, [expanded(tree[1])] * above)
     return monomial(tree)
-
-
-def _is_small_power(exponent):
-    """Whether a power with this exponent is multiplied out."""
-    if not is_number(exponent):
-        return False
-    _, above, below = exponent
-    return below == 1 and 0 < above <= LARGEST_POWER
-
-
-def _exp(tree):
-    """The exponential of a tree."""
-    return ("exp", tree)
-
-
-def _inverse(tree):
-    """1 divided by a tree."""
-    return power(tree, MINUS_ONE)
-
-
-def _ratio(above, below):
-    """One tree divided by another."""
-    factor = _inverse(below)
-    return times(above, factor)
-
-
-def _double(tree):
-    """exp(2 x)."""
-    doubled = times(rational(2), tree)
-    return _exp(doubled)
-
-
-def _opposite(tree):
-    """exp(-x)."""
-    negative = times(MINUS_ONE, tree)
-    return _exp(negative)
-
-
-def _tanh(tree):
-    double = _double(tree)
-    above = minus(double, ONE)
-    below = add(double, ONE)
-    return _ratio(above, below)
-
-
-def _coth(tree):
-    double = _double(tree)
-    above = add(double, ONE)
-    below = minus(double, ONE)
-    return _ratio(above, below)
-
-
-def _cosh(tree):
-    up = _exp(tree)
-    down = _opposite(tree)
-    total = add(up, down)
-    return times(HALF, total)
-
-
-def _sinh(tree):
-    up = _exp(tree)
-    down = _opposite(tree)
-    difference = minus(up, down)
-    return times(HALF, difference)
-
-
-def _sech(tree):
-    below = _cosh(tree)
-    return _inverse(below)
-
-
-def _csch(tree):
-    below = _sinh(tree)
-    return _inverse(below)
-
-
-_BY_EXPONENTIALS = {
-    "tanh": _tanh,
-    "coth": _coth,
-    "cosh": _cosh,
-    "sinh": _sinh,
-    "sech": _sech,
-    "csch": _csch,
-}

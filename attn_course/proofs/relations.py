@@ -1,4 +1,4 @@
-"""What ties a line to the line above it, and what several lines prove together. No expressions.
+"""What ties a line to the line above it, and what several lines prove together.
 
 A relation is "=", "<=", ">=", "<", ">" or a limit such as "t -> oo".
 """
@@ -22,7 +22,6 @@ _OTHER_SIGNS = str.maketrans(
 )
 _OTHER_EQUALS = ("==", "")
 _LIMIT = re.compile(r"([^\W\d]\w{0,39}) ?-> ?([+-]?oo|[+-]?[0-9]{1,9}(?:/[1-9][0-9]{0,8})?)")
-_LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": "<", ">": ">"}
 _LONGEST = 60
 
 
@@ -37,7 +36,7 @@ def read_relation(text: object) -> str:
     limit = _LIMIT.fullmatch(found)
     if limit:
         return f"{limit[1]} -> {limit[2].lstrip('+')}"
-    shown = found if re.fullmatch(r"[!-~ ]{1,12}", found) else "this"
+    shown = found if re.fullmatch(r"[\w=<>!:+ -]{1,12}", found) else "this"
     raise Unreadable(f'"{shown}" is not a relation; use =, <=, >=, <, > or "t -> oo"')
 
 
@@ -48,6 +47,11 @@ def compose(first: str, second: str) -> str | None:
     if first[0] != second[0]:
         return None
     return min(first, second, key=len)  # strict if one of them is
+
+
+def implies(proved: str, asked: str) -> bool:
+    """Whether `a proved b` says that `a asked b`: a strict relation says the one that allows equality."""
+    return asked in (proved, weakened(proved)) or (proved == EQUAL and "=" in asked)
 
 
 def weakened(relation: str) -> str:
@@ -65,10 +69,3 @@ def limit_of(relation: str) -> tuple[str, Fraction | float]:
     if target.endswith("oo"):
         return name, float(target.replace("oo", "inf"))
     return name, Fraction(target)
-
-
-def latex_of(relation: str) -> str:
-    if not is_limit(relation):
-        return _LATEX[relation]
-    name, _, target = relation.partition(" -> ")
-    return rf"\xrightarrow{{{name}\to {target.replace('oo', chr(92) + 'infty')}}}"

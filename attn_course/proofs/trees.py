@@ -1,10 +1,9 @@
-"""Expressions as trees of plain tuples, made of a short list of heads.
-
-Evaluates nothing, reads no text as code, and knows neither chains nor questions.
+"""Expressions as trees of plain tuples, made of a short list of heads; nothing is evaluated or run.
 
 A tree is ("Symbol", name), ("Rational", p, q), ("Constant", "pi"), ("Bound", k), ("Indexed", name, index),
 ("Sum" or "Product", k, low, high, body) with its variable ("Bound", k), or (head, *arguments).
-A tree travels as a list of strings in the order in which a stack of numbers would work it out.
+A tree is sent as a list of strings in postfix order: the arguments of a head before the head.
+Hyperbolic functions become exponentials when a tree is read.
 """
 
 import math
@@ -15,13 +14,12 @@ from typing import Any
 
 NODES = 1_500  # in one expression
 CHAIN_NODES = 6_000  # in all lines of a chain
-DEPTH = 60
-LONGEST = 10_000  # binary digits of a number that is written down
+DEPTH = 70
+LONGEST = 10_000  # bits of a number that is written down
 NAME = 40  # letters of a name
 BINDERS = 8  # sums and products in one expression
-FUNCTIONS = (
-    "exp log sin cos tan sinh cosh tanh coth sech csch erf erfc Abs".split()
-)  # of one argument
+FUNCTIONS = "exp log sin cos tan erf erfc Abs".split()  # of one argument
+HYPERBOLIC = "sinh cosh tanh coth sech csch".split()
 SEVERAL = ("Add", "Mul", "Max", "Min")
 BINDING = ("Sum", "Product")
 _WHOLE = re.compile(r"-?[0-9]{1,60}(/[0-9]{1,60})?")
@@ -30,6 +28,8 @@ _COUNT = re.compile("[0-9]{1,4}")
 _PLAIN_NAME = re.compile(r"[^\W\d]\w{0,19}")
 ZERO = ("Rational", 0, 1)
 ONE = ("Rational", 1, 1)
+MINUS_ONE = ("Rational", -1, 1)
+_HALF = ("Rational", 1, 2)
 _E = ("exp", ONE)
 
 Tree = tuple
@@ -40,18 +40,15 @@ class Unreadable(ValueError):
 
 
 def rational(number: Fraction | int) -> Tree:
-    """The tree of a number."""
     fraction = Fraction(number)
     return ("Rational", fraction.numerator, fraction.denominator)
 
 
 def fraction_of(tree: Tree) -> Fraction:
-    """The number of a tree that is one."""
     return Fraction(tree[1], tree[2])
 
 
 def is_number(tree: Tree) -> bool:
-    """Whether the tree is a fraction."""
     return tree[0] == "Rational"
 
 
@@ -63,63 +60,41 @@ def write(expression: Any) -> list[str]:
 
 
 def _write(expression, tokens, depth):
-    """Add the tokens of one expression."""
-    if len(tokens) > NODES or depth > DEPTH:
+    if len(tokens) >= NODES or depth > DEPTH:
         raise Unreadable("the expression is too large to check")
     head = type(expression).__name__
+    below: tuple = expression.args
     if head in BINDING:
         _write_binding(expression, tokens, depth)
-    elif head == "Indexed":
-        _write_all(expression.indices, tokens, depth)
-        name = expression.base.label
-        tokens.append(f"Indexed {name}")
+        return
+    if head == "Indexed":
+        below = expression.indices
+        token = f"Indexed {expression.base.label}"
     elif head == "UnevaluatedExpr":
-        _write(expression.args[0], tokens, depth + 1)
+        _write(below[0], tokens, depth + 1)
+        return
     elif head == "Exp1":
         tokens.append("Rational 1")
-        tokens.append("exp 1")
+        token = "exp 1"
     elif expression.is_Symbol:
-        tokens.append(f"Symbol {expression}")
+        token = f"Symbol {expression}"
     elif expression.is_Rational:
-        tokens.append(_write_number(expression))
+        if expression.p.bit_length() + expression.q.bit_length() > LONGEST:
+            raise Unreadable("a number in it is too long to check")
+        token = f"Rational {expression.p}/{expression.q}"
     elif expression.is_Float:
-        tokens.append(_write_decimal(expression))
-    elif not expression.args:
-        tokens.append(f"Constant {expression}")
+        value = float(expression)
+        if expression != value:
+            raise Unreadable("a decimal in it cannot be read exactly: write it with sp.Rational")
+        token = f"Decimal {value!r}"
+    elif not below:
+        token = f"Constant {expression}"
     else:
-        _write_application(expression, tokens, depth)
-
-
-def _write_number(number):
-    """One token; a number that Python would not even print is refused."""
-    bits = number.p.bit_length() + number.q.bit_length()
-    if bits > LONGEST:
-        raise Unreadable("a number in it is too long to check")
-    return f"Rational {number.p}/{number.q}"
-
-
-def _write_decimal(number):
-    """One token; what a float of Python cannot hold is refused, not rounded."""
-    value = float(number)
-    if number != value:
-        raise Unreadable("a decimal in it cannot be read exactly: write it with sp.Rational")
-    return f"Decimal {value!r}"
-
-
-def _write_application(expression, tokens, depth):
-    """Arguments first, then the head and their number."""
-    head = type(expression).__name__
-    _allowed(head)
-    arguments = expression.args
-    _write_all(arguments, tokens, depth)
-    taken = len(arguments)
-    tokens.append(f"{head} {taken}")
-
-
-def _write_all(expressions, tokens, depth):
-    """One after the other, a level deeper."""
-    for expression in expressions:
-        _write(expression, tokens, depth + 1)
+        _require_known(head)
+        token = f"{head} {len(below)}"
+    for part in below:
+        _write(part, tokens, depth + 1)
+    tokens.append(token)
 
 
 def _write_binding(expression, tokens, depth):
@@ -132,7 +107,8 @@ def _write_binding(expression, tokens, depth):
         variable, low, high = limits
         if not variable.is_Symbol:
             raise Unreadable("a sum has to run over a symbol")
-        _write_all((low, high), tokens, depth)
+        _write(low, tokens, depth + 1)
+        _write(high, tokens, depth + 1)
         tokens.append(f"{head} {variable}")
 
 
@@ -143,84 +119,81 @@ def tree_of(expression: Any) -> Tree:
 
 def read(tokens: list[str]) -> Tree:
     """The tree that `tokens` spell; Unreadable says in a sentence what is not allowed in it."""
-    most = NODES + DEPTH
-    if not isinstance(tokens, list) or not 0 < len(tokens) <= most:
-        raise Unreadable("the expression is too large to check")
+    if not isinstance(tokens, list) or not tokens:
+        raise Unreadable("the expression is not complete")
     stack: list[Tree] = []
-    bound = 0
+    sizes: list[tuple[int, int]] = []  # nodes and levels of each tree on the stack
+    num_binders = 0
     for token in tokens:
-        text = str(token)
-        head, _, detail = text.partition(" ")
-        if head in BINDING:
-            bound += 1
-            taken = 3
-            _enough(stack, taken, bound <= BINDERS)
-            body, low, high = stack[-taken:]
-            node = _bind(head, detail, low, high, body)
-        else:
-            node, taken = _node(head, detail, stack)
-            _enough(stack, taken, True)
-        kept = len(stack) - taken
-        stack[kept:] = [node]
+        head, _, detail = str(token).partition(" ")
+        num_taken, make = _reader(head, detail)
+        num_binders += head in BINDING
+        kept = len(stack) - num_taken
+        if kept < 0:
+            raise Unreadable("the expression is not complete")
+        repeats = 2 if head in HYPERBOLIC else 1
+        num_nodes = 1 + repeats * sum(size[0] for size in sizes[kept:])
+        depth = 1 + max((size[1] for size in sizes[kept:]), default=0)
+        if num_nodes > NODES or depth > DEPTH or num_binders > BINDERS:
+            raise Unreadable("the expression is too large to check")
+        stack[kept:] = [make(*stack[kept:])]
+        sizes[kept:] = [(num_nodes, depth)]
     if len(stack) != 1:
         raise Unreadable("the expression is not complete")
-    tree = stack[0]
-    _limit_depth(tree)
-    return tree
+    return stack[0]
 
 
-def _enough(stack, taken, allowed):
-    """Unreadable where a head takes more trees than there are."""
-    if taken > len(stack) or not allowed:
-        raise Unreadable("the expression is not complete or too large to check")
-
-
-def _node(head, detail, stack):
-    """The node of one token, and how many trees it takes off the stack."""
-    if head == "Symbol":
-        return ("Symbol", _name(detail)), 0
-    if head == "Rational":
-        return _whole(detail), 0
-    if head == "Decimal":
-        return decimal(detail), 0
-    if head == "Constant":
-        return _constant(detail), 0
+def _reader(head, detail):
+    """How many trees a token takes off the stack, and what makes one tree of them."""
+    if head in BINDING:
+        name = _name(detail)
+        return 3, lambda body, low, high: _bind(head, name, low, high, body)
     if head == "Indexed":
-        return ("Indexed", _name(detail), *stack[-1:]), 1
-    taken = 0
-    if _COUNT.fullmatch(detail):
-        taken = int(detail)
-    kept = len(stack) - taken
-    arguments = stack[kept:] if kept >= 0 else []
-    tree = _application(head, arguments)
-    return tree, taken
+        return 1, lambda index: ("Indexed", _name(detail), index)
+    if head in ("Symbol", "Rational", "Decimal", "Constant"):
+        readers = {"Rational": _whole, "Decimal": decimal, "Constant": _constant}
+        leaf = ("Symbol", _name(detail)) if head == "Symbol" else readers[head](detail)
+        return 0, lambda: leaf
+    _require_known(head)
+    num_taken = int(detail) if _COUNT.fullmatch(detail) else 0
+    expected = num_taken if head in SEVERAL else 1 + (head == "Pow")
+    if num_taken != expected or not num_taken:
+        raise Unreadable("the expression is not complete")
+    if head in HYPERBOLIC:
+        return 1, lambda argument: by_exponentials(head, argument)
+    if head == "Pow":
+        return (
+            2,
+            lambda base, exponent: ("exp", exponent) if base == _E else ("Pow", base, exponent),
+        )
+    return num_taken, lambda *arguments: _in_order(head, list(arguments))
 
 
-def _allowed(head):
-    """Unreadable where a chain has no use for the head."""
-    if head == "Pow" or head in SEVERAL or head in FUNCTIONS:
+def _require_known(head):
+    if head == "Pow" or head in SEVERAL or head in FUNCTIONS or head in HYPERBOLIC:
         return
-    shown = "this"
-    if _PLAIN_NAME.fullmatch(head):
-        shown = head
+    shown = head if _PLAIN_NAME.fullmatch(head) else "this"
     raise Unreadable(f"{shown} is not something a chain of this course can use")
 
 
-def _application(head, arguments):
-    """A head with its arguments, in order where their order means nothing."""
-    _allowed(head)
-    if head in SEVERAL and arguments:
-        return (head, *sorted(arguments))
-    if head == "Pow" and len(arguments) == 2:
-        base, exponent = arguments
-        return ("exp", exponent) if base == _E else ("Pow", base, exponent)
-    if head in FUNCTIONS and len(arguments) == 1:
-        return (head, *arguments)
-    raise Unreadable("the expression is not complete")
+def by_exponentials(head: str, x: Tree) -> Tree:
+    """A hyperbolic function of `x`, written with exponentials."""
+    up = ("exp", x)
+    down = ("exp", times(MINUS_ONE, x))
+    double = ("exp", times(rational(2), x))
+    difference = minus(up, down)
+    parts = {
+        "sinh": (_HALF, difference),
+        "cosh": (_HALF, add(up, down)),
+        "tanh": (minus(double, ONE), power(add(double, ONE), MINUS_ONE)),
+        "coth": (add(double, ONE), power(minus(double, ONE), MINUS_ONE)),
+        "sech": (rational(2), power(add(up, down), MINUS_ONE)),
+        "csch": (rational(2), power(difference, MINUS_ONE)),
+    }
+    return times(*parts[head])
 
 
 def _name(text):
-    """A name of moderate length."""
     if not text:
         raise Unreadable("a symbol has no name")
     if len(text) > NAME:
@@ -230,9 +203,7 @@ def _name(text):
 
 def shown_name(name: str) -> str:
     """`name` as it may stand in a message: a plain word, whatever a symbol was called."""
-    if _PLAIN_NAME.fullmatch(name):
-        return name
-    return "a symbol with an odd name"
+    return name if _PLAIN_NAME.fullmatch(name) else "a symbol with an odd name"
 
 
 def _whole(text):
@@ -242,14 +213,10 @@ def _whole(text):
     above, _, below = text.partition("/")
     if below and not int(below):
         raise Unreadable("a number in it is divided by zero")
-    numerator = int(above)
-    denominator = int(below or 1)
-    fraction = Fraction(numerator, denominator)
-    return rational(fraction)
+    return rational(Fraction(int(above), int(below or 1)))
 
 
 def _constant(text):
-    """Of the constants without a fraction only pi."""
     if text == "pi":
         return ("Constant", "pi")
     if text in ("oo", "-oo", "zoo", "nan", "I"):
@@ -263,62 +230,38 @@ def decimal(text: str) -> Tree:
         raise Unreadable("a number in it is not a real number of moderate size")
     value = Fraction(text)
     mantissa, _, _ = text.partition("e")
-    stripped = mantissa.strip("-0.")
-    digits = stripped.replace(".", "")
+    digits = mantissa.strip("-0.").replace(".", "")
     if len(digits) <= 6:
         return rational(value)
-    advice = _exactly(float(value))
-    raise Unreadable(f"{text} is a rounded number: {advice}")
+    raise Unreadable(f"{text} is a rounded number: {_exactly(float(value))}")
 
 
 def _exactly(value):
     """What to write for a number that looks like a rounded root, fraction, pi, e or logarithm."""
+    known = {math.pi: "sp.pi", 2 * math.pi: "2 * sp.pi", math.e: "sp.E"}
+    for k in range(2, 60):
+        known[math.sqrt(k)] = f"sp.sqrt({k})"
+        known[1 / math.sqrt(k)] = f"1 / sp.sqrt({k})"
+        known[math.log(k)] = f"sp.log({k})"
     size = abs(value)
-    known = _known_numbers()
     fraction = Fraction(size).limit_denominator(200)
-    above = fraction.numerator
-    below = fraction.denominator
-    known[float(fraction)] = f"sp.Rational({above}, {below})"
+    known[float(fraction)] = f"sp.Rational({fraction.numerator}, {fraction.denominator})"
     near = min(known, key=lambda number: abs(number - size))
-    error = abs(near - size)
-    if error <= 1e-12 * near:
+    if abs(near - size) <= 1e-12 * near:
         sign = "-" * (value < 0)
         return f"write {sign}{known[near]}"
     return "write it exactly, with sp.sqrt, sp.Rational, sp.exp or sp.log"
 
 
-def _known_numbers():
-    """Numbers that are often written as decimals, and how they are written exactly."""
-    known = {
-        math.pi: "sp.pi",
-        2 * math.pi: "2 * sp.pi",
-        math.e: "sp.E",
-    }
-    for k in range(2, 60):
-        root = math.sqrt(k)
-        logarithm = math.log(k)
-        known[root] = f"sp.sqrt({k})"
-        known[1 / root] = f"1 / sp.sqrt({k})"
-        known[logarithm] = f"sp.log({k})"
-    return known
-
-
 def _bind(head, name, low, high, body):
-    """A sum or product over the symbol `name` of its body."""
+    """A sum or product of `body` over the symbol `name`."""
     level = free_level(body)
-    index = ("Bound", level)
-    values = {_name(name): index}
-    inner = substitute(body, values)
-    return (head, level, low, high, inner)
+    return (head, level, low, high, substitute(body, {name: ("Bound", level)}))
 
 
 def free_level(body: Tree) -> int:
     """The first number that no sum or product in the body has for its index."""
-    level = 0
-    for node in walk(body):
-        if node[0] in BINDING:
-            level = max(level, node[1])
-    return level + 1
+    return 1 + max((node[1] for node in walk(body) if node[0] in BINDING), default=0)
 
 
 def children(tree: Tree) -> tuple[Tree, ...]:
@@ -337,27 +280,12 @@ def walk(tree: Tree) -> Iterator[Tree]:
 
 def limit_work(lines: Iterable[Tree]) -> None:
     """Raise Unreadable where the lines of a chain take too long to compare."""
-    num_nodes = 0
-    for line in lines:
-        num_nodes += sum(1 for _ in walk(line))
+    num_nodes = sum(1 for line in lines for _ in walk(line))
     if num_nodes > CHAIN_NODES:
         raise Unreadable(
             f"it is too long to check: {num_nodes} symbols, numbers and operations, where {CHAIN_NODES} "
             "are many. Leave out what the derivation does not need"
         )
-
-
-def _limit_depth(tree):
-    """Unreadable where the tree is too deep, level by level."""
-    level = [tree]
-    for _ in range(DEPTH + 10):
-        below: list[Tree] = []
-        for node in level:
-            below.extend(children(node))
-        if not below:
-            return
-        level = below
-    raise Unreadable("the expression is too large to check")
 
 
 def symbols(tree: Tree) -> set[str]:
@@ -370,11 +298,6 @@ def names_in(tree: Tree) -> set[str]:
     return {node[1] for node in walk(tree) if node[0] in ("Symbol", "Indexed")}
 
 
-def heads(tree: Tree) -> set[str]:
-    """The heads of everything in it."""
-    return {node[0] for node in walk(tree)}
-
-
 def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
     """The tree with trees in the place of some symbols."""
     head = tree[0]
@@ -382,20 +305,20 @@ def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
         return values.get(tree[1], tree)
     if not values or not children(tree):
         return tree
-    if head in BINDING:
-        return _substitute_below(tree, values)
-    parts = changed_parts(tree, lambda part: substitute(part, values))
-    return _in_order(head, parts)
+    if head not in BINDING:
+        parts = _changed_parts(tree, lambda part: substitute(part, values))
+        return _in_order(head, parts)
+    _, level, low, high, body = tree
+    own = ("Bound", -level)  # of this sum alone, while other sums may come in
+    inner = substitute(replaced(body, ("Bound", level), own), values)
+    new_level = free_level(inner)
+    new_body = replaced(inner, own, ("Bound", new_level))
+    return (head, new_level, substitute(low, values), substitute(high, values), new_body)
 
 
-def changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:
+def _changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:
     """What stands below the head, every tree among it changed."""
-    parts = []
-    for part in tree[1:]:
-        if isinstance(part, tuple):
-            part = change(part)
-        parts.append(part)
-    return parts
+    return [change(part) if isinstance(part, tuple) else part for part in tree[1:]]
 
 
 def _in_order(head, parts):
@@ -405,45 +328,26 @@ def _in_order(head, parts):
     return (head, *parts)
 
 
-def _substitute_below(tree, values):
-    """A sum with trees in the place of some symbols; sums among these trees keep an index of their own."""
-    head, level, low, high, body = tree
-    own = ("Bound", -level)  # of this sum alone while trees come in
-    free = replaced(body, ("Bound", level), own)
-    inner = substitute(free, values)
-    new_level = free_level(inner)
-    index = ("Bound", new_level)
-    new_body = replaced(inner, own, index)
-    new_low = substitute(low, values)
-    new_high = substitute(high, values)
-    return (head, new_level, new_low, new_high, new_body)
-
-
 def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
     """The tree with one part in the place of another, wherever it stands."""
     if tree == old:
         return new
-    parts = changed_parts(tree, lambda part: replaced(part, old, new))
+    parts = _changed_parts(tree, lambda part: replaced(part, old, new))
     return _in_order(tree[0], parts)
 
 
 def add(*terms: Tree) -> Tree:
-    """A sum, its terms in order."""
     return ("Add", *sorted(terms))
 
 
 def times(*factors: Tree) -> Tree:
-    """A product, its factors in order."""
     return ("Mul", *sorted(factors))
 
 
 def power(base: Tree, exponent: Tree) -> Tree:
-    """A power."""
     return ("Pow", base, exponent)
 
 
 def minus(left: Tree, right: Tree) -> Tree:
     """A difference, as a sum with a negative term."""
-    negative = rational(-1)
-    opposite = times(negative, right)
-    return add(left, opposite)
+    return add(left, times(MINUS_ONE, right))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -35,12 +35,8 @@ from attn_course.questions.random_keys import (
     unseen_settings,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
 
@@ -221,84 +217,42 @@ def _average_fact(keys, a, b, query):
     return fact
 
 
-def claims_of_2_3() -> "Claims":
-    """Three scores, and the weight of two that are tied."""
-    return (*_products(), _tie())
-
-
 @cache
-def _products():
-    """The claims of 2.3 on the scores: the query put into the product, then orthonormality."""
-    return _score("a", "g_aa", "g_ab"), _score("b", "g_ab", "g_bb"), _score("i", "g_ia", "g_ib")
-
-
-def _score(key, with_a, with_b):
-    """The score of one key. with_a, with_b: the names of its products with k_a and with k_b."""
+def claims_of_2_3() -> Claims:
+    """The claims of 2.3: two scores from the query and orthonormality, and the weight of two tied keys."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import gone
-
-    t, score, first, second = sp.symbols(f"t s_{key} {with_a} {with_b}", real=True)
-    product = t * (first + second)
-    lengths = {first: int(with_a == "g_aa"), second: int(with_b == "g_bb")}
-    return Claim(
-        name=f"`score_{key}`",
-        start=score,
-        goal=sum(lengths.values()) * t,
-        to_do=(
-            gone("the query put in", score.name),
-            gone("orthonormality used", score.name, with_a, with_b),
-        ),
-        symbols=(t, score, first, second),
-        where={score: (product, product)} | {g: (one, one) for g, one in lengths.items()},
-        only=(t,),
-    )
-
-
-@cache
-def _tie():
-    """The claim of 2.3: the softmax of a tie, its scores put in and its rest counted."""
-    import sympy as sp
-
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import HYPERBOLIC, PLAIN, SUMS, gone, without
+    from attn_course.proofs.forms import without
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
+    g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
-
-    mass_a = sp.exp(s_a)
-    mass_b = sp.exp(s_b)
+    scores: dict[str, Any] = {
+        "symbols": (t, s_a, s_b, s_i, g_aa, g_ab, g_bb, g_ia, g_ib),
+        "where": {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
+        | {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0},
+        "only": (t,),
+    }
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-    tied = sp.exp(t)
-    return Claim(
+    two_tied = Claim(
         name="`two_tied`",
-        start=mass_a / (mass_a + mass_b + rest),
-        goal=tied / (2 * tied + n - 2),
-        to_do=(
-            gone("the scores put in", "s_a", "s_b", "s_i"),
-            without("the sum counted", "Sum"),
-        ),
+        start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
+        goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
         symbols=(t, s_a, s_b, s_i, n),
-        where={s_a: (t, t), s_b: (t, t), s_i: (0, 0)},
-        heads=PLAIN | SUMS | HYPERBOLIC,
+        where={s_a: t, s_b: t, s_i: 0},
         only=(t, n),
+        forms=(without("a form without a sum over keys", "Sum", "Product"),),
+    )
+    return (
+        Claim(name="`score_a`", start=s_a, goal=t, **scores),
+        Claim(name="`score_i`", start=s_i, goal=sp.Integer(0), **scores),
+        two_tied,
     )
 
 
-def tied_weight(
-    rng: Generator,
-    score_a: Caller,
-    score_b: Caller,
-    score_i: Caller,
-    two_tied: Caller,
-) -> str:
-    """2.3: three scores from the query, then the softmax of them as a function of t and n alone."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (score_a, score_b, score_i, two_tied)
-    judge_derivations(chains, claims_of_2_3())
-    return "the scores follow from the query, and the weight from the scores."
+tied_weight = chains_prove(
+    claims_of_2_3, "the scores follow from the query, and the weight from the scores."
+)
 
 
 def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
@@ -437,7 +391,7 @@ QUESTIONS = (
     Question(
         id="2.1",
         title="Take a sum apart",
-        minutes=12,
+        minutes=16,
         parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
         covers=("002 b.i",),
         hints=(
@@ -452,7 +406,7 @@ QUESTIONS = (
     Question(
         id="2.2",
         title="A query that averages",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 1.5, ("average_query",), query_averages),),
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
@@ -464,8 +418,8 @@ QUESTIONS = (
     Question(
         id="2.3",
         title="The weight, from its definition",
-        minutes=14,
-        parts=(Part("derive", 2.5, ("score_a", "score_b", "score_i", "two_tied"), tied_weight),),
+        minutes=13,
+        parts=(Part("derive", 2.5, ("score_a", "score_i", "two_tied"), tied_weight),),
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
             "Multiply the query out: which products of two different keys are left, and what are they?",
@@ -477,7 +431,7 @@ QUESTIONS = (
     Question(
         id="2.4",
         title="The weight, for any t",
-        minutes=5,
+        minutes=7,
         parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
@@ -489,7 +443,7 @@ QUESTIONS = (
     Question(
         id="2.5",
         title="How high the tie must be",
-        minutes=8,
+        minutes=7,
         parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
         covers=("003 1.2",),
         hints=(

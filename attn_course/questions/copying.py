@@ -1,7 +1,6 @@
 """Questions 1.1-1.7, when attention copies one value."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -21,12 +20,8 @@ from attn_course.questions.random_keys import (
     unseen_settings,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 SMALL = 1e-300
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
@@ -170,75 +165,44 @@ def _judge_quiet(attention_weights, settings):
 
 
 @cache
-def claims_of_1_1() -> "Claims":
+def claims_of_1_1() -> Claims:
     """The claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
-
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import PLAIN, SUMS, Task, gone
 
     scores = sp.IndexedBase("s")
     i, j, k, n = sp.symbols("i j k n", integer=True, positive=True)
     Z = sp.Symbol("Z", positive=True)
-    every = sp.Sum(sp.exp(scores[k]), (k, 1, n))
-    common: dict[str, Any] = {
-        "where": {Z: (every, every)},
-        "heads": PLAIN | SUMS,
-    }
+    sums = {Z: sp.Sum(sp.exp(scores[k]), (k, 1, n))}
     in_all = Claim(
         name="`sum_of_weights`",
         start=sp.Sum(sp.exp(scores[i]) / Z, (i, 1, n)),
         goal=sp.Integer(1),
-        to_do=(Task("Z taken out of the sum", _is_outside), gone("Z put in", "Z")),
         symbols=(scores, Z, n),
-        **common,
+        where=sums,
+        only=(),
     )
     each = Claim(
         name="`one_weight`",
         start=sp.exp(scores[j]) / Z,
         goal=sp.Integer(0),
-        to_do=(),
         symbols=(scores, Z, j, n),
+        where={**sums, j: (1, n)},
         relation=">",
-        **common,
+        only=(),
+        one_line=True,
     )
     return in_all, each
 
 
-def _is_outside(line):
-    """No Z and no sum inside a sum, and no sum of scores but over Z."""
-    from attn_course.proofs.chain_rules import occurrences
-    from attn_course.proofs.trees import symbols, walk
-
-    sums = [node for node in walk(line) if node[0] == "Sum" and occurrences(node, "Indexed")]
-    for node in sums:
-        summand = node[4]
-        if "Z" in symbols(summand) or occurrences(summand, "Sum"):
-            return False
-
-    return not sums or "Z" in symbols(line)
-
-
-def weights_are_distribution(
-    rng: Generator,
-    sum_of_weights: Caller,
-    one_weight: Caller,
-) -> str:
-    """1.1: two chains, from the sum of all weights to 1 and from one weight to above 0."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (sum_of_weights, one_weight)
-    judge_derivations(chains, claims_of_1_1())
-    return "the weights sum to one and each is above zero, whatever the scores."
+weights_are_distribution = chains_prove(
+    claims_of_1_1, "the weights sum to one and each is above zero, whatever the scores."
+)
 
 
 @cache
-def claims_of_1_2() -> "Claims":
+def claims_of_1_2() -> Claims:
     """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
-
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import HYPERBOLIC, LOGS, PLAIN, gone, in_places
 
     s, gap, R = sp.symbols("s gap R", positive=True)
     n = sp.Symbol("n", integer=True, positive=True)
@@ -247,10 +211,8 @@ def claims_of_1_2() -> "Claims":
     most = (n - 1) * fewest
     common = {
         "start": weight,
-        "to_do": (gone("R gone", "R"), in_places("exp(s) divided out", 1, "s")),
         "symbols": (s, gap, R, n),
         "where": {R: (fewest, most)},
-        "heads": PLAIN | HYPERBOLIC | LOGS,
         "only": (gap, n),
     }
 
@@ -260,13 +222,11 @@ def claims_of_1_2() -> "Claims":
     )
 
 
-def weight_between(rng: Generator, at_least: Caller, at_most: Caller) -> str:
-    """1.2: two chains from the definition, one to each end of what the gap allows."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (at_least, at_most)
-    judge_derivations(chains, claims_of_1_2())
-    return "both chains hold, and no bound in gap and n alone is tighter: scores come as near as you like."
+weight_between = chains_prove(
+    claims_of_1_2,
+    "both chains hold, and the bounds are the best possible: there are scores that come arbitrarily close "
+    "to them.",
+)
 
 
 def tells_copying(rng: Generator, copies: Caller) -> str:
@@ -601,7 +561,7 @@ QUESTIONS = (
     Question(
         id="1.1",
         title="Weights from scores",
-        minutes=10,
+        minutes=13,
         parts=(
             Part("derive", 0.5, ("sum_of_weights", "one_weight"), weights_are_distribution),
             Part("code", 1, ("attention_weights",), weights_are_softmax),
@@ -618,7 +578,7 @@ QUESTIONS = (
     Question(
         id="1.2",
         title="What the gap decides",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("at_least", "at_most"), weight_between),),
         covers=("002 a.ii",),
         hints=(
@@ -630,7 +590,7 @@ QUESTIONS = (
     Question(
         id="1.3",
         title="Does it copy?",
-        minutes=5,
+        minutes=7,
         parts=(Part("code", 0.5, ("copies",), tells_copying),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
@@ -643,7 +603,7 @@ QUESTIONS = (
     Question(
         id="1.4",
         title="A query that copies",
-        minutes=10,
+        minutes=12,
         parts=(Part("code", 1, ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
@@ -656,7 +616,7 @@ QUESTIONS = (
     Question(
         id="1.5",
         title="How far from the copy",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 1, ("copy_error_bound",), bound_is_tight),),
         covers=("002 a.iii",),
         hints=(
@@ -668,7 +628,7 @@ QUESTIONS = (
     Question(
         id="1.6",
         title="How sharp is sharp enough",
-        minutes=6,
+        minutes=8,
         parts=(Part("code", 0.5, ("copy_sharpness",), sharpness_is_smallest),),
         covers=("003 1.1",),
         hints=(
@@ -679,7 +639,7 @@ QUESTIONS = (
     Question(
         id="1.7",
         title="In your own words",
-        minutes=5,
+        minutes=6,
         parts=(Part("written", 0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(

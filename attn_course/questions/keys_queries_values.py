@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -13,12 +12,8 @@ from attn_course.answers.mistakes import (
     Trials,
 )
 from attn_course.questions.random_keys import frame
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 NAMES = ("u_a", "u_b", "u_c", "u_d")
 CLOSE = 1e-2  # how far from its target an output may be, in units of the length of the u's
@@ -291,46 +286,41 @@ def _transposes_that_work(triple, works):
 
 
 @cache
-def claims_of_5_4() -> "Claims":
+def claims_of_5_4() -> Claims:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import in_places
+    from attn_course.proofs.forms import in_places
 
-    beta = sp.Symbol("beta", positive=True)
-    E = sp.exp(beta**2)
+    rho = sp.Symbol("rho", positive=True)
+    E = sp.exp(rho**2)
     near = E / (E + 2)
     far = 1 / (E + 2)
 
     starts = {
-        "`error_2`": beta * sp.sqrt((near + far - 1) ** 2 + far**2),
-        "`error_1`": beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
+        "`error_2`": rho * sp.sqrt((near + far - 1) ** 2 + far**2),
+        "`error_1`": rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
 
-    short = in_places("beta in two places", 2, "beta")
+    short = in_places("a form with rho in two places", 2, "rho")
     claims = []
     for name, start in starts.items():
         claim = Claim(
             name=name,
             start=start,
             goal=start,
-            to_do=(short,),
-            symbols=(beta,),
-            in_one=True,  # SymPy takes the root as soon as both brackets are simplified
+            symbols=(rho,),
+            forms=(short,),
+            one_line=True,  # SymPy takes the root as soon as both brackets are simplified
         )
         claims.append(claim)
 
     return tuple(claims)
 
 
-def errors_are_exact(rng: Generator, error_2: Caller, error_1: Caller) -> str:
-    """5.4: two chains from the length of the difference to a form that can be read off."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (error_2, error_1)
-    judge_derivations(chains, claims_of_5_4())
-    return "both chains hold, from the length of the difference to its closed form."
+errors_are_exact = chains_prove(
+    claims_of_5_4, "both chains hold, from the length of the difference to its closed form."
+)
 
 
 ROUTES = ((10, 9, 3), (10, 5, 2), (20, 4, 1))  # length of the addresses, d, numbers carried
@@ -458,7 +448,7 @@ QUESTIONS = (
     Question(
         id="5.1",
         title="Three tokens, no projections",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 2, ("limit_of_c2",), limit_is_reached),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
@@ -470,7 +460,7 @@ QUESTIONS = (
     Question(
         id="5.2",
         title="Why not u_b",
-        minutes=7,
+        minutes=9,
         parts=(Part("written", 2),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
@@ -483,7 +473,7 @@ QUESTIONS = (
     Question(
         id="5.3",
         title="Three matrices",
-        minutes=15,
+        minutes=17,
         parts=(Part("code", 3, ("projections",), triple_is_right),),
         covers=("000 e.ii", "001 e.ii"),
         hints=(
@@ -498,7 +488,7 @@ QUESTIONS = (
     Question(
         id="5.4",
         title="How exact",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("error_2", "error_1"), errors_are_exact),),
         covers=("000 e.ii",),
         hints=(
@@ -509,7 +499,7 @@ QUESTIONS = (
     Question(
         id="5.5",
         title="Contents nobody knows",
-        minutes=7,
+        minutes=9,
         parts=(Part("code", 1, ("routing_projections",), routing_works),),
         hints=(
             "Scores must not depend on the contents. Which part of a token may K and Q use?",

@@ -12,66 +12,49 @@ from numpy.random import Generator
 from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
+    close,
     distance,
     tensor_trials,
 )
 from attn_course.drivers import call_on_kept, keep_result
-from attn_course.judge_derivation import Claim, judge_derivation
-from attn_course.proofs.chain_rules import LOGS, PLAIN, Task, gone
-from attn_course.proofs.trees import is_number, walk
+from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
 # The chain
 
 
-def share_is_a_sigmoid(rng: Generator, share: Caller) -> str:
-    """12.1: from maxima and sums to a sigmoid of the difference of two log-sum-exps."""
-    judge_derivation(share, claim_of_12_1())
-    return "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it."
-
-
 @cache
-def claim_of_12_1() -> Claim:
+def claims_of_12_1() -> Claims:
     """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
+
+    from attn_course.proofs.forms import one_exponential
 
     m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
     s1, s2 = sp.symbols("s_1 s_2", positive=True)
     ours = sp.exp(m1) * s1
     theirs = sp.exp(m2) * s2
-    first = l1 - sp.log(s1)
-    second = l2 - sp.log(s2)
-    put_in = "l_1 and l_2 put in for the maxima and sums"
-    return Claim(
+    share = Claim(
         name="`share`",
         start=ours / (ours + theirs),
         goal=1 / (1 + sp.exp(l2 - l1)),
-        to_do=(
-            gone(put_in, "m_1", "m_2", "s_1", "s_2"),
-            Task("the same exponential everywhere", _has_one_exponential),
-        ),
         symbols=(m1, m2, s1, s2, l1, l2),
-        where={m1: (first, first), m2: (second, second)},
-        heads=PLAIN | LOGS | {"tanh"},
+        where={m1: l1 - sp.log(s1), m2: l2 - sp.log(s2)},
         only=(l1, l2),
+        forms=(one_exponential("a form with one and the same exponential everywhere"),),
     )
+    return (share,)
 
 
-def _has_one_exponential(line):
-    """Whether all that is exponential in a line is one and the same, wherever it stands."""
-    found = {node for node in walk(line) if _is_exponential(node)}
-    return len(found) <= 1
-
-
-def _is_exponential(node):
-    """Whether it grows as an exponential does: a power with a symbol in its exponent too."""
-    return node[0] in ("exp", "tanh") or (node[0] == "Pow" and not is_number(node[2]))
-
+share_is_a_sigmoid = chains_prove(
+    claims_of_12_1,
+    "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it.",
+)
 
 # The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.
 
 WIDTH = 3  # of the values
-ROOM = 4 * WIDTH + 16  # numbers that a state may hold
+MOST_NUMBERS = 4 * WIDTH + 16  # numbers that a state may hold
 
 
 def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Caller) -> str:
@@ -82,14 +65,17 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
             merging.try_plans(*case)
         merging.trials.settle()
 
-    size = merging.size_of_state(_block(rng, 400))
-    if not size <= ROOM:
+    num_keys = int(rng.integers(300, 500))
+    size = merging.size_of_state(_block(rng, num_keys))
+    if not size <= MOST_NUMBERS:
         raise NotYet(
-            f"right, but a state of 400 keys holds {size:,} numbers; the state must not grow with the keys."
+            f"right, but a state of {num_keys} keys holds {size:,} numbers; the state must not grow with "
+            "the keys."
         )
 
     return (
-        f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of 400 keys holds "
+        f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of {num_keys} keys "
+        "holds "
         f"{size} numbers."
     )
 
@@ -123,12 +109,17 @@ class _Merging:
             self.trials.add(found, right, fact, blocks, plan, found)
 
     def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
-        """How many numbers a state holds, of this block or of this block twice."""
+        """How many numbers a state holds, of this block once or twice; both are finished and compared."""
         scores, _ = block
         setting = f"{len(scores)} keys"
 
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
+        right = softmax(scores) @ block[1]
+        for name in ("one", "two"):  # all keys twice change nothing
+            found = self._context(name, setting)
+            if not close(found, right):
+                raise NotYet(f"{distance(found, right, setting)}.")
         return max(one, two)
 
     def _name(self, plan):

@@ -3,7 +3,7 @@
 import math
 from functools import cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -21,12 +21,8 @@ from attn_course.questions.random_keys import (
     spread_lengths,
     weights_of,
 )
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claims
-
 
 NUM_DRAWS = 4_000
 SHARE_DRAWS = 300  # lengths of each of two keys, every pair of which is a draw
@@ -58,41 +54,32 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 
 @cache
-def claims_of_3_2() -> "Claims":
+def claims_of_3_2() -> Claims:
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import (
-        HYPERBOLIC,
-        LOGS,
-        PLAIN,
-        SUMS,
-        gone,
-        straight_line,
-        without,
-    )
+    from attn_course.proofs.forms import straight_line, without
 
     t = sp.Symbol("t", positive=True)
-    ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+    ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
-    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-    own = sp.exp(ell * q_a)
-    weight = own / (own + sp.exp(q_b) + others)
+    others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+    own = sp.exp(ell * s_a)
+    weight = own / (own + sp.exp(s_b) + others)
 
     rivals = sp.exp(t) + n - 2
     common: dict[str, Any] = {
-        "symbols": (t, n, ell, q_a, q_b, q_i, w),
-        "where": {q_a: (t, t), q_b: (t, t), q_i: (0, 0), w: (weight, weight)},
+        "symbols": (t, n, ell, s_a, s_b, s_i, w),
+        "where": {s_a: t, s_b: t, s_i: 0, w: weight},
         "only": (t, n, ell),
     }
+    no_sum = without("a form without a sum over keys", "Sum", "Product")
 
     in_the_weight = Claim(
         name="`weight_of_a`",
         start=weight,
         goal=1 / (1 + rivals * sp.exp(-t * ell)),
-        to_do=(gone("the scores put in", "q_a", "q_b", "q_i"), without("the sum counted", "Sum")),
-        heads=PLAIN | SUMS | HYPERBOLIC,
+        forms=(no_sum,),
         **common,
     )
 
@@ -100,20 +87,16 @@ def claims_of_3_2() -> "Claims":
         name="`log_odds`",
         start=sp.log(w / (1 - w)),
         goal=t * ell - sp.log(rivals),
-        to_do=(gone("w put in", "w"), straight_line("a straight line in ell", "ell")),
-        heads=PLAIN | SUMS | HYPERBOLIC | LOGS,
+        forms=(no_sum, straight_line("a straight line in ell", "ell")),
         **common,
     )
     return in_the_weight, in_the_odds
 
 
-def weight_given_length(rng: Generator, weight_of_a: Caller, log_odds: Caller) -> str:
-    """3.2: the weight from its definition, then its log-odds as a straight line in the length."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (weight_of_a, log_odds)
-    judge_derivations(chains, claims_of_3_2())
-    return "both chains hold, and the log-odds are a straight line in the length of the key."
+weight_given_length = chains_prove(
+    claims_of_3_2,
+    "both chains hold, and the log-odds are a straight line in the length of the key.",
+)
 
 
 def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
@@ -282,42 +265,33 @@ def _why_not_seen(means, a, b, query, weights):
 
 
 @cache
-def claims_of_3_5() -> "Claims":
+def claims_of_3_5() -> Claims:
     """The claims of 3.5: the score of k_a and that of k_b."""
-    return _score("a"), _score("b")
-
-
-def _score(key):
-    """The claim on the score of one key, "a" or "b"."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import gone
+    t, d = sp.symbols("t d", positive=True)
+    lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
+    g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
+    products = {p_a: t * lambda_a * (g_aa + g_ab), p_b: t * lambda_b * (g_ab + g_bb)}
+    claims = []
+    for key, product, length in (("a", p_a, lambda_a), ("b", p_b, lambda_b)):
+        claim = Claim(
+            name=f"`score_{key}`",
+            start=product / sp.sqrt(d),
+            goal=length * t / sp.sqrt(d),
+            symbols=(t, d, lambda_a, lambda_b, p_a, p_b, g_aa, g_ab, g_bb),
+            where=products | {g_aa: 1, g_ab: 0, g_bb: 1},
+            only=(t, d, length),
+        )
+        claims.append(claim)
 
-    c, d = sp.symbols("c d", positive=True)
-    product, length, own, other = sp.symbols(f"p_{key} lambda_{key} g_{key}{key} g_ab", real=True)
-    put_in = length * c * (own + other)
-    return Claim(
-        name=f"`score_{key}`",
-        start=product / sp.sqrt(d),
-        goal=length * c / sp.sqrt(d),
-        to_do=(
-            gone("key and query put in", product.name),
-            gone("orthonormality used", product.name, own.name, other.name),
-        ),
-        symbols=(c, d, product, length, own, other),
-        where={product: (put_in, put_in), own: (1, 1), other: (0, 0)},
-        only=(c, d, length),
-    )
+    return tuple(claims)
 
 
-def two_scores(rng: Generator, score_a: Caller, score_b: Caller) -> str:
-    """3.5: both scores, for keys that are random multiples of their means."""
-    from attn_course.judge_derivation import judge_derivations
-
-    chains = (score_a, score_b)
-    judge_derivations(chains, claims_of_3_5())
-    return "both scores follow from the definition; each sees the length of its own key alone."
+two_scores = chains_prove(
+    claims_of_3_5,
+    "both scores follow from the definition; each depends on the length of its own key alone.",
+)
 
 
 def spread_of_output(
@@ -466,7 +440,7 @@ QUESTIONS = (
     Question(
         id="3.1",
         title="A query that sees only the means",
-        minutes=8,
+        minutes=12,
         parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
@@ -480,7 +454,7 @@ QUESTIONS = (
     Question(
         id="3.2",
         title="The weight, given the length",
-        minutes=8,
+        minutes=13,
         parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
@@ -492,7 +466,7 @@ QUESTIONS = (
     Question(
         id="3.3",
         title="The law of the weight",
-        minutes=8,
+        minutes=14,
         parts=(Part("code", 1, ("weight_cdf",), cdf_is_exact),),
         covers=("000 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
@@ -504,7 +478,7 @@ QUESTIONS = (
     Question(
         id="3.4",
         title="What the output does",
-        minutes=8,
+        minutes=13,
         parts=(
             Part("code", 1, ("behaviour", "robust_query"), behaviour_is_seen),
             Part("written", 1),
@@ -518,7 +492,7 @@ QUESTIONS = (
     Question(
         id="3.5",
         title="Every key of random length",
-        minutes=16,
+        minutes=24,
         parts=(
             Part("derive", 0.5, ("score_a", "score_b"), two_scores),
             Part("code", 1, ("noisy_gap_variance", "share_decided"), spread_of_output),

@@ -11,65 +11,39 @@ from numpy.random import Generator
 from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
 from attn_course.answers.mistakes import Trials
 from attn_course.drivers import call_with_rotation, make_rotation
-from attn_course.judge_derivation import Claim, chain_of, judge_derivation
-from attn_course.proofs.chain_rules import PLAIN, TURNS, Task, gone, occurrences
-from attn_course.proofs.trees import children, symbols, walk
 from attn_course.questions.sinusoids import BASE, frequencies, is_off
+from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
 # 11.5, the chain
 
 
-def score_is_relative(rng: Generator, score: Caller) -> str:
-    """11.5: from the two turned pairs to a line that knows the distance alone."""
-    judge_derivation(score, claim_of_11_5(_replaced(score)))
-    return "the score depends on m and n through their difference alone."
-
-
-def _replaced(score):
-    """Which position gives way to delta and the other one: "n" where a line has m and delta alone."""
-    for line in chain_of(score, "`score`"):
-        if symbols(line.tree) & {"m", "n", "delta"} == {"m", "delta"}:
-            return "n"
-
-    return "m"
-
-
 @cache
-def claim_of_11_5(replaced: str = "m") -> Claim:
-    """The claim of 11.5: the product of two turned pairs, where m is n + delta or n is m - delta."""
+def claims_of_11_5() -> Claims:
+    """The claim of 11.5: the product of two rotated pairs depends on delta = m - n alone."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
     theta, m, n, delta = sp.symbols("theta m n delta", real=True)
 
-    q_first, q_second = _turned_pair(q1, q2, m * theta)
-    k_first, k_second = _turned_pair(k1, k2, n * theta)
+    q_first, q_second = _rotated_pair(q1, q2, m * theta)
+    k_first, k_second = _rotated_pair(k1, k2, n * theta)
     inner = q1 * k1 + q2 * k2
     cross = q1 * k2 - q2 * k1
     angle = delta * theta
-    cosine = inner * sp.cos(angle)
-    sine = cross * sp.sin(angle)
-    values = {m: n + delta, n: m - delta}
-    position = m if replaced == "m" else n
-
-    return Claim(
+    score = Claim(
         name="`score`",
         start=q_first * k_first + q_second * k_second,
-        goal=cosine + sine,
-        to_do=(
-            Task("no product of two turns is left, by the addition theorems", _is_free_of_products),
-            gone("delta put in for m - n", replaced),
-        ),
+        goal=inner * sp.cos(angle) + cross * sp.sin(angle),
         symbols=(q1, q2, k1, k2, theta, m, n, delta),
-        where={position: (values[position], values[position])},
-        heads=PLAIN | TURNS,
+        where={m: n + delta},
         only=(q1, q2, k1, k2, theta, delta),
     )
+    return (score,)
 
 
-def _turned_pair(first, second, angle):
-    """Two coordinates, turned by an angle, in SymPy."""
+def _rotated_pair(first, second, angle):
+    """Two coordinates, rotated by an angle, in SymPy."""
     import sympy as sp
 
     cos = sp.cos(angle)
@@ -77,21 +51,9 @@ def _turned_pair(first, second, angle):
     return first * cos - second * sin, first * sin + second * cos
 
 
-def _is_free_of_products(line):
-    """No factor that turns meets another one, and none is squared."""
-    for node in walk(line):
-        turning = [part for part in children(node) if _turns(part)]
-        if node[0] == "Pow" and turning:
-            return False
-        if node[0] == "Mul" and len(turning) > 1:
-            return False
-
-    return True
-
-
-def _turns(node):
-    """Whether there is a sine, cosine or tangent in it."""
-    return occurrences(node, *TURNS) > 0
+score_is_relative = chains_prove(
+    claims_of_11_5, "the score depends on m and n through their difference alone."
+)
 
 
 # 11.5, the function

@@ -1,17 +1,13 @@
 """Questions 0.1-0.3: one worked example of each kind, worth no points."""
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked, number
 from attn_course.answers.mistakes import Trials
-from attn_course.register import Part, Question
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claim
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 
 def _mean_mistakes(values):
@@ -55,41 +51,36 @@ def mean_of(rng: Generator, mean: Caller) -> str:
 
 
 @cache
-def claim_of_0_2() -> "Claim":
+def claims_of_0_2() -> Claims:
+    """The claim of 0.2: the sum of two fractions is one fraction."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import Task, both, has_common_denominator, in_places
+    from attn_course.proofs.forms import in_places
 
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)
-    no_sum = Task("no sum left", lambda line: line[0] != "Add")
-    return Claim(
+    one_fraction = Claim(
         name="the chain",
         start=start,
         goal=start,
-        to_do=(
-            Task("a common denominator", has_common_denominator),
-            both("x in one place", in_places("x once", 1, "x"), no_sum),
-        ),
         symbols=(x,),
         where={x: (0, 1)},
+        forms=(in_places("one fraction with x in one place", 1, "x"),),
     )
+    return (one_fraction,)
 
 
-def sum_of_two(rng: Generator, chain: Caller) -> str:
-    """0.2: 1/(1+x) + 1/(1-x) as one fraction."""
-    from attn_course.judge_derivation import judge_derivation
-
-    judge_derivation(chain, claim_of_0_2())
-    return "the chain starts at the sum, every step holds, and it ends in one fraction."
+one_fraction_holds = chains_prove(
+    claims_of_0_2,
+    "the chain starts at the sum, every step holds, and it ends in one fraction.",
+)
 
 
 QUESTIONS = (
     Question(
         id="0.1",
         title="A function",
-        minutes=2,
+        minutes=3,
         parts=(Part("code", 0, ("mean",), mean_of),),
         hints=(
             "What do you divide the total by?",
@@ -99,8 +90,8 @@ QUESTIONS = (
     Question(
         id="0.2",
         title="A derivation",
-        minutes=4,
-        parts=(Part("derive", 0, ("one_fraction",), sum_of_two),),
+        minutes=5,
+        parts=(Part("derive", 0, ("one_fraction",), one_fraction_holds),),
         hints=(
             "Bring both fractions to the same denominator first.",
             "The product of the two denominators will do; then multiply it out.",
@@ -109,7 +100,7 @@ QUESTIONS = (
     Question(
         id="0.3",
         title="An answer in words",
-        minutes=2,
+        minutes=3,
         parts=(Part("written", 0),),
         hints=(
             "If the query is twice as long, what happens to every score, and to the difference of "

@@ -2,7 +2,6 @@
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -23,11 +22,7 @@ from attn_course.questions.random_keys import (
     spread_lengths,
     weights_of,
 )
-from attn_course.register import Part, Question
-
-if TYPE_CHECKING:
-    from attn_course.judge_derivation import Claim
-
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
@@ -289,45 +284,41 @@ def _why_not_routed(keys, lengths, pair, a, b):
 
 
 @cache
-def claim_of_4_5() -> "Claim":
+def claims_of_4_5() -> Claims:
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
-    from attn_course.judge_derivation import Claim
-    from attn_course.proofs.chain_rules import ERRORS, PLAIN, occurs_at_most
+    from attn_course.proofs.forms import occurs_at_most
 
     n = sp.Symbol("n", integer=True, positive=True)
-    beta = sp.Symbol("beta", positive=True)
-
-    P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
+    beta, P = sp.symbols("beta P", positive=True)
     one_head = sp.Rational(1, 4) * 2
-    Q = 1 - P
-    coin = P * Q**2 + Q * P**2
+    coin = P * (1 - P) ** 2 + (1 - P) * P**2
     two_heads = sp.Rational(1, 4) * coin * n / (n - 1)
-    return Claim(
+    ratio = Claim(
         name="`ratio`",
         start=two_heads / one_head,
         goal=two_heads / one_head,
-        to_do=(occurs_at_most("erf once", 1, "erf", "erfc"),),
-        symbols=(n, beta),
-        heads=PLAIN | ERRORS,
+        symbols=(n, beta, P),
+        where={P: (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2},
+        only=(n, beta),
+        forms=(occurs_at_most("a form in which erf occurs once", 1, "erf", "erfc"),),
     )
+    return (ratio,)
 
 
-def variance_falls(rng: Generator, ratio: Caller) -> str:
-    """4.5: from two variances, each written out by its definition, to their ratio in n and beta."""
-    from attn_course.judge_derivation import judge_derivation
-
-    judge_derivation(ratio, claim_of_4_5())
-    value = (1 - math.erf(1) ** 2) / 4
-    return f"the chain holds; for two values and variance 1/2 the ratio is {value:.4f}."
+variance_falls = chains_prove(
+    claims_of_4_5,
+    "the chain holds; for two values and variance 1/2 the ratio is "
+    f"{(1 - math.erf(1) ** 2) / 4:.4f}.",
+)
 
 
 QUESTIONS = (
     Question(
         id="4.1",
         title="Two queries",
-        minutes=6,
+        minutes=8,
         parts=(Part("code", 1, ("two_head_queries",), heads_average),),
         covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
         hints=(
@@ -341,7 +332,7 @@ QUESTIONS = (
     Question(
         id="4.2",
         title="Two queries that survive",
-        minutes=8,
+        minutes=9,
         parts=(Part("code", 1, ("two_head_queries",), heads_survive),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
@@ -353,7 +344,7 @@ QUESTIONS = (
     Question(
         id="4.3",
         title="What the output looks like",
-        minutes=6,
+        minutes=9,
         parts=(Part("written", 1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
@@ -364,7 +355,7 @@ QUESTIONS = (
     Question(
         id="4.4",
         title="Every key of random length",
-        minutes=8,
+        minutes=11,
         parts=(Part("code", 1, ("scaled_two_head_queries",), scaled_heads_survive),),
         covers=("003 1.4",),
         hints=(
@@ -376,7 +367,7 @@ QUESTIONS = (
     Question(
         id="4.5",
         title="How far the variance falls",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("ratio",), variance_falls),),
         hints=(
             "P (1 - P)^2 + (1 - P) P^2 has a common factor.",

@@ -217,6 +217,7 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
     pairs = load("multi30k", data=data).test
     assert isinstance(run.model, TransformerTranslator)
     settings = settings_of(run.model)
+    num_kept = sum((folder / f"{setting or 'intact'}.json").exists() for setting in settings)
     for setting in settings:
         path = folder / f"{setting or 'intact'}.json"
         if not path.exists():
@@ -227,6 +228,7 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
         "model": json.loads((FOLDER / "record.json").read_text("utf-8"))["command"],
         "test": f"{len(pairs):,} sentences of Multi30k, test 2016",
         "beam": BEAM,
+        "made by an earlier start of the command": num_kept,  # not in its CPU seconds
         "bootstrap": {"samples": NUM_SAMPLES, "seed": SEED},
         "settings": summarise(folder, settings),
     }

@@ -6,14 +6,8 @@ CLAIMS[name] is (claim, honest chains, {part of what must be said: sham}).
 import sympy as sp
 
 from attn_course import derive
-from attn_course.judge_derivation import Claim
-from attn_course.proofs.chain_rules import (
-    LOGS,
-    PLAIN,
-    TURNS,
-    gone,
-    occurs_at_most,
-)
+from attn_course.proofs.forms import occurs_at_most
+from attn_course.register import Claim
 
 
 def chain(claim, *lines):
@@ -39,11 +33,10 @@ ROTATION = Claim(
     name="`score`",
     start=turned_query + turned_key,
     goal=turned(delta),
-    to_do=(occurs_at_most("one angle", 2, "sin", "cos"), gone("m and j gone", "m", "j")),
     symbols=(m, j, theta, delta, q_1, q_2, k_1, k_2),
-    where={m: (j + delta, j + delta)},
-    heads=PLAIN | TURNS,
+    where={m: j + delta},
     only=(theta, delta, q_1, q_2, k_1, k_2),
+    forms=(occurs_at_most("one angle", 2, "sin", "cos"),),
 )
 
 m_1, m_2, l_1, l_2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
@@ -52,14 +45,10 @@ SHARE = Claim(
     name="`share`",
     start=sp.exp(m_1) * s_1 / (sp.exp(m_1) * s_1 + sp.exp(m_2) * s_2),
     goal=1 / (1 + sp.exp(l_2 - l_1)),
-    to_do=(
-        gone("both logarithms put in", "m_1", "m_2", "s_1", "s_2"),
-        occurs_at_most("one exponential", 1, "exp"),
-    ),
     symbols=(m_1, m_2, l_1, l_2, s_1, s_2),
-    where={m_1: (l_1 - sp.log(s_1),) * 2, m_2: (l_2 - sp.log(s_2),) * 2},
-    heads=PLAIN | LOGS,
+    where={m_1: l_1 - sp.log(s_1), m_2: l_2 - sp.log(s_2)},
     only=(l_1, l_2),
+    forms=(occurs_at_most("one exponential", 1, "exp"),),
 )
 
 CLAIMS = {
@@ -69,7 +58,7 @@ CLAIMS = {
         {
             "step 2 of `score` does not follow": chain(ROTATION, turned(m - j), turned(delta, -1)),
             "step 1 of `score` does not follow": chain(ROTATION, turned(m + j), turned(delta)),
-            "two things at once": chain(ROTATION, turned(delta)),
+            "show at least one line": chain(ROTATION, turned(delta)),
         },
     ),
     "the share of a block": (
@@ -83,7 +72,7 @@ CLAIMS = {
             "step 2 of `share` does not follow": chain(
                 SHARE, sp.exp(l_1) / (sp.exp(l_1) + sp.exp(l_2)), 1 / (1 + sp.exp(l_1 - l_2))
             ),
-            "two things at once": chain(SHARE, SHARE.goal),
+            "show at least one line": chain(SHARE, SHARE.goal),
         },
     ),
 }

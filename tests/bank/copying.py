@@ -264,7 +264,7 @@ WRONG = {
             (from_start(in_all, n / Z, 1), one_weight),
             "step 1 of `sum_of_weights`",
         ),
-        "in one line": ((from_start(in_all, 1), one_weight), "two things at once"),
+        "in one line": ((from_start(in_all, 1), one_weight), "show at least one line between"),
         "not negative": (
             (sum_of_weights, from_start(alone, (">=", 0))),
             "proves >=, where > is asked for",
@@ -289,9 +289,9 @@ WRONG = {
         "the ends swapped": ((at_most, at_least), "proves <=, where >= is asked for"),
         "upper end is 1": (
             (at_least, chain(middle, ("<=", 1, "a weight"))),
-            "`at_most` holds, but is not",
+            "`at_most` holds, but its last line is not the best bound",
         ),
-        "one step": ((chain((">=", low, "clear")), at_most), "two things at once"),
+        "one step": ((chain((">=", low, "clear")), at_most), "show at least one line between"),
         "starts in the middle": (
             (derive(middle, middle, (">=", low, ""), where=where), at_most),
             "must start",

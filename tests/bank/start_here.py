@@ -70,14 +70,17 @@ WRONG = {
             ),
             "must start",
         ),
-        "one step": (derive((total, "given"), (2 / (1 - x**2), "done")), "two things at once"),
+        "one step": (
+            derive((total, "given"), (2 / (1 - x**2), "done")),
+            "show at least one line between",
+        ),
         "still a sum": (
             derive(
                 (total, "given"),
                 (2 / ((1 + x) * (1 - x)), "join"),
                 (1 + (1 + x**2) / (1 - x**2), "split"),
             ),
-            "undoes what was done: a common denominator",
+            "one fraction with x in one place is asked for",
         ),
     },
 }

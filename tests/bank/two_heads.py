@@ -72,16 +72,15 @@ def scaled(queries, factor=1.0):
 
 
 n = sp.Symbol("n", integer=True, positive=True)
-beta = sp.Symbol("beta", positive=True)
+beta, P = sp.symbols("beta P", positive=True)
 e = sp.erf(1 / sp.sqrt(2 * beta))
-P = (1 + e) / 2
 START = (
     sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n / (n - 1) / (sp.Rational(1, 4) * 2)
 )
 
 
 def chain(*steps):
-    return derive((START, "definition"), *((step, "algebra") for step in steps))
+    return derive((START, "definition"), *((s, "algebra") for s in steps), where={P: (1 + e) / 2})
 
 
 RIGHT = {
@@ -190,6 +189,7 @@ WRONG = {
     },
     "4.4": {
         "division forgotten (003-4, 003-10)": (one_each(10), "as long in every space"),
+        "long enough for twenty keys": (scaled(one_each(8)), "at n = 100, d = 110"),
         "sqrt(d) made up for, short": (scaled(one_each(4)), "too short: 9.75%"),
         "sqrt(d) made up for, nearly long enough": (scaled(one_each(6.6)), "too short: 2.39%"),
         "divided once more": (scaled(one_each(0.5)), "multiply both queries by at least"),
@@ -216,7 +216,7 @@ WRONG = {
                 n * (P * (1 - P) ** 2 + (1 - P) * P**2) / (2 * n - 2),
                 n * (P - 2 * P**2 + P**3 + (1 - P) * P**2) / (2 * n - 2),
             ),
-            "still to do: erf once",
+            "still contains P",
         ),
         "starts elsewhere": (
             derive((P * (1 - P), "given"), (P - P**2, "algebra"), ((1 - e**2) / 4, "algebra")),

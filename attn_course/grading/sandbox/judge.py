@@ -33,7 +33,7 @@ from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.sandbox.session import Session
 from attn_course.grading.untrusted_text import one_line
 from attn_course.judge_derivation import FOR_A_PERSON
-from attn_course.proofs.compare_lines import compare
+from attn_course.proofs.compare_lines import Comparer
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 HIDDEN: tuple[str, ...] = ()  # of the course: a judge needs it all
@@ -55,7 +55,6 @@ def prepare(preload: Sequence[str]) -> None:
     for name in preload:
         module = sys.modules[name]
         questions += getattr(module, "QUESTIONS", ())
-        _warm_up_claims(module)
     for question in questions:
         for part in question.parts:
             if part.judge:
@@ -99,16 +98,12 @@ def _warm_up_chains():
     )
 
 
-def _warm_up_claims(module):
-    """Compare the first line of each claim with its last: the points are drawn for all submissions."""
-    for name, make in vars(module).items():
-        if name.startswith("claims_of_"):
-            for claim in make():
-                compare(claim.first_line, claim.relation, claim.wanted, claim.domain)
-
-
 def _warm_up(part):
+    """Judge an answer that nobody gave; the points of a claim are then drawn for all submissions."""
     import sympy
+
+    for claim in part.judge.claims() if part.kind == "derive" else ():
+        Comparer(claim.domain).compare(claim.first_line, claim.relation, claim.wanted)
 
     one = sympy.Integer(1)
 
@@ -189,7 +184,7 @@ def judge_submission(
     limits: dict[str, Any],
     everything: bool,
 ) -> dict[str, Any]:
-    """Return the reply on a file: (status, message, answer) of each part, in order, and remarks.
+    """Return the reply on a file: (status, message, answer, share of points) a part, in order, and remarks.
 
     data: the bytes of the file as an array; suffix: how its name ends. secret: the text from which
     this submission's inputs are drawn; None draws those that `check` draws in the notebook.
@@ -221,17 +216,17 @@ def judge_submission(
 
 
 def _verdict(session, cells, question, part, secret):
-    """(state, message, text of the answer) of one part."""
+    """(state, message, text of the answer, share of the points) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
     given = handed_out(question.notebook)
     if not part.judge:
         if text:
-            return State.WAITING, "a person reads this.", text
+            return State.WAITING, "a person reads this.", text, 0.0
         near = find_cells.near_words(cells, question, given)
         if near:
-            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question)
-        return State.NOT_ATTEMPTED, "the answer is still empty.", ""
+            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0
+        return State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
@@ -239,20 +234,22 @@ def _verdict(session, cells, question, part, secret):
     verdict = judge(patient, part, rng, answers)
     message = one_line(verdict.message)
     if verdict.status == CORRECT:
-        return State.CORRECT, message, text
+        return State.CORRECT, message, text, 1.0
     if secret is not None:
         message = rounded(message)
     is_undecided = part.kind == "derive" and FOR_A_PERSON in message
     if is_undecided or message.startswith(OUR_FAULT):
-        return State.WAITING, message, text
+        return State.WAITING, message, text, 0.0
     near = find_cells.near_code(cells, question, part, given)
     if near:
         places = ", ".join(str(cell.number) for cell in near[:5])
         both = [cell for cell in cells if cell in found or cell in near]
-        return State.WAITING, f"{message} {NEAR_CODE} {places}.", find_cells.text_of(both, question)
+        text = find_cells.text_of(both, question)
+        return State.WAITING, f"{message} {NEAR_CODE} {places}.", text, 0.0
     if verdict.status == NOT_ATTEMPTED and not found:
         message = "its cell is gone, and nothing has the name that the question asks for."
-    return State(verdict.status), message, text
+    share = verdict.points / part.points if part.points else 0.0
+    return State(verdict.status), message, text, float(share)
 
 
 def rounded(message: str) -> str:
@@ -284,7 +281,7 @@ def _reused(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
     right = []
     names: list[str] = []
-    for (question, part), (status, _, _) in zip(asked, verdicts, strict=True):
+    for (question, part), (status, *_) in zip(asked, verdicts, strict=True):
         if status == CORRECT:
             right.append((question, part))
             names += part.answers

@@ -9,7 +9,7 @@ function attentionEngine(tokenizer) {
     const place = () => ({ factor: 1, scale: true, positions: true, off: new Set() });
     const setting = { encoder: place(), decoder: place(), cross: place(), causal: true, paddingMask: true, numPads: 0 };
     for (const word of text.split(" ").filter(Boolean)) {
-      const [, name, factor, part] = /^(encoder|decoder|cross)(?:\*([\d.]+)|-([\w.]+))$/.exec(word) ?? [];
+      const [, name, factor, part] = /^(encoder|decoder|cross)(?:\*([\d.]+)|-(scale|positions|heads|\d\.\d))$/.exec(word) ?? [];
       if (word === "-causal") setting.causal = false;
       else if (word === "-padding") setting.paddingMask = false;
       else if (/^pads=\d{1,2}$/.test(word)) setting.numPads = Number(word.slice(5));

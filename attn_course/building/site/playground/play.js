@@ -139,8 +139,10 @@ const playground = (() => {
         for (const id of ["intact", "changed", "hypotheses", "from", "to", "heads", "map", "looked"]) element(id).replaceChildren();
         element("remark").hidden = true;
       } else {
-        shown = await service("translate", { text: state.text.trim(), change: settingText(state.change) });
-        if (!isAsked) showTranslations();
+        const request = { text: state.text.trim(), change: settingText(state.change) };
+        shown = await service("translate", request).catch(() => null);
+        if (!shown) element("intact").textContent = "This sentence could not be translated; a shorter one may help.";
+        else if (!isAsked) showTranslations();
       }
     }
     isBusy = false;
@@ -156,7 +158,8 @@ const playground = (() => {
       make("li", {}, `${one.text} (${(100 * Math.exp(one.score)).toFixed(0)}% per subword)`)));
     element("remark").hidden = !remark;
     element("remark").textContent = remark ? remark[0].toUpperCase() + remark.slice(1) : "";
-    element("announcement").textContent = change ? `Intact: ${intact} Changed: ${text}` : `Translation: ${intact}`;
+    element("announcement").textContent = change
+      ? `Intact: ${intact} Changed: ${text} ${element("measured").textContent}` : `Translation: ${intact}`;
     element("timing").textContent =
       `This sentence: ${changed.ids.length} subwords in, ${changed.tokens.length} out, ${ms.toFixed(0)} ms of search in your browser.`;
     showLooks();
