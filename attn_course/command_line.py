@@ -157,6 +157,7 @@ def run(
 ) -> int:
     """Run a command and return its exit status; whatever the user can mend is one sentence.
 
+    What was typed is the object of its context.
     extras: {subcommand: the extra of pyproject.toml that brings its packages}; "" for the command itself.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -171,7 +172,7 @@ def run(
     name = words[0] if words and words[0] in extras else ""
     prefix = f"{program} {name}".strip()
     try:
-        with command.make_context(program, list(words)) as context:
+        with command.make_context(program, list(words), obj=list(words)) as context:
             status = command.invoke(context)
         sys.stdout.flush()
         return status or DONE

@@ -6,7 +6,7 @@ Holds no expected value. torch is imported by the drivers that need it alone.
 import copy
 import functools
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -92,28 +92,52 @@ def _kept_or_tensor(value):
     return torch.tensor(value)
 
 
-def count_numbers(thing: Any, depth: int = 8) -> int:
-    """How many numbers there are in arrays, tensors, containers and objects; text counts by letters."""
-    if thing is None or depth == 0:
-        return 0
-    if hasattr(thing, "numel"):
-        return int(thing.numel())
-    if isinstance(thing, np.ndarray | np.generic):
-        return int(thing.size)
-    if isinstance(thing, str | bytes):
-        return len(thing)
+def count_numbers(thing: Any) -> int:
+    """How many numbers there are in arrays, tensors, containers, objects and closures, each counted once.
 
-    parts: Iterable[Any]
-    if isinstance(thing, dict):
-        parts = thing.values()
-    elif isinstance(thing, list | tuple | set | frozenset):
-        parts = thing
-    elif hasattr(thing, "__dict__"):
-        parts = vars(thing).values()
-    else:
-        return 1
+    Text counts by letters. What a student hides elsewhere, as in a global variable, is not seen.
+    """
+    total = 0
+    seen: set[int] = set()
+    rest = [thing]
+    while rest:
+        one = rest.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        if hasattr(one, "numel"):
+            total += int(one.numel())
+        elif isinstance(one, np.ndarray | np.generic):
+            total += int(one.size)
+        elif isinstance(one, str | bytes):
+            total += len(one)
+        elif isinstance(one, dict):
+            rest += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset | deque):
+            rest += [*one]
+        elif callable(one) and hasattr(one, "__code__"):
+            cells = one.__closure__ or ()
+            rest += [cell.cell_contents for cell in cells] + [*(one.__defaults__ or ())]
+        elif hasattr(one, "__dict__") and not isinstance(one, type):
+            rest += [*vars(one).values()]
+        else:
+            total += 1
+    return total
 
-    return sum(count_numbers(part, depth - 1) for part in parts)
+
+def call_and_keep_inputs(function: Function, inputs: Sequence) -> tuple[Any, bool]:
+    """(function(*inputs), whether the inputs are as they were)."""
+    given(function)
+    before = copy.deepcopy(inputs)
+    result = function(*inputs)
+    return result, _equal(inputs, before)
+
+
+def _equal(one, other):
+    """Whether two nested lists of arrays and text agree."""
+    if isinstance(one, list | tuple):
+        return all(map(_equal, one, other))
+    return bool(np.array_equal(one, other))
 
 
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
@@ -226,6 +250,17 @@ def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     return found
 
 
+def run_without_autograd(
+    function: Function, arrays: Arrays, *others: Any, watched: bool = False
+) -> Found:
+    """As `run_tensors`, or as `run_watched`, with torch's own differentiation switched off."""
+    import torch
+
+    with torch.inference_mode():
+        run = run_watched if watched else run_tensors
+        return run(function, arrays, *others)
+
+
 def step_caches(
     cache_class: Function,
     base: float | None,
@@ -259,8 +294,33 @@ def step_caches(
     return found
 
 
-def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) -> int:
-    """How many numbers torch makes while a new cache, fed `num_tokens` at once, takes one token more.
+def step_rings(
+    ring_class: Function, window: int, sinks: int, sequences: Sequence[Arrays]
+) -> tuple[list, int]:
+    """New rings, one for each sequence, stepped by turns, a token at a time.
+
+    sequences: of [q, k, v], arrays (B, T, .). Returns the contexts (B, T, dv) of each ring, or the name
+    of the type that came back instead, and how many numbers the first ring holds in the end.
+    """
+    import torch
+
+    given(ring_class)
+    rings = [ring_class(window, sinks) for _ in sequences]
+    found: list[Any] = [[] for _ in sequences]
+    num_tokens = sequences[0][0].shape[1]
+    for t in range(num_tokens):
+        for which, (ring, sequence) in enumerate(zip(rings, sequences, strict=True)):
+            result = ring.step(*(torch.tensor(x[:, t]) for x in sequence))
+            if not isinstance(result, torch.Tensor):
+                return [type(result).__name__] * len(sequences), 0
+            found[which].append(as_array(result))
+
+    contexts = [np.stack(steps, 1) for steps in found]
+    return contexts, count_numbers(rings[0])
+
+
+def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) -> tuple[Any, int]:
+    """What a new cache, fed `num_tokens` at once, gives for one token more, and how many numbers torch makes.
 
     sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
     """
@@ -269,8 +329,8 @@ def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) 
     cache.step(*_tokens(sequence, 0, num_tokens))
     newest = _tokens(sequence, num_tokens, num_tokens + 1)
     watch = Watch(newest)
-    watch.call(cache.step, *newest)
-    return watch.made
+    result = watch.call(cache.step, *newest)
+    return result, watch.made
 
 
 def _tokens(sequence, start, end):
@@ -338,6 +398,14 @@ def call_with_rotation(function: Function, r: Any, d: int, pairs: np.ndarray, ba
     """function(r, rotate, d), with the rotation of these pairs of features."""
     given(function)
     return function(r, make_rotation(pairs, base), d)
+
+
+def call_with_projection_and_rotation(
+    function: Function, projection: np.ndarray, distance: int, pairs: np.ndarray, base: float
+) -> Any:
+    """function(projection, distance, rotate), with the rotation of these pairs of features."""
+    given(function)
+    return function(projection, distance, make_rotation(pairs, base))
 
 
 def make_rotation(pairs: np.ndarray, base: float) -> Function:

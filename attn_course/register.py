@@ -33,6 +33,8 @@ PARTS = {
     "Beyond the handouts": (
         "11_position",
         "12_fast_attention",
+        "13_induction",
+        "14_decoding",
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)

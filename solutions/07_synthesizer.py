@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Attention without comparisons
 #
-# > Take keys and queries away, let each token write its own row of weights, and find out what is lost.
+# > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *50 min, needs 06*
+# *65 min, needs 06*
 #
 # After this notebook you can
 #
@@ -57,13 +57,14 @@ axis = {"xlabel": "position looked at", "ylabel": "who looks"}
 plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 
 # %% [markdown]
-# It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
-# from, and no single map can show it.
+# It looks like any attention map: rows sum to one, and the future is hidden (hatched). The difference is what the numbers
+# depend on, and no single map can show that.
 #
 # ### 7.1
 #
 # **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class below.
-# The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
+# The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As in 6.6, the gradient
+# from a later token must be exactly 0, however large its score is.
 #
 # *Predict* two shapes, with the batch in front: the hidden features of all heads, and the scores. Step 4 answers.
 
@@ -109,7 +110,7 @@ check("7.1", SynthesizerAttention)
 # %% [markdown]
 # ## What a row of weights depends on
 #
-# The gradient answers. Entry (t, s) below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
+# A gradient tells. The cell in row $t$ and column $s$ below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
 # \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. *Predict* which entries are
 # exactly zero in each of them.
 
@@ -127,14 +128,14 @@ for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict
 print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():g}")
 
 # %% [markdown]
-# With keys and queries, row $t$ listens to every token up to $t$. In the synthesizer the picture is a diagonal, and the
-# zeros beside it are exact: row $t$ is written by $x_t$ alone. (The first row is constant in both: one weight, equal
-# to one.) Columns of $B$ are *positions*, not contents, so a sequence longer than $\ell$ has no weights at all.
+# With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from zero, and the
+# zeros beside it are exact: row $t$ depends on $x_t$ alone. (The first row is constant in both: it has one weight, equal
+# to one.) The columns of $B$ stand for *positions*, not for contents, so there are no weights for a sequence longer than $\ell$.
 #
 # ## What it saves
 #
-# One projection of the four is gone, and $B$ has come. Count both layers, and let PyTorch count the operations of one
-# sequence of $T = \ell$ tokens.
+# A synthesizer has three projections instead of four, and $B$ in addition. We count the parameters of both layers, and let PyTorch
+# count the operations for one sequence of $T = \ell$ tokens.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -182,7 +183,8 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# Never: the values did the finding. A sound proof needs a target that no choice of values can reach.
+# Never: no weights had to find the token, because all other values are zero. A sound proof needs a target that no choice of values
+# can reach.
 #
 # ### 7.2
 #
@@ -190,7 +192,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 # token; report whether either is 1. **Recall:** three key-value pairs in random order, then a token naming a key;
 # report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First the measurement: three trainings each, by L-BFGS on all sequences, which walks to the bottom and stays.
+# First the measurement: three trainings each, by L-BFGS on all sequences, until the loss no longer falls.
 # *Predict* the smallest *worst* error of a synthesizer at OR, with one head and four.
 
 # %%
@@ -205,9 +207,9 @@ curves = synthesizer_tasks.curves(found, {"1/16": 1 / 16})
 plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %% [markdown]
-# One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
-# error of 0.25. One head with keys and queries goes on down (curves end at $10^{-6}$, which is as good as nothing).
-# Next the task of recall: *predict* what a second and a third head will do.
+# With one head, two or four, the synthesizer ends at a mean squared error of 1/16 from every start, with a worst error of
+# 0.25. With keys and queries one head reaches $10^{-6}$, where the curves end. Next the task of recall: *predict* what a
+# second and a third head will do.
 
 # %%
 # my predictions, two heads and three: ...
@@ -218,14 +220,15 @@ curves = synthesizer_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
 plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
-# Each head of the synthesizer takes one step down: 2/12, 1/12, and with three heads as low as one head that compares.
+# Each further head of the synthesizer lowers the error by one step: 2/12, then 1/12. With three heads it is as low as with one head
+# that compares keys and queries.
 #
 # **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
 # a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any number of heads.
-# (c) Say how one head with keys and queries comes as close as you like. A sentence on recall is welcome.
+# (c) Describe one head with keys and queries whose error is as small as you like. A sentence on recall is welcome.
 
 # %% [markdown] written="7.2"
-# (a) The last row of weights is written by the last token alone. With that token fixed the weights are constants, and
+# (a) The last row of weights depends on the last token alone. With that token fixed the weights are constants, and
 # the output is a constant plus one contribution from each token, for any number of heads: $y = c + \sum_j F_j(x_j)$.
 # (b) For such a $y$, $y(1,1) - y(1,0) - y(0,1) + y(0,0) = 0$; for OR the same expression is $-1$. Four errors must make
 # up the difference of 1, so one of them is at least 1/4. (c) Let a query score "1" higher than "0" and itself lowest,
@@ -298,8 +301,8 @@ def two_inputs(T: int, D: int, t: int):
 check("7.2", two_inputs)
 
 # %% [markdown]
-# The same on recall. The question is always *which value has key 0?*; the three pairs come in three orders. Train both
-# layers once more and draw how their last token weighs the three positions. *Predict* what moves from row to row.
+# The same for recall. The question is always *which value has key 0?*, and the three pairs come in three orders. We train both
+# layers once more and draw the weights of their last token on the three positions. *Predict* what changes from row to row.
 
 # %%
 # my prediction, left and right: ...
@@ -318,14 +321,14 @@ for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), s
     plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
 # %% [markdown]
-# Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row (its last quarter is
-# on the asking token itself): the layer has to decide where to look before it has seen what is there.
+# On the left, the weight follows key 0 to wherever it is. On the right, all three orders get the same row (a quarter of it is
+# on the asking token itself): the layer has to choose positions without knowing what is there.
 #
 # ## Common mistakes
 #
 # 1. "More heads will do it." At OR four heads end where one does.
-# 2. "It convolves." A convolution's weights move along with the position; these do not.
-# 3. "It takes any length." It has a column per position, and no more.
+# 2. "It is a convolution." The weights of a convolution move along with the position; these do not.
+# 3. "It takes any length." It has $\ell$ columns, one for each position.
 
 # %%
 torch.manual_seed(0)
@@ -345,8 +348,8 @@ except ValueError as error:
 # ## Summary
 #
 # 1. In (1) row $t$ of the weights is a function of $x_t$ alone: every other gradient is exactly zero.
-# 2. At OR it stops at a worst error of 1/4, whatever the heads; at recall each head buys one key.
-# 3. One head that compares solves both.
+# 2. At OR it stops at a worst error of 1/4, whatever the heads; at recall it needs one head for each key.
+# 3. One head with keys and queries solves both.
 #
 # **Without notes:** What do the columns of $B$ stand for? Why does the marked token prove nothing? Why do more heads
 # not help at OR? Why do they at recall? When is a synthesizer the larger layer?

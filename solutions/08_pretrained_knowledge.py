@@ -3,7 +3,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *60 min, needs 06 and 07*
+# *80 min, needs 06 and 07; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -28,8 +28,8 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # A model is *pretrained* on plain text, then *fine-tuned* on a few questions with answers. Asked about a person whom no
 # fine-tuning question named, it is often right. Did it know, or did it guess?
 #
-# On real text nobody can say what stood where. So here is an invented world of 150 people and ten cities in which all is
-# known. *Predict* what share of right answers you expect in each group; the table of *Three ways to answer* answers:
+# For real text nobody can say which fact was in which document. So here is an invented world of 150 people and ten cities, in
+# which everything is known. *Predict* the share of right answers in each group; the table under *Three ways to answer* tells:
 #
 # | group | in the pretraining text | in the fine-tuning questions |
 # |---|---|---|
@@ -53,13 +53,14 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # %% [markdown]
 # ### 8.1
 #
-# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first
-# $n$ characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋; a shorter document stays whole. *Span:* take out a run of
-# random length, on average a quarter of what was kept, never nothing, anywhere it fits. *Join:* prefix, MASK, suffix,
-# MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
+# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* draw $n$ evenly from 4
+# to ⌊7/8 `block_size`⌋, whatever the length of the document, and keep its first $n$ characters (all of them if it has
+# fewer). *Span:* take out a run of characters of random length, at least one and on average a quarter of what was kept; every
+# place where it fits is equally likely. *Join:* prefix, MASK, suffix, MASK, span, then PAD up to `block_size` characters.
+# **Form:** `corrupt_span(document, rng, block_size)` → string.
 #
 # (This is *span corruption* with one span. From each character the model will predict the next.)
-# *Predict:* how long a span does your formula take from three characters?
+# *Predict:* how long is the span that your formula takes out of three characters?
 
 
 # %% answer="8.1"
@@ -82,12 +83,12 @@ def corrupt_span(document, rng, block_size):
 check("8.1", corrupt_span)
 
 # %% [markdown]
-# From three characters the span is one or more: `3 // 4` is nothing, which the judge refuses.
+# Out of three characters the span is at least one: `3 // 4` is 0, and an empty span is refused.
 #
-# Letters are slow to learn from: a model has to spell before it can know. In the default preset each *word* is therefore
-# written as one character of its own, and the same function works on words. Four draws from one biography, by your
-# function if it passes and by the course's own if not; ▒ is MASK and · is PAD. Where the city is the span, the model must
-# produce it from the name: nobody asked a question, and yet it is the same task.
+# Learning from letters is slow, because a model has to learn to spell first. In the default preset each *word* is therefore written
+# as one character of its own, and the same function works on words. Below are four draws from one biography, by your function if
+# it passed, else by the course's; ▒ is MASK and · is PAD. If the span is the city, the model must produce the city from the name: it
+# is the same task as answering a question.
 
 
 # %%
@@ -100,14 +101,15 @@ for _ in range(4):
 # %% [markdown]
 # ### 8.2
 #
-# **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$: question,
-# MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that belongs to the answer or
-# is the MASK that closes it, else PAD, *no loss here*. (The first MASK may count or not.)
+# **Given** a question and its answer, for which the block has room. **Make** two strings of `block_size` − 1 characters. The model
+# reads $x$: question, MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that belongs to the
+# answer or is the MASK that closes it, else PAD, which means *no loss here*. (The first MASK may count or not.)
 #
-# **Given** what a model said and the truth. **Compute** the share of right answers with a 95% interval within $[0, 1]$
-# that holds near 0 and 1 too. **Form:** the functions below.
+# **Given** the answers of a model and the truths. An answer is right if it equals the truth; an empty answer or a part of it is
+# wrong. **Compute** the share of right answers and a 95% interval within $[0, 1]$ that is also valid when nearly all or nearly
+# no answers are right. **Form:** the functions below.
 #
-# *Predict* the interval for 20 right of 20; the table of *Three ways to answer* ends with it.
+# *Predict* the interval for 20 right answers of 20; the table under *Three ways to answer* ends with it.
 
 
 # %% answer="8.2"
@@ -142,8 +144,8 @@ check("8.2", finetuning_pair, score)
 # and then sees the same questions for 20 gentle steps. Both have two layers of the `CausalSelfAttention` of
 # [06](06_transformer_attention.ipynb).
 #
-# The next cell trains them while you watch, in under a minute of one core; interrupt it and what was trained is kept. It
-# uses your functions where they passed. Look at your prediction of the table once more: would you change it?
+# The next cell trains both models, in under a minute of one core. It uses your functions if they passed. Look at your prediction of
+# the table once more: would you change it?
 
 # %% tags=["nbval-ignore-output"]
 own_score = findings.score
@@ -163,9 +165,9 @@ print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 
 # %% [markdown]
 # ## The same, three times, recorded
 #
-# One run proves little. The file below holds three seeds, each with a world of its own, the settings they ran with and
-# every answer; anyone can make it again with the command it names. A second file puts the synthesizer of 07 in place of
-# the attention and changes nothing else. Intervals are over the 3 · 50 people of a group.
+# One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all answers; the
+# command that it names makes it again. In a second file the synthesizer of 07 takes the place of the attention, and nothing
+# else changes. Intervals are over the 3 · 50 people of a group.
 
 # %%
 recorded = findings.recorded("knowledge")
@@ -191,11 +193,15 @@ for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts `held` people from 9% to 97%, strangers from 11% to 15%, which chance may do. All rows but the two on
-# the right have the majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line,
-# would be right even less often. The model without pretraining is not too small: it has every `told` person right.
-# Between the two kinds of attention three seeds show no difference; a name stands at one of a few places in these texts,
-# and weights that depend on the place may be enough to find it.
+# Pretraining lifts `held` people from 9% to 97%, and strangers from 11% to 15%, which may be chance. Only the two rows *pretrained,
+# held* and *synthesizer, held* are clearly above the majority's 14%; the intervals of all others contain it. A guess that follows
+# the frequencies of the cities (the second dashed line) would be right even less often. The model without pretraining is not too
+# small: it has every `told` person right. Three seeds show no difference between the two kinds of attention. In these texts
+# a name is at one of a few places, so weights that depend on the place alone may be enough to find it.
+
+# %% [markdown]
+# **A good place for a pause.** You have measured *that* the model knows. The second half asks how one would notice when it does
+# not know, and how it forgets.
 
 # %% [markdown]
 # ### 8.3
@@ -222,20 +228,21 @@ for label, row in rows.items():
 # ## Recall or invention?
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
-# four wrong ones about `strangers`, with the probability the model gave to each. *Predict:* which are which? Then
-# compare with `eight`, where the four recalls come first.
+# four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which are which? The cell after
+# them prints the solution.
 #
-# The figure after them takes all answers. A model is *calibrated* if of all answers it gives with probability 0.8, eight
+# The figure shows all answers. A model is *calibrated* if, of all answers that it gives with probability 0.8, eight
 # in ten are right. Left: the probabilities of right recalls and of inventions. Right: the share that is right at each
-# level.
+# level of probability.
 
 # %%
 # my prediction, the four recalls: ...
 recalled = [r for r in runs[0]["pretrained"]["held"] if r.right]
 invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right and r.answer]
 eight = recalled[:4] + invented[:4]
-for place in np.random.default_rng(5).permutation(8):
-    print(f"born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
+order = np.random.default_rng(5).permutation(8)
+for number, place in enumerate(order, 1):
+    print(f"{number}. born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
 
 # %%
 held, strangers = (findings.pooled(runs, "pretrained", group) for group in ("held", "strangers"))
@@ -248,14 +255,15 @@ _, shares_strangers = tables.calibration(strangers)
 series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
 plots.curves(levels, series, xlabel="probability of the answer", ylabel="share right", ax=right)
 right.limits(x=(0, 1), y=(0, 1.05))
+print("recalled:", *(number for number, place in enumerate(order, 1) if place < 4))
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 
 # %% [markdown]
-# Nothing in the words tells the two apart. The probability, which a reader of the answer never sees, leans the right way,
-# in 73% of pairs, and does not separate them; the end of this notebook counts what a threshold would throw away and let
-# through. About `held` people the model is, if anything, too modest. About strangers the same probabilities mean next to
-# nothing: calibration holds only for the kind of people it was measured on.
+# Nothing in the words tells recalls from inventions. The probability, which a reader of the answer never sees, is higher for the
+# recall in 73% of pairs, so it does not separate them either; the end of this notebook counts what a threshold would refuse
+# and what it would let through. About `held` people the model's probabilities are, if anything, too low. About strangers the same
+# probabilities mean next to nothing: calibration holds only for the kind of people for whom it was measured.
 
 # %% [markdown]
 # ### 8.4
@@ -265,8 +273,8 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # paragraphs.
 
 # %% [markdown] written="8.4"
-# *Trust cannot be placed.* A reader sees one fluent form for both kinds of answer, so they believe all or none; someone
-# who acts on an invented dosage or a false account of a person's past is harmed, and had no sign to be careful.
+# *Readers do not know what to trust.* Both kinds of answer are equally fluent, so a reader believes all or none; someone
+# who acts on an invented dosage or a false account of a person's past is harmed without any warning.
 #
 # *Errors cannot be found from inside.* Without an outside source neither the maker nor a monitor can tell which answers
 # are wrong, so the system cannot abstain, warn or be audited; the false statements are copied into other texts, and the
@@ -281,11 +289,11 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # %% [markdown]
 # ## First failure: a name it never saw
 #
-# The model answers for strangers as well. The figure compares the cities it names with how common they are. Its bars do
-# not add up to one: some answers are no city at all; they stand below the table. The table counts how often it names
-# the birth place of somebody in its text with the same first or family name; "by chance" deals the same answers out to
+# The model answers for strangers as well. The figure compares the cities that it names with how common they are. Its bars do
+# not add up to one, because some answers are no city at all; they are printed below the table. The table counts how often it names
+# the birth place of somebody in its text with the same first or family name; for "by chance" the same answers are given to
 # the strangers at random, a thousand times. The last column asks about `held` people with first and family name
-# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the model
+# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text contains one. *Predict:* does the model
 # notice?
 
 
@@ -305,7 +313,7 @@ print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 # %% [markdown]
 # Seven answers are empty, one is a piece of biography. Both kinds come from the pretraining text, where a MASK may be
 # followed by the second MASK at once (a gap at the end), or by such a piece. Twenty gentle steps of fine-tuning taught
-# the model that a city follows a question; for these names the older habit still wins.
+# the model that a city follows a question; for these names what it learnt in pretraining still wins.
 #
 # ### 8.5
 #
@@ -348,11 +356,11 @@ for way in findings.WAYS:
     print(f"after 200 steps {[share[-1] for share in shares]}")
 
 # %% [markdown]
-# At step 0 nothing is right: the facts are stored, and nobody has said what a question is. A few steps open the door for
-# `told` and `held` alike. After that all three ways keep every person they are trained on (left, where the lines lie on
-# one another), so nothing seems wrong. Right, the gentle way loses a few of the others, the harsh one about three in ten,
-# most of them by step 40. Rehearsal stops it at the same harsh rate: each batch then contains a reason to keep what was
-# stored. The other remedy is to go slowly and stop early. To watch it live: `findings.forgetting(lab, pretrained, "harsh")`.
+# At step 0 nothing is right: the facts are stored, but the model has not learnt what a question is. After a few steps it answers
+# for `told` and `held` people alike. Later all three ways keep every person that they are trained on (left; the three lines cover
+# one another), so nothing seems wrong. On the right, the gentle way loses a few of the other people and the harsh one about three in
+# ten, most of them by step 40. Rehearsal prevents this at the same harsh rate, because each batch also trains on what was
+# stored. The other remedy is to use a small rate and to stop early. To watch it live: `findings.forgetting(lab, pretrained, "harsh")`.
 
 
 # %% [markdown]
@@ -400,8 +408,8 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # %% [markdown]
 # ## Summary
 #
-# 1. A gap to fill in, or a question whose answer alone carries loss: one model, one loss, two kinds of string.
-# 2. A share means little without an interval and a baseline; here one group, after one kind of training, is above it.
+# 1. Pretraining fills gaps, fine-tuning answers questions: one model and one loss, but two kinds of string.
+# 2. A share means little without an interval and a baseline; here only `held` people, after pretraining, are above it.
 # 3. What was stored can be lost by fine-tuning too long or too fast, and rehearsal keeps it.
 #
 # **References.** Raffel et al. (2020), span corruption; Petroni et al. (2019), language models as knowledge bases;

@@ -3,7 +3,7 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *60 min, needs 09*
+# *75 min, needs 09*
 #
 # After this notebook you can
 #
@@ -125,7 +125,7 @@ ax = plots.panels(1, width=8.5)[0]
 plots.bars(list(scores.values()), list(scores), ylabel="BLEU", xlabel="", top=70, ax=ax)
 
 # %% [markdown]
-# One file, and more than eleven points between its scores. Tokenisation alone moves it in both directions, and the mean
+# The same file has scores that differ by more than eleven points. Tokenisation alone moves it in both directions, and the mean
 # of sentence scores is a different quantity under the same name. That is why a score needs its *signature*; a comparison
 # of two papers without it compares settings. Here are those of the first bar, the third and the last:
 
@@ -176,15 +176,15 @@ corpus, configs = setting(PRESET, tokens=120_000)
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
 runs = {name: Trainer(corpus, config).fit() for name, config in configs.items()}
 for name, run in runs.items():
-    print(f"{name:10} BLEU {scoring.score(run.translate(german), english)['bleu']:5.1f}")
+    print(f"{name:10} test BLEU {scoring.score(run.translate(german), english)['bleu']:5.1f}")
 
 # %% [markdown]
 # ## Perplexity and its traps
 #
-# Perplexity is $e^{\text{mean loss}}$ per *something*, after *some* words. Four ways to get another number from the same
-# *dot* model: count the start mark as a word that was predicted; count padding; count words where the model predicts
-# subwords; and switch **teacher forcing** off, so that the model reads its own words while it is scored on the true ones.
-# *Predict* for each whether the number falls or rises.
+# Perplexity ([09](09_translation.ipynb)) is $e^{\text{mean loss}}$, where the mean runs over predicted tokens. Here are four ways to get
+# another number from the same *dot* model: count the start mark as a token that was predicted; count padding; divide by the number of
+# words, although the model predicts subwords; and switch **teacher forcing** off, so that the model reads its own words while it is
+# scored on the true ones. *Predict* for each whether the number falls or rises.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, falls or rises: ...
@@ -206,10 +206,10 @@ for name, value in mean_losses.items():
     print(f"{name:20} {value.exp():9.2f}")
 
 # %% [markdown]
-# Without teacher forcing the number is that of another question: after the model's first deviation, the "true" next word is
-# no longer the right one. Counting the start mark is cheating in small change. Padding was never
-# trained on, so that number means nothing at all; and a vocabulary with longer subwords has a higher perplexity for the
-# same text, which is why only models with *one* vocabulary may be compared.
+# Without teacher forcing another question is asked: after the first word that differs from the reference, the "true" next word is
+# no longer the right one. Counting the start mark lowers the perplexity a little, because a token is counted that is always
+# predicted. The model was never trained on padding, so that number means nothing at all. And a vocabulary with longer subwords has
+# a higher perplexity for the same text, which is why only models with the *same* vocabulary may be compared.
 
 # %% [markdown]
 # ## The ladder, recorded
@@ -260,10 +260,10 @@ print(tables.of_architectures(compared))
 # %% [markdown]
 # At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
 # parameters and less time: order is built into it, a Transformer has to learn it. After 4 million, at nearly equal size
-# and time, both are near 39 with a beam: the gap closes with text. The longest runs go on, the GRU to 8 million, the
-# Transformer to 10, and at 8 million the Transformer is a little ahead. Compare ends with ends: a
-# score rises while the rate falls, towards the end of its run. The last row is the translator of notebook 09, before it was
-# cut to half precision.
+# and time, both have a test BLEU near 39 with a beam: the gap closes with more text. The longest runs go on, the GRU to 8
+# million, the Transformer to 10, and at 8 million the Transformer is a little ahead. Compare the *last* points of two curves only:
+# the learning rate falls towards the end of each run, and scores rise as it falls. The last row is the bundled translator of notebook
+# 09, before it was stored in half precision.
 
 # %% [markdown]
 # ## Taken out after training
@@ -294,9 +294,10 @@ print(ablation.recorded_table(without))
 # %% [markdown]
 # ## Which steps are real?
 #
-# Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
-# passed, else by the course's. If 0 of 2,000 samples go the other way, $p$ is not 0: with $p = 0.0015$ that would happen
-# once in twenty times, so 0.0015 is its 95% upper bound, which `at_most` computes.
+# The counts of each sentence are added over the three seeds, so that only sentences are resampled; by your function if it
+# passed, else by the course's. With 2,000 samples $p$ is known only roughly. If *no* sample goes the other way, $p$ need not be 0: even
+# with $p = 0.0015$ that would happen in one case of twenty, so we write "p below 0.0015". If *all* samples go the other way, we write
+# "p above 0.9985" for the same reason.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -306,8 +307,7 @@ def compare(one, other):
     """(gain, low, high) of two lists of records, and the same with p as text."""
     counts = [sum(record["counts"] for record in records) for records in (one, other)]
     gain, low, high, p = np.ravel(resample(*counts, np.random.default_rng(0), 2000))
-    bound = scoring.at_most(round(2000 * p), 2000)
-    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {2000 * p:.0f}/2000, at most {bound:.4f}"
+    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), {scoring.p_value(round(2000 * p), 2000)}"
     return (gain, low, high), text
 
 
@@ -323,8 +323,8 @@ for (title, ladder), ax in zip(ladders.items(), plots.panels(2, width=9, height=
     plots.intervals(rows, **axis, title=title, ax=ax)
 
 # %% [markdown]
-# The bootstrap knows the luck of the *test set* and nothing of the luck of *training*. Here it compares two seeds of the
-# same slot, the best and the worst of three, which differ in nothing that anybody would publish. *Predict:* for how many
+# The bootstrap measures the luck of the *test set*, not the luck of *training*. Here it compares two seeds of the
+# same slot, the best and the worst of three, which differ in nothing but the seed. *Predict:* for how many
 # of the five slots is $p$ below 0.05?
 
 # %%
@@ -334,25 +334,25 @@ for name, records in embedded.items():
     print(f"{name:10} best seed over worst: {compare([worst], [best])[1]}")
 
 # %% [markdown]
-# For all five, with nothing to publish but the seed: a small $p$ is no substitute for several trainings.
+# For all five, although only the seed differs: a small $p$ does not replace several trainings.
 #
 # ## By sentence length
 #
-# One number hides where it comes from. Here is BLEU for four groups of source length, the mean over three seeds.
+# One number does not show which sentences it comes from. Here is the test BLEU for four groups of source length, the mean over three seeds.
 # *Predict* which curves fall, and which fall fastest.
 
 # %%
 # my prediction: ...
 for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
     words, series = recorder.by_length(ladders[title])
-    plots.curves(words, series, xlabel="German words", ylabel="BLEU", title=title, ax=ax)
+    plots.curves(words, series, xlabel="German words", ylabel="test BLEU", title=title, ax=ax)
     ax.limits(y=(0, min(100, 1.5 * max(map(max, series.values())))))  # room for the legend
     for name, values in series.items():
         print(f"{title} {name:10} {np.round(values, 1)}")
 
 # %% [markdown]
-# What that means in words: the outputs of the Multi30k models for three test captions, seed 1. The captions themselves do not
-# come along. Compare the five with one another: what do they agree on, and what does one of them make up?
+# Here are the outputs of the Multi30k models for three test captions, seed 1. (The captions themselves are not part of the course.)
+# Compare the five outputs: what do they agree on, and what does one of them invent?
 
 # %%
 for k in (12, 40, 77):
@@ -369,7 +369,7 @@ for k in (12, 40, 77):
 # **Form:** a paragraph each.
 
 # %% [markdown] written="10.3"
-# (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), and *mean* to *dot*, +13.7 (12.6 to 14.8): one-sided p at most
+# (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), and *mean* to *dot*, +13.7 (12.6 to 14.8): one-sided p below
 # 0.0015, spreads 0.4 to 0.5. The embedded corpus agrees.
 #
 # (b) Not *multi-head* over *additive*: its +3.4 (embedded) is within their spread, three of nine pairs disagree,

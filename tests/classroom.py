@@ -4,6 +4,8 @@ import copy
 import json
 import random
 import re
+import struct
+import zlib
 from functools import cache
 
 from course import ROOT, bank
@@ -99,6 +101,24 @@ def classroom(folder, names, size, seed=0):
 def save(path, found):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found), "utf-8")
+
+
+def png(width=2, height=2, noise=b""):
+    """A picture, with some bytes that make it another."""
+
+    def chunk(kind, data):
+        checked = kind + data
+        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+    rows = zlib.compress(b"\0" * (width + 1) * height) if width * height < 1000 else b""
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + head
+        + chunk(b"tEXt", noise)
+        + chunk(b"IDAT", rows)
+        + chunk(b"IEND", b"")
+    )
 
 
 def bank_entries(name):

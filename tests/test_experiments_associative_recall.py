@@ -1,4 +1,4 @@
-"""The experiment at the end of notebook 12: what a state of d rows reads back."""
+"""The experiment at the end of notebook 14: what a state of d rows reads back."""
 
 import pytest
 import torch

@@ -277,6 +277,26 @@ def test_an_axis_whose_numbers_are_all_equal_has_limits_around_them():
     assert low < 3 < high and axis.ticks()[0]
 
 
+NOT_A_NUMBER = [np.nan, np.inf, -np.inf, 0.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", NOT_A_NUMBER)
+def test_wrong_answers_that_are_no_numbers_are_drawn_all_the_same(value):
+    figures = [
+        plots.bars([value, 1.0]),
+        plots.curves([0, 1], {"one": [value, value]}, xlabel="x", ylabel="y", log="y"),
+        plots.arrows({"query": (value, value)}),
+        plots.scatter([[value, value]], xlabel="x", ylabel="y", names=["here"]),
+        plots.matrix([[value, 1.0]]),
+        plots.attention_map([[value, 1.0]]),
+        plots.curves([0, 1], {"one": [0, 1]}, xlabel="x", ylabel="y", marks={"here": value}),
+    ]
+    for ax in figures:
+        drawing = svg_of(ax.figure)
+        assert 'd="Mnan' not in drawing and png.render_png(ax.figure)
+
+
 def test_cells_are_coloured_as_the_scale_says():
     cells = marks.Cells(np.array([[0.0, 1.0]]), 0, 1, "blues")
     np.testing.assert_allclose(cells.image().colours[0, 0] * 255, [247, 251, 255])
@@ -702,3 +722,14 @@ def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
     ax = plots.intervals(rows, xlabel="gain", marks={"no gain": 0})
     low, high = ax.x.limits()
     assert -low > 0.04 * (high - low)
+
+
+def test_a_diagram_has_a_line_of_text_for_each_line_and_arrows_from_border_to_border():
+    ax = plots.diagram(
+        {"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")], size=(1.0, 0.5)
+    )
+    texts = [mark.text for mark in ax.marks if isinstance(mark, marks.Text)]
+    assert texts == ["one", "(B, T)", "two"]
+    (arrow,) = (mark for mark in ax.marks if isinstance(mark, marks.Arrow))
+    assert arrow.start.tolist() == [0.5, 0]
+    assert arrow.end.tolist() == [2.5, 0]

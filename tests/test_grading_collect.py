@@ -264,9 +264,9 @@ def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_firs
         _, _, out = download({**GRADESCOPE, "a/submission_metadata.yml": yml}, "gradescope")
         return rows(out)["ada@x.edu/01_copying.ipynb"]["handed_in"]
 
-    first = handed_in("2026-11-18 10:00:00 Z")
-    later = handed_in("2026-11-19 10:00:00 Z")
-    assert first < later == handed_in("2026-11-18 10:00:00 Z")
+    first = handed_in("2026-11-18 10:30:00 +02:00")
+    later = handed_in("2026-11-18 10:00:00 +01:00")  # half an hour after the first
+    assert first < later == handed_in("2026-11-18 10:30:00 +02:00")
 
 
 def test_a_file_that_was_not_collected_is_never_overwritten(download, tmp_path):

@@ -154,8 +154,14 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
 
 
 UNREADABLE = {
-    "a status of its own": ("return honest() | {'parts': [('perfect', '', '', 1.0)] * 8}", "1.1 cannot"),
-    "a mark for words": ("return honest() | {'parts': [('correct', '', '', 1.0)] * 8}", "1.7 cannot"),
+    "a status of its own": (
+        "return honest() | {'parts': [('perfect', '', '', 1.0)] * 8}",
+        "1.1 cannot",
+    ),
+    "a mark for words": (
+        "return honest() | {'parts': [('correct', '', '', 1.0)] * 8}",
+        "1.7 cannot",
+    ),
     "more than all points": (
         "return honest() | {'parts': [('not yet', '', '', 7.0)] * 8}",
         "1.1 cannot",

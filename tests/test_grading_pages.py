@@ -1,13 +1,16 @@
 """The grader's pages in a real browser: they render, sort, filter, save, and run nothing foreign."""
 
+import base64
 import csv
 import io
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from browser import Browser, needs_browser
+from classroom import cell, notebook, png, save
 from course import ROOT
 from jupyter import wait_for
 
@@ -212,6 +215,31 @@ def test_the_page_guards_the_formulas_that_the_exporter_guards(browser, out):
         )
         (row,) = csv.DictReader(io.StringIO(browser.run("csv()"), newline=""))
         assert row["comment"] == guarded(f"{letter}1+1"), letter
+
+
+class Pasted(Records):
+    """Every answer is one picture."""
+
+    def get(self, key):
+        found = super().get(key)
+        parts = [replace(part, answer="![map](attachment:map.png)") for part in found.parts]
+        return replace(found, parts=tuple(parts))
+
+
+@needs_browser
+def test_a_pasted_picture_is_seen_by_the_grader_and_by_the_student(browser, tmp_path):
+    found = notebook(NAME)
+    answer = cell(found, "q1-7-written")
+    answer["source"] = "![map](attachment:map.png)"
+    answer["attachments"] = {"map.png": {"image/png": base64.b64encode(png()).decode()}}
+    path = tmp_path / f"{NAME}.ipynb"
+    save(path, found)
+    file = File("Ann", NAME, path, path.name)
+    book = Gradebook(["Ann"], [NAME], [file], Pasted())
+    report.write(book, tmp_path, counts={})
+    for page in ("questions/1.7.html", "students/Ann.html"):
+        browser.open(tmp_path / page)
+        assert browser.run("all('.prose img').map((image) => image.naturalWidth)") == [2], page
 
 
 @needs_browser

@@ -3,10 +3,9 @@
 import base64
 import json
 import struct
-import zlib
 
 import pytest
-from classroom import cell, notebook
+from classroom import cell, notebook, png
 
 from attn_course.grading import pasted_images
 from attn_course.grading.markdown_html import as_html
@@ -14,24 +13,6 @@ from attn_course.grading.pasted_images import data_uri, images_of
 from attn_course.grading.untrusted_text import LONGEST_ANSWER, as_answer
 
 NAME = "01_copying"
-
-
-def png(width=2, height=2, noise=b""):
-    """A picture, with some bytes that make it another."""
-
-    def chunk(kind, data):
-        checked = kind + data
-        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
-    rows = zlib.compress(b"\0" * (width + 1) * height) if width * height < 1000 else b""
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + head
-        + chunk(b"tEXt", noise)
-        + chunk(b"IDAT", rows)
-        + chunk(b"IEND", b"")
-    )
 
 
 def text(data):

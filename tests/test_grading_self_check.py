@@ -126,7 +126,7 @@ def test_when_all_is_answered_the_next_step_is_to_hand_in():
     assert "hand in the .ipynb files" in self_check.next_step(done, Path())
     said = self_check.points_so_far(done)
     assert re.match(
-        r"[\d.]+ of 100 points so far, and [\d.]+ of 20 bonus points; a person reads", said
+        r"[\d.]+ of 100 points so far, and [\d.]+ of 40 bonus points; a person reads", said
     )
 
 
@@ -160,5 +160,7 @@ def test_progress_is_shown_on_a_terminal_and_leaves_nothing(monkeypatch):
 
 def test_a_part_with_a_judge_that_awaits_a_person_says_why():
     part = PartRecord("1.4", "code", State.WAITING, 0, 1, "cell 7 is not run.", "")
-    row = self_check._row(Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,)))
+    row = self_check.overview_row(
+        Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,))
+    )
     assert row.splitlines()[1:] == ["  ✎ 1.4 awaits a person: cell 7 is not run."]

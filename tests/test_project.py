@@ -43,7 +43,7 @@ ALLOWED_IMPORTS = {
     "training": {"attn_utils", "errors"},
     "knowledge": {"attn_utils", "training", "records", "errors"},
     "translation": {"attn_utils", "training", "records", "errors", "command_line"},
-    "runs": {"experiments", "knowledge", "translation", "training", "records", "errors"},
+    "runs": {"experiments", "knowledge", "translation", "training", "records", "command_line"},
     "errors": set(),
     "command_line": {"errors"},
     "cli": {"top", "building", "grading", "translation", "errors", "command_line"},

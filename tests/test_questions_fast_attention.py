@@ -1,13 +1,17 @@
-"""What the judges of 12 compare with: operations as torch counts them, mistakes with their numbers."""
+"""What the judges of 12 and 14 compare with: counts and gradients of torch, mistakes with their numbers."""
+
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from course import ROOT
-from torch.utils.flop_counter import FlopCounterMode
 
-from attn_course.questions.caching import MANY, NUM_TOKENS
-from attn_course.questions.decoding_costs import count_operations
+from attn_course.drivers import count_numbers
+from attn_course.questions.attention_gradient import exact_gradients
+from attn_course.questions.caching import NUM_TOKENS
+from attn_course.questions.decoding_costs import count_scores
 from attn_course.questions.merging import wrong_merges
 
 PAIR = [(np.zeros(2), np.eye(2)), (np.ones(1), np.full((1, 2), 5.0))]
@@ -29,25 +33,52 @@ def test_a_mistake_in_merging_gives_its_number_on_the_pair_of_blocks(fragment):
     assert found == pytest.approx(np.full(2, GIVES[fragment]), abs=5e-4)
 
 
-@pytest.mark.parametrize(("cached", "counted"), [(True, 24_000), (False, 137_280)])
-def test_torch_counts_as_many_operations_as_the_judge(cached, counted):
-    T = 10
-    D = 16
-    query, key, value, out = torch.randn(4, D, D)
-    x = torch.randn(T, D)
-    with FlopCounterMode(display=False) as counter:
-        keys = x[:0]
-        values = x[:0]
-        for t in range(T):
-            new = x[t : t + 1] if cached else x[: t + 1]
-            keys = torch.cat([keys, new @ key]) if cached else new @ key
-            values = torch.cat([values, new @ value]) if cached else new @ value
-            weights = (new @ query @ keys.mT).softmax(-1)
-            weights @ values @ out
-    assert counter.get_total_flops() == count_operations(T, D, cached) == counted
+@pytest.mark.parametrize(("cached", "counted"), [(True, 55), (False, 385)])
+def test_torch_makes_as_many_scores_as_the_judge_counts(cached, counted):
+    made = 0
+    for t in range(1, 11):
+        queries = torch.randn(1 if cached else t, 4)
+        made += (queries @ torch.randn(t, 4).mT).numel()
+    assert made == count_scores(10, cached) == counted
 
 
 def test_the_card_of_the_cache_says_how_many_tokens_may_come():
-    text = (ROOT / "notebooks" / "12_fast_attention.py").read_text("utf-8")
+    text = (ROOT / "solutions" / "14_decoding.py").read_text("utf-8")
     words = text.replace("\n# ", " ")
-    assert f"up to {max(MANY, NUM_TOKENS)} tokens in all" in words
+    assert f"up to {NUM_TOKENS} tokens in all" in words
+
+
+@pytest.mark.parametrize("factor", [1.0, 300.0])
+def test_the_gradients_of_the_judge_are_those_of_torch(factor):
+    rng = np.random.default_rng(0)
+    q, k, v, g = (
+        torch.tensor(rng.normal(size=shape)) for shape in ((3, 4), (7, 4), (7, 5), (3, 5))
+    )
+    leaves = [x.requires_grad_() for x in (factor * q, k, v)]
+    out = torch.nn.functional.scaled_dot_product_attention(*leaves)
+    wanted = torch.autograd.grad(out, leaves, g)
+    found = exact_gradients(*(x.detach().numpy() for x in leaves), g.numpy())
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("hidden", ["nested lists", "a closure", "a deque", "an object"])
+def test_numbers_are_counted_wherever_they_are_kept(hidden):
+    kept = torch.zeros(400)
+    deep = kept
+    for _ in range(50):
+        deep = [deep]
+    keeper = SimpleNamespace(inside={"a": kept})
+    things = {
+        "nested lists": deep,
+        "a closure": lambda: kept,
+        "a deque": deque([kept]),
+        "an object": keeper,
+    }
+    assert 400 <= count_numbers(things[hidden]) <= 410
+
+
+def test_a_container_that_holds_itself_is_counted_once():
+    one = [1.5]
+    one.append(one)
+    assert count_numbers(one) == 1

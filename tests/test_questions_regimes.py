@@ -14,11 +14,12 @@ from attn_course.checking import listening
 
 SEEDS = (0, 1, 2)
 # The notebooks whose banks list the regimes of every function that a judge calls.
-LISTED = [name for name in register.NOTEBOOKS if not register.needs_torch(name)]
+LISTED = [name for name in register.NOTEBOOKS if name < "12"]
+VALUES = ("6.1", "11.2")  # ask for values: there is nothing to call
 PARTS = [
     pytest.param(question, part, id=question.id)
     for question, part in JUDGED
-    if part.kind == "code" and question.notebook in LISTED
+    if part.kind == "code" and question.notebook in LISTED and question.id not in VALUES
 ]
 
 
@@ -65,6 +66,6 @@ def test_no_judged_part_of_these_notebooks_is_left_out():
     assert listed == {
         question.id
         for question, part in JUDGED
-        if question.notebook in LISTED and part.kind == "code"
+        if question.notebook in LISTED and part.kind == "code" and question.id not in VALUES
     }
     assert all(bank(question, "REGIMES") for question, _ in (param.values for param in PARTS))

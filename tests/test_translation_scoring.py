@@ -50,16 +50,6 @@ def test_the_bootstrap_sees_a_clear_difference():
     assert p == 0 and 0 < low < gain < high
 
 
-@pytest.mark.parametrize(
-    ("count", "num_samples", "bound"),
-    [(0, 2000, 1 - 0.05 ** (1 / 2000)), (1, 20, 0.2161), (9, 10, 0.9949), (10, 10, 1.0)],
-)
-def test_a_chance_is_at_most_the_one_that_shows_so_few_in_a_twentieth_of_all_trials(
-    count, num_samples, bound
-):
-    assert scoring.at_most(count, num_samples) == pytest.approx(bound, abs=5e-5)
-
-
 def test_the_bootstrap_sees_no_difference_between_equals():
     counts = scoring.counts(worsen(REFERENCES, 4), REFERENCES)
     assert scoring.bootstrap(counts, counts, np.random.default_rng(0), 100) == (0, 0, 0, 1)

@@ -1,5 +1,6 @@
 """The numbers that notebooks 09 and 10 print beside their runs."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,11 +8,14 @@ import pytest
 import torch
 
 from attn_course.translation import (
+    expected_time,
     recorder,
     scoring,
+    setting,
     tables,
 )
-from attn_course.translation.corpora import Corpus
+from attn_course.translation.config import PRESETS
+from attn_course.translation.corpora import Corpus, embedded
 
 
 class Words:
@@ -72,3 +76,43 @@ def test_the_table_of_trainers_has_validation_scores_and_precisions_of_the_test_
     run = SimpleNamespace(translate=lambda sources: ["the dogs run home", "two cats"])
     *_, line = tables.of_trainers({"dot": trainer}, {"dot": run}, pairs).splitlines()
     assert line.split() == ["dot", "2.00", "4.48", "1.50", "33.3", "[0.67", "0.75", "1.", "1.", "]"]
+
+
+def test_p_is_written_as_neither_0_nor_1():
+    assert scoring.p_value(0, 2000) == "p below 0.0015"
+    assert scoring.p_value(1, 2000) == "p = 0.0005"
+    assert scoring.p_value(2000, 2000) == "p above 0.9985"
+
+
+def test_minutes_are_said_before_training_and_a_long_run_on_a_cpu_is_warned_of():
+    _, small = setting("tiny", tokens=1)
+    short = expected_time("tiny", small, 3, device="cpu")
+    assert "device: cpu" in short
+    assert "preset: tiny" in short
+    assert "less than a minute" in short
+    assert "WARNING" not in short
+    long = expected_time("full", {"dot": PRESETS["full"]}, 3, device="cpu")
+    assert "78 minutes" in long  # three times the 1,558 seconds of the recorded run
+    assert "WARNING" in long
+
+
+def test_a_gpu_gets_an_estimate_that_is_called_one_and_no_warning():
+    told = expected_time("full", {"dot": PRESETS["full"]}, 3, device=torch.device("meta"))
+    assert "an estimate, not measured" in told
+    assert "WARNING" not in told
+
+
+def test_without_gold_links_the_bundled_model_links_every_english_word_and_is_named():
+    pairs = embedded(num_train=2, num_test=3).test
+    real = Corpus(train=[], val=[], test=pairs, links=[])
+    links, name = tables.links_of(real)
+    assert name == "links of the bundled model"
+    for (german, english), found in zip(pairs, links, strict=True):
+        num_words = [len(re.findall(r"\w+|[^\w\s]", text)) for text in (english, german)]
+        assert sorted(t for t, _ in found) == list(range(num_words[0]))
+        assert all(s < num_words[1] for _, s in found)
+
+
+def test_gold_links_are_used_where_there_are_any():
+    corpus = embedded(num_train=2, num_test=3)
+    assert tables.links_of(corpus) == (corpus.links, "gold links")

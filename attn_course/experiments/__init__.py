@@ -1,1 +1,1 @@
-"""What 06, 07, 11 and 12 measure or train in a few seconds."""
+"""What 06, 07 and 11-14 measure or train in a few seconds."""

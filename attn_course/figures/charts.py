@@ -66,11 +66,12 @@ def bars(
     middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
         numbers = np.asarray(values, float)
+        tops = np.where(np.isfinite(numbers), numbers, 0.0)
         left = np.arange(size) + (k - middle - 0.5) * width
         each = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
-        ax.add(Bars(left, left + width, numbers, each, label=str(name)))
-        for place, number in zip(left + width / 2, numbers, strict=True):
-            word = Text(place, number, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
+        ax.add(Bars(left, left + width, tops, each, label=str(name)))
+        for place, height, number in zip(left + width / 2, tops, numbers, strict=True):
+            word = Text(place, height, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
             if number < 0:
                 word.vertical = "top"
                 word.shift = (0, -2)
@@ -299,9 +300,10 @@ def matrix(
     """
     ax = panel_or_new(ax)
     values = np.asarray(values, float)
-    size = top or max(np.abs(values).max(), 1e-12)
+    finite = values[np.isfinite(values)]
+    size = top or max(np.abs(finite).max(initial=0), 1e-12)
     if signed is None:
-        signed = bool(values.min() < 0)
+        signed = bool((finite < 0).any())
     low = -size if signed else 0
     scale = "orange to purple" if signed else "purples"
     _add_cells(ax, Cells(values, low, size, scale), "" if colour_bar else None)
@@ -309,7 +311,7 @@ def matrix(
     if words is not None:
         _write(ax, values, 0.6 * size, words)
     elif numbers or (numbers is None and values.size <= _MOST_NUMBERS):
-        whole = np.array_equal(values, values.round())
+        whole = finite.size == values.size and np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
 
     _label_cells(ax, rows, columns)
@@ -336,8 +338,9 @@ def arrows(
     ax = panel_or_new(ax)
     given = colours or {}
     ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
+    ends[~np.isfinite(ends)] = 0
     if limit is None:
-        limit = 1.25 * np.abs(ends).max()
+        limit = 1.25 * np.abs(ends).max() or 1.0
     for start, end in dashed:
         x, y = np.array([start, end], float).T
         ax.add(Line(x, y, COLOURS[INK], 1.0, "--"))
@@ -456,3 +459,40 @@ def _write(ax: Panel, values: np.ndarray, dark_from: float, words: ArrayLike) ->
         is_dark = abs(values[row, column]) > dark_from
         if word:
             ax.add(Text(column, row, str(word), "white" if is_dark else "black"))
+
+
+def diagram(
+    boxes: Mapping[str, tuple[float, float]],
+    arrows: Sequence[tuple[str, str]],
+    *,
+    strong: Sequence[str] = (),
+    size: tuple[float, float] = (1.7, 0.62),
+    title: str = "",
+    ax: Panel | None = None,
+) -> Panel:
+    """Boxes with a text each, and arrows between them. boxes: {text: (x, y) of its middle}.
+
+    arrows: pairs of texts. strong: the texts of boxes that are drawn in colour. size: of every box.
+    """
+    ax = panel_or_new(ax)
+    half = np.array(size) / 2
+    for text, (x, y) in boxes.items():
+        corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half + (x, y)
+        colour = COLOURS[1] if text in strong else COLOURS[INK]
+        width = 2.6 if text in strong else 1.2
+        ax.add(Line(corners[:, 0], corners[:, 1], colour, width))
+        lines = text.split("\n")
+        for k, line in enumerate(lines):
+            up = ((len(lines) - 1) / 2 - k) * 1.3 * SMALL_SIZE
+            ax.add(Text(x, y, line, shift=(0, up)))
+    for start, end in arrows:
+        one = np.array(boxes[start], float)
+        other = np.array(boxes[end], float)
+        way = other - one
+        out = (half / np.maximum(np.abs(way), 1e-9)).min()  # where the way leaves a box
+        ax.add(Arrow(one + out * way, other - out * way, COLOURS[INK], f"{start} to {end}", 1.2))
+
+    for axis in (ax.x, ax.y):
+        axis.set_ticks([])
+        axis.has_grid = False
+    return _name(ax, "", "", title)

@@ -16,7 +16,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -114,7 +114,7 @@ def moodle(entries: Sequence[Entry], worksheet: Path | None) -> Found:
                 student=student,
                 file=PurePosixPath(*filter(None, below)),
                 entry=entry,
-                version=moment.isoformat() if moment else entry.modified,
+                version=_version(moment, entry),
                 handed_in=moment,
             )
             found.copies.append(copy)
@@ -168,7 +168,7 @@ def gradescope(entries: Sequence[Entry], worksheet: Path | None) -> Found:
                 student=Student(number or email or name or parts[level], name, email, number),
                 file=PurePosixPath(*parts[level + 1 :]),
                 entry=entry,
-                version=moment.isoformat() if moment else entry.modified,
+                version=_version(moment, entry),
                 handed_in=moment,
             )
             found.copies.append(copy)
@@ -185,6 +185,11 @@ def _metadata(entry):
     if not isinstance(known, dict):
         raise UserError(f"{entry.path} cannot be read: it lists no submissions.")
     return {name: about for name, about in known.items() if isinstance(about, dict)}
+
+
+def _version(moment, entry):
+    """A text that grows with the time of handing in or, where that is not told, with the archive's."""
+    return moment.astimezone(UTC).isoformat() if moment else entry.modified
 
 
 READERS: dict[str, Callable[[Sequence[Entry], Path | None], Found]] = {

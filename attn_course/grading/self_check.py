@@ -91,7 +91,7 @@ def check_folder(folder: Path, *, strict: bool = False) -> int:
     records = []
     for record in judged(files):
         records.append(record)
-        print(_row(record), flush=True)
+        print(overview_row(record), flush=True)
 
     print()
     print(points_so_far(records))
@@ -139,7 +139,7 @@ def progress(text: str) -> Iterator[None]:
             print(f"\r{blanks}\r", end="", file=sys.stderr, flush=True)
 
 
-def _row(record: Record) -> str:
+def overview_row(record: Record) -> str:
     """A notebook in a few lines: its points, then each part that has not all of them."""
     if record.problem:
         return f"{record.notebook:26} {record.problem}"

@@ -1,4 +1,4 @@
-"""Judge of 12.3, keys and values that are kept while a sequence grows.
+"""Judge of 14.1, keys and values that are kept while a sequence grows.
 
 It measures contexts and how the work grows, and never looks into a cache.
 """
@@ -17,14 +17,14 @@ from attn_course.answers.tensors import (
 from attn_course.drivers import step_caches, work_of_next_step
 from attn_utils.kernels import attend, rotate
 
-NUM_TOKENS = 6
-CUTS = ((1,) * 6, (4, 1, 1), (2, 3, 1))
+NUM_TOKENS = 16  # as many as the card says
+CUTS = ((1,) * 16, (4, 1, 1, 6, 3, 1), (2, 9, 1, 1, 3))
 IN_ONE_PIECE = (None, (NUM_TOKENS,))  # without rotation
 PAST = np.tri(NUM_TOKENS, dtype=bool)
 
 
 def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
-    """12.3: the contexts of the full causal pass, in whatever pieces two caches are fed by turns.
+    """14.1: the contexts of the full causal pass, in whatever pieces two caches are fed by turns.
 
     What a cache is for is measured too: a new token costs in proportion to the tokens before it.
     """
@@ -57,7 +57,7 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
             raise NotYet(f"{SHARED}: {error}") from None
         raise
     _judge_work(rng, cache_class)
-    return f"equal to the full causal pass in {len(trials)} ways to cut, two caches by turns."
+    return f"equal to the full causal pass of 16 tokens in {len(trials)} ways to cut, two caches by turns."
 
 
 def _in_words(base, cuts):
@@ -96,32 +96,44 @@ def _share_tokens(rng, cache_class):
     one, other = rng.normal(size=(2, 3, 2, 1, 4))  # two tokens, of each q, k, v (B, 1, d)
     first, _ = cache_class.via(step_caches, None, [list(one), list(other)], [1])
     _, second = cache_class.via(step_caches, None, [list(other), list(one)], [1])
-    return not close(first[0], second[0])
+    said = [np.nan_to_num(found[0]) for found in (first, second)]  # nan twice is no difference
+    return not close(*said)
 
 
 FEW = 4
-MANY = 16  # tokens, the new one among them
 GROWTH = 6  # four times the tokens: four times the work with a cache, about sixteen times without
 
 
 def _judge_work(rng, cache_class):
-    """NotYet where one more token costs more and more, as if all tokens were new."""
-    pair = rng.normal(size=(3, 2, MANY, 2))  # q, k, v (B, T, d)
-    few = _work_a_sequence(cache_class, pair, FEW - 1)
-    many = _work_a_sequence(cache_class, pair, MANY - 1)
+    """NotYet where one more token costs more and more, as if all tokens were new.
+
+    The tokens have the sizes of those that were compared before, and what comes out is compared again.
+    """
+    pair = rng.normal(size=(3, 2, NUM_TOKENS, 4))  # q, k, v (B, T, d)
+    few = _work_a_sequence(cache_class, pair, FEW)
+    many = _work_a_sequence(cache_class, pair, NUM_TOKENS)
     if not many <= GROWTH * few:
         raise NotYet(
             f"right, but old rows are computed again: token {FEW} makes {few:,.0f} new numbers and token "
-            f"{MANY} makes {many:,.0f}, where four times as many would do. Only the new queries attend."
+            f"{NUM_TOKENS} makes {many:,.0f}, where four times as many would do. Only the new queries attend."
         )
 
 
 def _work_a_sequence(cache_class, pair, num_tokens):
     """What the second sequence of a batch adds to the work; so a mask, which serves both, is free."""
-    first = pair[:, :1]
-    work_of_two = cache_class.via(work_of_next_step, list(pair), num_tokens)
-    work_of_one = cache_class.via(work_of_next_step, list(first), num_tokens)
-    return number(work_of_two) - number(work_of_one)
+    sequence = pair[:, :, :num_tokens]
+    right = _look(list(sequence), None, PAST[:num_tokens, :num_tokens])[:, -1:]
+    works = []
+    for size in (2, 1):
+        batch = [x[:size] for x in sequence]
+        found, work = cache_class.via(work_of_next_step, batch, num_tokens - 1)
+        if not close(found, right[:size]):
+            raise NotYet(
+                f"token {num_tokens} of a new sequence comes out wrong when it is written after the others."
+            )
+        works.append(number(work))
+    work_of_two, work_of_one = works
+    return work_of_two - work_of_one
 
 
 # The mistakes
@@ -160,6 +172,9 @@ def _wrong_caches(sequences, base, cuts, found, right):
     )
     table |= _wrong_masks(look, steps)
     table["the root of d is missing in the scores"] = look(scale=1.0)
+    table["only the newest tokens are kept; a cache keeps all of them, up to 16"] = Seen(
+        _are_newest_tokens(look, steps, found)
+    )
     table["keep values too, not the newest alone"] = _newest_values(sequences, steps)
     table[
         "empty slots are attended: a zero key has score 0 and weight e^0; cut the cache at its length"
@@ -216,6 +231,17 @@ def _wrong_masks(look, steps):
         ),
         "earlier tokens are not there: keep keys and values": look(PAST & (key >= start)),
     }
+
+
+def _are_newest_tokens(look, steps, found):
+    """Whether contexts are those of a cache that keeps some newest tokens alone, cut at whatever moment."""
+    key = steps.place
+    for size in range(2, NUM_TOKENS):
+        for oldest in (steps.place + 1, steps.start, steps.end):
+            see = PAST & (key >= oldest[:, None] - size)
+            if see.any(-1).all() and close(found, look(see)):
+                return True
+    return False
 
 
 def _newest_values(sequences, steps):

@@ -1,4 +1,4 @@
-"""Judge of 12.5, heads that share keys and values."""
+"""Judge of 14.3, heads that share keys and values."""
 
 import numpy as np
 from numpy.random import Generator
@@ -17,7 +17,7 @@ WIDTH = 3
 
 
 def heads_share_groups(rng: Generator, grouped: Caller) -> str:
-    """12.5: causal attention in which neighbouring heads share the keys and values of a group."""
+    """14.3: causal attention in which neighbouring heads share the keys and values of a group."""
     trials = tensor_trials(_wrong_groups)
     others = shuffled(rng, SIZES[1:])
     for B, H, G in [SIZES[0], *others]:

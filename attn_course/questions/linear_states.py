@@ -1,4 +1,4 @@
-"""Judges of 12.6 and 12.7, attention without a softmax and what its state cannot hold.
+"""Judges of 14.6 and 14.7, attention without a softmax and what its state cannot hold.
 
 They measure contexts and states, and know nothing of the way.
 """
@@ -20,7 +20,7 @@ from attn_course.answers.tensors import (
 from attn_course.drivers import run_tensors, run_with_features
 from attn_utils.kernels import attend, softmax
 
-# 12.6
+# 14.6
 
 MAPS = (("elu", 0.0), ("exp", 0.0), ("relu", 0.1))  # what a feature map is, and what is added
 FIRST_CASE = (8, "elu", 0.0)
@@ -28,7 +28,7 @@ CASES = [(T, *features) for T in (1, 2, 8) for features in MAPS]
 
 
 def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
-    """12.6: causal weights proportional to products of features, for three maps and three lengths."""
+    """14.6: causal weights proportional to products of features, for three maps and three lengths."""
     trials = tensor_trials(_wrong_contexts)
     others = shuffled(rng, CASES)
     for T, kind, shift in [FIRST_CASE, *others]:
@@ -143,7 +143,7 @@ def _wrong_states(fq, fk, v):
     }
 
 
-# 12.7
+# 14.7
 
 SIZES = ((5, 3), (9, 8), (4, 1), (12, 4))  # n keys, d features
 SMALL = 1e-12  # below it a value counts as zero
@@ -151,7 +151,7 @@ TRACE = 1e-7  # of the largest value, by which a state may differ from zero for 
 
 
 def values_are_invisible(rng: Generator, invisible: Caller) -> str:
-    """12.7: values, not all zero, that leave the state where zeros would leave it."""
+    """14.7: values, not all zero, that leave the state where zeros would leave it."""
     for n, d in shuffled(rng, SIZES):
         features = np.exp(rng.normal(size=(n, d)))
         result = invisible.via(run_tensors, [features])
@@ -195,6 +195,8 @@ def _why_seen(features, V):
         return "equal values add up to a sum of features, which is not zero: "
     if used.sum() == 1:
         return "a single value is always seen: its key's features are not zero: "
+    if np.abs(V.sum(0)).max() <= 1e-9 * np.abs(V).max():
+        return "these values add up to zero, which hides them only from equal features: "
     if same(V, seen):
         return "that is what *is* seen: the projection onto the features: "
     if V.shape[1] == 1 and _is_singular_vector(V[:, 0], features):

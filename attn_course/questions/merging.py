@@ -12,6 +12,7 @@ from numpy.random import Generator
 from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
+    close,
     distance,
     tensor_trials,
 )
@@ -53,7 +54,7 @@ share_is_a_sigmoid = chains_prove(
 # The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.
 
 WIDTH = 3  # of the values
-ROOM = 4 * WIDTH + 16  # numbers that a state may hold
+MOST_NUMBERS = 4 * WIDTH + 16  # numbers that a state may hold
 
 
 def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Caller) -> str:
@@ -64,14 +65,17 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
             merging.try_plans(*case)
         merging.trials.settle()
 
-    size = merging.size_of_state(_block(rng, 400))
-    if not size <= ROOM:
+    num_keys = int(rng.integers(300, 500))
+    size = merging.size_of_state(_block(rng, num_keys))
+    if not size <= MOST_NUMBERS:
         raise NotYet(
-            f"right, but a state of 400 keys holds {size:,} numbers; the state must not grow with the keys."
+            f"right, but a state of {num_keys} keys holds {size:,} numbers; the state must not grow with "
+            "the keys."
         )
 
     return (
-        f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of 400 keys holds "
+        f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of {num_keys} keys "
+        "holds "
         f"{size} numbers."
     )
 
@@ -105,12 +109,17 @@ class _Merging:
             self.trials.add(found, right, fact, blocks, plan, found)
 
     def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
-        """How many numbers a state holds, of this block or of this block twice."""
+        """How many numbers a state holds, of this block once or twice; both are finished and compared."""
         scores, _ = block
         setting = f"{len(scores)} keys"
 
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
+        right = softmax(scores) @ block[1]
+        for name in ("one", "two"):  # all keys twice change nothing
+            found = self._context(name, setting)
+            if not close(found, right):
+                raise NotYet(f"{distance(found, right, setting)}.")
         return max(one, two)
 
     def _name(self, plan):

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, number, shuffled
-from attn_course.answers.mistakes import Seen
+from attn_course.answers.mistakes import Seen, same
 from attn_course.answers.tensors import (
+    TOLERANCE,
     distance,
     only_tensors,
     tensor_trials,
@@ -72,12 +73,20 @@ def _in_words(inputs, block, factor):
 
 
 def _judge_memory(rng, stream):
-    """A clause on the largest tensor on the way; NotYet where there is room for a quarter of all scores."""
-    T = 256
-    S = 1024
+    """A clause on the largest tensor at sizes drawn now; NotYet where it could hold a quarter of all scores.
+
+    What comes out of the watched run is compared too.
+    """
+    T = int(rng.integers(200, 300))
+    S = int(rng.integers(900, 1100))
     block = 16
     inputs = _inputs(rng, (), T, S, 8, 8)
     seen = stream.via(run_watched, inputs, block)
+    (found,) = only_tensors(seen, "stream", 1)
+    right, _ = attend(*inputs)
+    if not same(found, right, TOLERANCE, TOLERANCE):
+        raise NotYet(f"{distance(found, right, f'T = {T}, S = {S}, block {block}')}.")
+
     if READY_MADE in seen["used"]:
         raise NotYet(f"right, but torch's {READY_MADE} did the work: write the stream yourself.")
 

@@ -31,7 +31,7 @@ from attn_course.questions.attention_mistakes import (
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
 
-PAD = 0  # as in the room `translation`
+PAD = 0  # as in attn_course.translation
 BOS = 1
 EOS = 2
 CLOSE = 1e-4  # the slots run in float32, as they do in the model
@@ -674,7 +674,7 @@ QUESTIONS = (
         parts=(Part("written", 3),),
         covers=("003 2",),
         hints=(
-            "Follow the darkest cell from row to row: where does it step by one, where does it jump?",
+            "Follow the darkest cell from row to row: where does it move by one column, where by several?",
             "Where do two rows share a column? Say which English words these are.",
             "For (d): what is a weight trained to be good for, and what do the states it reads hold?",
         ),
@@ -687,7 +687,7 @@ QUESTIONS = (
         covers=("003 2",),
         hints=(
             "Keep a boolean `done` for each sentence, and look at it after every step.",
-            "A finished row still takes part in `step`; overwrite what it chose.",
+            "A finished sentence still takes part in `step`; replace what was chosen for it by PAD.",
             "The loop ends for one of two reasons. Which?",
         ),
     ),

@@ -3,7 +3,6 @@
 A recording that was stopped goes on where it was if the same --folder is given.
 """
 
-import argparse
 import shlex
 import sys
 import tempfile
@@ -13,18 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+import click
 import torch
 
 from attn_course import records
-from attn_course.errors import UserError
-from attn_course.experiments import delayed_copy, two_nouns
+from attn_course.command_line import SETTINGS, Command, WholeNumber, run
+from attn_course.experiments import attention_sink, delayed_copy, induction, two_nouns
 from attn_course.knowledge import PRESETS, Preset, findings
 from attn_course.training.devices import best_device
 from attn_course.translation import ablation, sentence_maps
 
-Options: TypeAlias = argparse.Namespace
+Options: TypeAlias = SimpleNamespace
 
 
 def _knowledge(
@@ -60,24 +61,34 @@ RECORDINGS: dict[str, Callable[[Options], dict[str, Any]]] = {
     "heads": lambda options: two_nouns.record(),
     "position": lambda options: delayed_copy.record(),
     "longer": lambda options: delayed_copy.record_longer(),
+    "induction": lambda options: induction.record(),
+    "attention_sink": lambda options: attention_sink.record(),
     "sentence_maps": lambda options: sentence_maps.record(),
     "ablation": lambda options: ablation.record(options.folder, options.data),
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Record one result in a file."""
-    parser = argparse.ArgumentParser(prog="python -m attn_course.runs", description=__doc__)
-    parser.add_argument("name", choices=RECORDINGS)
-    parser.add_argument("--out", type=Path, help="the file, if not attn_course/runs/NAME.json")
-    parser.add_argument("--folder", type=Path, help="where to keep what is done, and resume from")
-    parser.add_argument("--data", help="the folder of Multi30k's raw files, if not downloaded")
-    parser.add_argument("--device", help="cpu, cuda or mps, if not the best there is")
-    parser.add_argument("--threads", type=int, default=1, help="of torch, on a CPU")
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    options = parser.parse_args(words)
-    if options.threads < 1:
-        parser.error("--threads is a whole number from 1 on.")
+PATH = click.Path(path_type=Path)
+
+
+@click.command(
+    cls=Command, context_settings=SETTINGS, epilog=f"NAME is one of {', '.join(RECORDINGS)}."
+)
+@click.argument("name", type=click.Choice(list(RECORDINGS)), metavar="NAME")
+@click.option("--out", type=PATH, help="The file, if not attn_course/runs/NAME.json.")
+@click.option("--folder", type=PATH, help="Where to keep what is done, and resume from.")
+@click.option("--data", help="The folder of Multi30k's raw files, if not downloaded.")
+@click.option("--device", help="cpu, cuda or mps, if not the best there is.")
+@click.option(
+    "--threads", type=WholeNumber(1, 1024), default=1, show_default=True, help="Of torch, on a CPU."
+)
+@click.pass_obj
+def record(words: list[str], **given: Any) -> None:
+    """Record one of the course's results in a file.
+
+    A recording that was stopped goes on where it was if the same --folder is given.
+    """
+    options = SimpleNamespace(**given)
     torch.set_num_threads(options.threads)
     start = time.process_time()
     with tempfile.TemporaryDirectory(prefix="attn-") as temporary:
@@ -87,18 +98,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with warnings.catch_warnings(action="error", category=UserWarning):
                 found = RECORDINGS[options.name](options)
         except UserWarning as stopped:  # half a run is not recorded
-            raise SystemExit(f"{stopped} With --folder the same command carries on.") from None
-        except UserError as error:
-            raise SystemExit(str(error)) from None
+            said = f"{stopped} With --folder the same command carries on."
+            raise KeyboardInterrupt(said) from None
     device = best_device(options.device).type
-    record = {
+    recorded = {
         "command": shlex.join(["python", "-m", "attn_course.runs", *_without_paths(words)]),
         "date": date.today().isoformat(),
         "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
         "cpu_seconds": round(time.process_time() - start, 1),
         **found,
     }
-    records.write_json(options.out or records.FOLDER / f"{options.name}.json", record)
+    records.write_json(options.out or records.FOLDER / f"{options.name}.json", recorded)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record one result in a file; return the exit status."""
+    words = sys.argv[1:] if arguments is None else arguments
+    return run(record, "python -m attn_course.runs", words, {"": "torch"})
 
 
 def _without_paths(words):
@@ -111,4 +127,4 @@ def _without_paths(words):
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

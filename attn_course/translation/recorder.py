@@ -126,7 +126,7 @@ def recorded(name: str) -> Ladder:
 
 def table(ladder: Ladder) -> str:
     """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
-    lines = [f"{'':10} BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
+    lines = [f"{'':5} test BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
     for name, found in ladder.items():
         lines.append(f"{name:10} {_line(found)}")
     return "\n".join(lines)

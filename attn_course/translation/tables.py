@@ -47,6 +47,25 @@ def smallest_loss(num_subwords: int, smoothing: float) -> float:
     return float(entropies.sum())
 
 
+def links_of(corpus: Corpus) -> tuple[list[frozenset], str]:
+    """Links (English word, German word) of each test pair, and what they are called.
+
+    Gold links where the corpus has them. Real captions have none: there each English word is linked to the
+    word on which the bundled model puts most weight.
+    """
+    if corpus.links:
+        return corpus.links, "gold links"
+
+    from attn_course.translation import bundled
+
+    weights = bundled.open_run().word_weights(corpus.test)
+    found = []
+    for of_pair in weights:
+        heaviest = enumerate(of_pair.argmax(1).tolist())
+        found.append(frozenset(heaviest))
+    return found, "links of the bundled model"
+
+
 def smallest_error_rate(corpus: Corpus, vocabulary: Vocabulary) -> float:
     """The alignment error rate of the best choice of one link for each English word of the test pairs.
 

@@ -343,3 +343,35 @@ WRONG = {
         ),
     },
 }
+
+
+def words_of(texts):
+    return list(chain(*texts))
+
+
+REGIMES = {
+    "10.1": {
+        "bleu": {
+            "an empty hypothesis": lambda hypotheses, references: [] in hypotheses,
+            "fewer than four words": lambda hypotheses, references: any(
+                len(h) < 4 for h in hypotheses
+            ),
+            "one sentence": lambda hypotheses, references: len(hypotheses) == 1,
+            "too long": lambda h, r: len(words_of(h)) > len(words_of(r)),
+            "too short": lambda h, r: 0 < len(words_of(h)) < len(words_of(r)),
+            "capitals that matter": lambda h, r: any(w.isupper() for w in words_of(h)),
+            "punctuation": lambda h, r: "," in words_of(h) and "." in words_of(r),
+            "a word said again and again": lambda hypotheses, references: ["the"] * 9 in hypotheses,
+        },
+    },
+    "10.2": {
+        "paired_bootstrap": {
+            "another system that gains": lambda rows, seeds, n: (
+                bleu_of_counts(rows[0][1].sum(0)) > bleu_of_counts(rows[0][0].sum(0))
+            ),
+            "systems that differ in the last sentence alone": lambda rows, seeds, n: np.array_equal(
+                rows[0][0][:-1], rows[0][1][:-1]
+            ),
+        },
+    },
+}

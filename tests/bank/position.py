@@ -675,3 +675,59 @@ WRONG = {
         ),
     },
 }
+
+
+REGIMES = {
+    "11.1": {
+        "is_equivariant": {
+            "four tokens": lambda x, inputs, outputs: len(x) == 4,
+            "five tokens": lambda x, inputs, outputs: len(x) == 5,
+            "a layer that changes nothing": lambda x, inputs, outputs: np.array_equal(
+                outputs[0], x
+            ),
+            "small outputs": lambda x, inputs, outputs: np.abs(outputs).max() < 0.01,
+        },
+    },
+    "11.3": {
+        "sinusoid": {
+            "one pair": lambda positions, d, base: d == 2,
+            "another base": lambda positions, d, base: base != 10_000,
+            "positions out of order": lambda positions, d, base: (np.diff(positions) < 0).any(),
+        },
+    },
+    "11.4": {
+        "shift_matrix": {
+            "backwards": lambda j, d: j < 0,
+            "by nothing": lambda j, d: j == 0,
+            "by several": lambda j, d: j > 1,
+            "one pair": lambda j, d: d == 2,
+        },
+    },
+    "11.5": {
+        "rotate": {
+            "one pair": lambda x, positions, base: x.shape[-1] == 2,
+            "another base": lambda x, positions, base: base == 100,
+            "more axes": lambda x, positions, base: x.ndim == 4,
+            "positions out of order": lambda x, positions, base: (np.diff(positions) < 0).any(),
+        },
+    },
+    "11.6": {
+        "look_back": {
+            "the token itself": lambda r, d, pairs, base: r == 0,
+            "far back": lambda r, d, pairs, base: r > 7,
+            "neighbours": lambda r, d, pairs, base: tuple(pairs[0]) == (0, 1),
+            "halves": lambda r, d, pairs, base: tuple(pairs[0]) == (0, d // 2),
+            "the other sense": lambda r, d, pairs, base: tuple(pairs[0]) == (1, 0),
+            "slow first coordinates": lambda r, d, pairs, base: 0 in pairs[-1] and d > 2,
+        },
+    },
+    "11.7": {
+        name: {
+            "a factor of one": lambda d, base, factor: factor == 1,
+            "two pairs": lambda d, base, factor: d == 4,
+            "a factor that is not whole": lambda d, base, factor: factor % 1,
+            "another base": lambda d, base, factor: base != 10_000,
+        }
+        for name in ("interpolated", "ntk_aware")
+    },
+}

@@ -396,3 +396,52 @@ WRONG = {
         "an interval of 99%": ((finetuning_pair, wilson(2.576)), "holds the true chance in 9"),
     },
 }
+
+
+def of_documents(belongs):
+    """Of a call of 8.1: the number of characters of its documents, and the longest cut."""
+    return lambda rows, seeds, block: belongs(len(rows[0][0]), 7 * block // 8)
+
+
+def some_wrong(belongs):
+    """Whether a wrong answer of a call of 8.2 is of this kind."""
+
+    def of_rows(rows):
+        return any(
+            a != t and belongs(a, t)
+            for answers, truths in rows
+            for a, t in zip(answers, truths, strict=True)
+        )
+
+    return of_rows
+
+
+REGIMES = {
+    "8.1": {
+        "corrupt_span": {
+            "one character": of_documents(lambda size, longest: size == 1),
+            "fewer than four": of_documents(lambda size, longest: 1 < size < 4),
+            "four": of_documents(lambda size, longest: size == 4),
+            "a document that fits": of_documents(lambda size, longest: 4 < size < longest),
+            "a document that does not fit": of_documents(lambda size, longest: size > longest),
+        },
+    },
+    "8.2": {
+        "finetuning_pair": {
+            "an answer of one character": lambda question, answer, block: len(answer) == 1,
+            "no room for padding": lambda q, answer, block: len(q) + len(answer) + 2 == block - 1,
+            "room for padding": lambda q, answer, block: len(q) + len(answer) + 2 < block - 1,
+        },
+        "score": {
+            "all right": lambda rows: any(answers == truths for answers, truths in rows),
+            "none right": lambda rows: not any(a == t for a, t in zip(*rows[0], strict=True)),
+            "an empty answer": some_wrong(lambda answer, truth: not answer),
+            "the beginning of the truth": some_wrong(lambda a, truth: a and truth.startswith(a)),
+            "another part of the truth": some_wrong(lambda a, t: a in t and not t.startswith(a)),
+            "more than the truth": some_wrong(lambda answer, truth: truth in answer),
+            "another answer that begins alike": some_wrong(
+                lambda a, t: a[:1] == t[:1] and a not in t
+            ),
+        },
+    },
+}

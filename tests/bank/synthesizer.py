@@ -5,7 +5,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .transformer_attention import INF, cut, glue, low_fill, one_ahead, tril_and_renormalise
+from .transformer_attention import (
+    HEADS,
+    INF,
+    cut,
+    glue,
+    low_fill,
+    of_layer,
+    one_ahead,
+    tril_and_renormalise,
+)
 
 
 class Layer(nn.Module):
@@ -340,5 +349,27 @@ WRONG = {
         ),
         "one input": ((lambda T, D, t: np.ones((T, D)),), "two arrays"),
         "wrong shape": ((lambda T, D, t: (np.ones(D), np.ones(D)),), "the shape of"),
+    },
+}
+
+
+REGIMES = {
+    "7.1": {
+        "SynthesizerAttention": {
+            **{name: of_layer(belongs) for name, belongs in HEADS.items()},
+            "shorter than the longest": lambda sizes, parameters, x: x.shape[1] < sizes[2],
+            "as long as the longest": lambda sizes, parameters, x: x.shape[1] == sizes[2],
+            "later scores far above all others": lambda sizes, parameters, x: (
+                parameters["b2"].min() < -1e4
+            ),
+        },
+    },
+    "7.2": {
+        "two_inputs": {
+            "the last position": lambda rows: any(t == T - 1 for T, D, t in rows),
+            "tokens after t": lambda rows: any(t < T - 1 for T, D, t in rows),
+            "one token before t": lambda rows: any(t == 1 for T, D, t in rows),
+            "fewer features than tokens": lambda rows: any(D < T for T, D, t in rows),
+        },
     },
 }

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -944,5 +945,103 @@ WRONG = {
             (lambda D, H: 4 * D * (D + 1), lambda T, D, H: T * D),
             "0.0004085 of what",
         ),
+    },
+}
+
+
+def seen_and_hidden(arrays):
+    """The scores of 6.3 that may be seen and those that may not."""
+    q, k, _, mask = arrays
+    scores = q @ np.swapaxes(k, -2, -1) / q.shape[-1] ** 0.5
+    look = np.broadcast_to(mask, scores.shape)
+    return scores[look], scores[~look]
+
+
+def is_low(arrays, depth):
+    seen, hidden = seen_and_hidden(arrays)
+    return hidden.size and seen.max() < -depth < hidden.min()
+
+
+HEADS = {
+    "all axes different": lambda B, T, D, H: len({B, T, D, H}) == 4,
+    "one token": lambda B, T, D, H: T == 1,
+    "one head": lambda B, T, D, H: H == 1,
+    "heads of width one": lambda B, T, D, H: H == D,
+    "one sequence": lambda B, T, D, H: B == 1,
+}
+
+
+def of_split(belongs):
+    return lambda arrays, H: belongs(*arrays[0].shape, H)
+
+
+def of_merge(belongs):
+    def of_arrays(arrays):
+        B, H, T, d = arrays[0].shape
+        return belongs(B, T, H * d, H)
+
+    return of_arrays
+
+
+def of_layer(belongs):
+    return lambda sizes, parameters, x: belongs(*x.shape, sizes[1])
+
+
+REGIMES = {
+    "6.2": {
+        "scores": {
+            "three equal axes": lambda arrays: len(set(arrays[0].shape)) == 1,
+            "three different axes": lambda arrays: len(set(arrays[0].shape)) == 3,
+            "one token": lambda arrays: arrays[0].shape[1] == 1,
+            "one sequence": lambda arrays: len(arrays[0]) == 1,
+        },
+    },
+    "6.3": {
+        "attend": {
+            "a row without any key": lambda arrays: not arrays[3].any(-1).all(),
+            "nothing hidden": lambda arrays: arrays[3].all(),
+            "one key": lambda arrays: arrays[1].shape[-2] == 1,
+            "more keys than queries": lambda arrays: arrays[1].shape[-2] > arrays[0].shape[-2],
+            "heads": lambda arrays: arrays[0].ndim == 4,
+            "one mask for all sequences": lambda arrays: arrays[3].ndim == 2,
+            "scores in the thousands": lambda arrays: (
+                np.abs(seen_and_hidden(arrays)[0]).max() > 1000
+            ),
+            "scores that may be seen below -100, hidden ones above": lambda a: is_low(a, 100),
+            "scores that may be seen below -10000, hidden ones above": lambda a: is_low(a, 10_000),
+            "float32": lambda arrays: arrays[0].dtype == np.float32,
+        },
+    },
+    "6.4": {
+        "causal_mask": {
+            "length 1": lambda arrays, T: T == 1,
+            "length 2": lambda arrays, T: T == 2,
+            "an odd length": lambda arrays, T: T > 2 and T % 2,
+            "an even length": lambda arrays, T: T > 2 and not T % 2,
+        },
+    },
+    "6.5": {
+        "split_heads": {name: of_split(belongs) for name, belongs in HEADS.items()},
+        "merge_heads": {name: of_merge(belongs) for name, belongs in HEADS.items()},
+    },
+    "6.6": {
+        "CausalSelfAttention": {
+            **{name: of_layer(belongs) for name, belongs in HEADS.items()},
+            "later scores far above all others": lambda sizes, parameters, x: (
+                x[..., 0].min() < -1e4
+            ),
+            "equal scores": lambda sizes, parameters, x: not parameters["key.weight"].any(),
+        },
+    },
+    "6.7": {
+        "num_parameters": {
+            "one head": lambda D, H: H == 1,
+            "an odd width": lambda D, H: D % 2,
+        },
+        "num_flops": {
+            "one head": lambda T, D, H: H == 1,
+            "fewer tokens than features": lambda T, D, H: T < D,
+            "more tokens than features": lambda T, D, H: T > D,
+        },
     },
 }

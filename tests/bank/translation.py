@@ -589,3 +589,50 @@ WRONG = {
         "time first": ((search(finish=lambda t: t.T),), "has shape"),
     },
 }
+
+
+def of_slots(belongs):
+    """Of a call of 9.1 with numbers, not the one on a device without them."""
+    return lambda *args: len(args) == 4 and belongs(*args)
+
+
+SLOTS = {
+    "no padding": of_slots(lambda D, queries, memory, mask: mask.all(1).any()),
+    "padding": of_slots(lambda D, queries, memory, mask: not mask.all()),
+    "one English step": of_slots(lambda D, queries, memory, mask: queries.shape[1] == 1),
+    "one sentence": of_slots(lambda D, queries, memory, mask: len(mask) == 1),
+    "another device": lambda *args: len(args) == 2,
+}
+LOW = {"scores near -20000": of_slots(lambda D, q, m, mask: (q @ m.mT).min() / D**0.5 < -1e4)}
+
+REGIMES = {
+    "9.1": {
+        "NoAttention": SLOTS,
+        "MeanAttention": SLOTS | LOW,
+        "DotAttention": SLOTS | LOW,
+    },
+    "9.2": {
+        "alignment_error_rate": {
+            "one sentence": lambda weights, gold: len(gold) == 1,
+            "several sentences": lambda weights, gold: len(gold) > 1,
+            "a row without weight": lambda weights, gold: any(not w.any(1).all() for w in weights),
+            "no weight at all": lambda weights, gold: not any(w.any() for w in weights),
+            "a tie": lambda weights, gold: any(
+                ((w == w.max(1, keepdims=True)).sum(1) > 1).any() for w in weights
+            ),
+            "a word with two links": lambda weights, gold: any(
+                len(links) > len({t for t, _ in links}) for links in gold
+            ),
+        },
+    },
+    "9.4": {
+        "greedy_search": {
+            "one sentence": lambda B, max_length, logits: B == 1,
+            "several sentences": lambda B, max_length, logits: B > 1,
+            "the limit is reached": lambda B, max_length, logits: len(logits) == max_length,
+            "all end before the limit": lambda B, max_length, logits: (
+                max_length > 2 * len(logits) > 0
+            ),
+        },
+    },
+}

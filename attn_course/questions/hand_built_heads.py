@@ -1,0 +1,328 @@
+"""Judges of 13.1 and 13.2, two heads that are written down by hand.
+
+They run the matrices of an answer on sequences of letters, and look at weights and at what is written.
+The stream of a token has four subspaces: its letter, `before` and `after`, which start empty, and its place.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, NotYet, array, shuffled, two
+from attn_course.answers.mistakes import Seen, Trials
+from attn_utils.kernels import attend
+
+ENOUGH = 0.99  # of a row's weight
+NEAR = 0.02  # how far a written letter or share may be off
+SILENT = 0.01  # what may arrive in a subspace that is to stay as it is
+NAMES = ("token", "before", "after", "place")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Of an alphabet and the longest sequence: where the subspaces of the stream lie."""
+
+    num_letters: int
+    length: int
+
+    @property
+    def width(self) -> int:
+        return 3 * self.num_letters + self.length
+
+    def subspace(self, name: str) -> slice:
+        start = NAMES.index(name) * self.num_letters
+        return slice(start, self.width if name == "place" else start + self.num_letters)
+
+    def stream(self, letters: np.ndarray, *, before: np.ndarray | None = None) -> np.ndarray:
+        """(T, D): one-hot letters (T,) and places; `before` (T,) holds letters if it is filled."""
+        T = len(letters)
+        x = np.zeros((T, self.width))
+        one = np.eye(self.num_letters)
+        x[:, self.subspace("token")] = one[letters]
+        x[:, self.subspace("place")] = np.eye(self.length)[:T]
+        if before is not None:
+            x[:, self.subspace("before")] = one[before]
+        return x
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What one head did with one sequence: weights and open scores (T, T), what it wrote (T, D)."""
+
+    letters: np.ndarray
+    sizes: Sizes
+    weights: np.ndarray
+    scores: np.ndarray
+    written: np.ndarray
+
+    def part(self, name: str) -> np.ndarray:
+        """What was written into a subspace."""
+        return self.written[:, self.sizes.subspace(name)]
+
+
+def _matrices(answer, name, sizes):
+    """(W_QK, W_OV) of an answer, both (D, D) and finite."""
+    pair = two(
+        answer(sizes.num_letters, sizes.length), f"{name} returns two matrices, (W_QK, W_OV)."
+    )
+    D = sizes.width
+    found = []
+    for which, matrix in zip(("W_QK", "W_OV"), pair, strict=True):
+        try:
+            matrix = array(matrix, which)
+        except NotYet as error:
+            if "infinity" not in str(error) and "nan" not in str(error):
+                raise
+            raise NotYet(
+                f"{which} contains an infinity or nan: 0 times infinity is not a number, so use a large "
+                "number instead."
+            ) from None
+        if matrix.shape != (D, D):
+            raise NotYet(
+                f"{which} has shape {matrix.shape}, and ({D}, {D}) is expected for {sizes.num_letters} "
+                "letters "
+                f"and {sizes.length} places: a head reads the whole stream, not one subspace of it."
+            )
+        found.append(matrix)
+    return found
+
+
+def _run(x, letters, sizes, matrices):
+    """What a head with these matrices does with a stream."""
+    W_qk, W_ov = matrices
+    q = x @ W_qk
+    written, weights = attend(q, x, x @ W_ov, causal=True, scale=1.0)
+    return Looked(letters, sizes, weights, q @ x.T, written)
+
+
+# 13.1
+
+SIZES = ((6, 9, 9), (3, 5, 4), (4, 12, 12), (2, 3, 2))  # letters, places, tokens
+ROWS = 3  # sequences of each size
+
+
+def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
+    """13.1: weight on the place before, its letter in `before`, all else in the stream untouched."""
+    seen = []
+    length = int(rng.integers(6, 16))
+    drawn = (int(rng.integers(3, 9)), length, int(rng.integers(4, length + 1)))
+    for num_letters, length, T in shuffled(rng, [*SIZES, drawn]):
+        sizes = Sizes(num_letters, length)
+        matrices = _matrices(previous_token_head, "previous_token_head", sizes)
+        for _ in range(ROWS):
+            letters = rng.integers(num_letters, size=T)
+            seen.append(_run(sizes.stream(letters), letters, sizes, matrices))
+
+    _judge_place(seen)
+    _judge_letter(seen)
+    lowest = min(_on_diagonal(one.weights, -1).min() for one in seen)
+    return f"in {len(seen)} sequences every token looks one back, with at least {lowest:.1%} of its weight."
+
+
+def _on_diagonal(matrix, offset):
+    return np.diagonal(matrix, offset)
+
+
+def _judge_place(seen):
+    """NotYet unless every token from place 1 on has its weight on the place before."""
+    lowest = min(_on_diagonal(one.weights, -1).min() for one in seen)
+    if lowest >= ENOUGH:
+        return
+
+    asks_ahead = all(
+        (one.scores[:-1].argmax(1) == np.arange(1, len(one.scores))).all() for one in seen
+    )
+    is_flat = all(np.ptp(one.scores, axis=1).max() <= 1e-9 for one in seen)
+    is_largest = all(
+        (one.weights[1:].argmax(1) == np.arange(len(one.weights) - 1)).all() for one in seen
+    )
+    raise NotYet(
+        _where_it_looks(seen, asks_ahead, is_flat, is_largest, lowest)
+        + f" The smallest weight on the place before is {lowest:.2f}, and {ENOUGH} is asked for."
+    )
+
+
+def _where_it_looks(seen, asks_ahead, is_flat, is_largest, lowest):
+    """A sentence on where the weight goes instead."""
+    if is_flat:
+        return "All places get the same weight: no score depends on the place."
+    if asks_ahead:
+        return (
+            "Each token asks for the place after its own, which the mask hides: rows of W_QK belong to the "
+            "token that asks, columns to the token that answers."
+        )
+    for offset, where in ((0, "itself"), (-2, "the token two places back")):
+        on = [_on_diagonal(one.weights, offset) for one in seen if len(one.weights) > 2]
+        if min(weights.min() for weights in on) > 0.9:
+            return f"Each token looks at {where}, not at the place before it."
+    if is_largest:
+        return f"It looks at the right place, but only with weight {lowest:.2f}: make the scores larger."
+    if _depends_on_letters(seen):
+        return "Where a token looks depends on the letters: ask by place."
+    return "The weight goes elsewhere."
+
+
+def _depends_on_letters(seen):
+    """Whether two sequences of one size got different weights."""
+    first: dict = {}
+    for one in seen:
+        other = first.setdefault((one.sizes, len(one.letters)), one)
+        if np.abs(other.weights - one.weights).max() > 0.01:
+            return True
+    return False
+
+
+def _judge_letter(seen):
+    """NotYet unless the letter before arrives in `before`, and nothing anywhere else."""
+    for one in seen:
+        wanted = np.eye(one.sizes.num_letters)[one.letters[:-1]]
+        found = one.part("before")[1:]
+        _judge_others(one, "before")
+        if np.abs(found - wanted).max() <= NEAR:
+            continue
+        if np.abs(found).max() <= SILENT:
+            raise NotYet("Nothing arrives in `before`: rows of W_OV read, columns write.")
+        factor = (found * wanted).sum() / wanted.sum()
+        if np.abs(found - factor * wanted).max() <= NEAR * abs(factor):
+            raise NotYet(f"The letter arrives in `before` {factor:.2g} times instead of once.")
+        raise NotYet("What arrives in `before` is not the letter of the place before.")
+
+
+def _judge_others(one, meant):
+    """NotYet where another subspace than the one that is meant is written to."""
+    moved = [name for name in NAMES if name != meant and np.abs(one.part(name)).max() > SILENT]
+    if not moved:
+        return
+    names = " and ".join(f"`{name}`" for name in moved)
+    if np.abs(one.part(meant)).max() <= SILENT:
+        raise NotYet(f"The head writes into {names}, and nothing arrives in `{meant}`.")
+    raise NotYet(f"The head also writes into {names}; leave these subspaces as they are.")
+
+
+# 13.2
+
+MOST_LETTERS = 9
+LONGEST = 14
+FIXED = (
+    (0, 1, 2, 0, 3, 0),  # the first letter returns
+    (1, 2, 1, 3, 1, 2, 1),  # one letter with followers 2, 3, 2
+    (4, 4, 4, 1, 4),  # a doubled letter: s = t counts
+    (2, 0, 5, 1, 3, 2, 0, 5, 1, 3),  # said twice
+    (0, 0, 1, 0, 2, 3, 3, 5, 0, 1, 3, 4, 2, 2),
+    (5, 1, 0, 1, 5, 0, 1),
+)
+RANDOM_ROWS = 6
+
+
+def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
+    """13.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
+    sizes = Sizes(int(rng.integers(6, MOST_LETTERS + 1)), int(rng.integers(LONGEST, 2 * LONGEST)))
+    matrices = _matrices(induction_head, "induction_head", sizes)
+    rows = [np.array(row) for row in FIXED]
+    for _ in range(RANDOM_ROWS):
+        T = int(rng.integers(6, LONGEST + 1))
+        rows.append(rng.integers(4, size=T))
+
+    seen = []
+    for letters in shuffled(rng, rows):
+        before = np.r_[letters[0], letters[:-1]]  # token 0 saw itself alone
+        x = sizes.stream(letters, before=before)
+        seen.append(_run(x, letters, sizes, matrices))
+
+    num_found = _judge_matches(seen)
+    _judge_followers(seen)
+    return f"in {len(seen)} sequences the head finds what came next, at {num_found} places."
+
+
+def matches(letters: np.ndarray, t: int) -> list[int]:
+    """The places s in 1..t after an earlier occurrence of letter t."""
+    return [s for s in range(1, t + 1) if letters[s - 1] == letters[t]]
+
+
+def _judge_matches(seen):
+    """The number of rows judged; NotYet unless each has equal weight on its matches."""
+    trials = Trials(_wrong_places, relative=0, absolute=NEAR)
+    for one in seen:
+        letters = one.letters
+        for t in range(len(letters)):
+            found = matches(letters, t)
+            if found:
+                text = "".join("ABCDEF"[letter] for letter in letters[: t + 1])
+                row = one.weights[t, : t + 1]
+                on = row[found].sum()
+                fact = f"after {text} the places that follow an earlier {text[-1]} get {on:.2f} of the weight"
+                trials.add(row, _on(found, t), fact, letters, t, row)
+    trials.settle()
+    return len(trials)
+
+
+def _on(keys, t):
+    """Equal weights (t + 1,) on these places."""
+    row = np.zeros(t + 1)
+    row[list(keys)] = 1 / len(keys)
+    return row
+
+
+def _wrong_places(letters, t, found):
+    """{sentence: the weights (t + 1,) of a head with this mistake}."""
+    right = matches(letters, t)
+    before = np.r_[letters[0], letters[:-1]]
+    past = range(t + 1)
+    guarded_twice = [s for s in right if s != 1]
+    inside = found[right]
+    outside = np.delete(found, right)
+    is_soft = inside.min() > outside.max(initial=0) and np.ptp(inside) <= NEAR
+    sentences = {
+        "it finds the letter itself and says it again; look for the place *after* it": (
+            [s for s in past if letters[s] == letters[t]]
+        ),
+        "it looks for the letter before yours; the query asks with its letter, and a key answers with what "
+        "stood before it": [s for s in past if letters[s] == before[t]],
+        "what stood before you is compared with what stood before the key; the query asks with its own "
+        "letter": ([s for s in past if before[s] == before[t]]),
+        "place 0 sees itself alone, so `before` there holds its own letter; when that letter returns, weight "
+        "goes to place 0": [s for s in past if before[s] == letters[t]],
+        "everything goes to place 0: the sign of what you add there is turned round": [0],
+        "the latest occurrence gets all the weight; equal scores share it": [right[-1]],
+        "the first occurrence gets all the weight; equal scores share it": [right[0]],
+        "all places get the same weight: no score depends on the letters": list(past),
+    }
+    table: dict = {sentence: _fitting(keys, found, t) for sentence, keys in sentences.items()}
+    table["what stood at place 1 is never found; only place 0 has no predecessor"] = (
+        _on(guarded_twice, t) if guarded_twice else Seen(found[1] < 0.6)
+    )
+    table["the right places, but too soft: make the scores larger"] = Seen(is_soft)
+    return table
+
+
+def _fitting(keys, found, t):
+    """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `found`."""
+    without_first = [s for s in keys if s > 0]
+    rows = [_on(some, t) for some in (keys, without_first) if some]
+    return min(rows, key=lambda row: np.abs(row - found).max())
+
+
+def _judge_followers(seen):
+    """NotYet unless the letters at the matches arrive in `after` as shares."""
+    for one in seen:
+        letters = one.letters
+        one_hot = np.eye(one.sizes.num_letters)
+        asked = [t for t in range(len(letters)) if matches(letters, t)]
+        wanted = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
+        found = one.part("after")[asked]
+        _judge_others(one, "after")
+        if not asked or np.abs(found - wanted).max() <= NEAR:
+            continue
+        if np.abs(found).max() <= SILENT:
+            raise NotYet("Nothing arrives in `after`: rows of W_OV read, columns write.")
+        if np.abs(found - one_hot[letters[asked]]).max() <= NEAR:
+            raise NotYet(
+                "The right places are found, but W_OV reads `before` there, which is the letter you had."
+            )
+        total = found.sum(1)
+        if np.ptp(total) <= NEAR and np.abs(found - total[0] * wanted).max() <= NEAR * abs(
+            total[0]
+        ):
+            raise NotYet(f"The shares in `after` add up to {total[0]:.2g}, where 1 is expected.")
+        raise NotYet("What arrives in `after` is not the letters at the places found.")

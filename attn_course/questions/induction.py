@@ -1,0 +1,98 @@
+"""Questions 13.1-13.7, a head that finds what came next: titles, minutes, hints and judges."""
+
+from attn_course.questions.context_counts import share_is_a_mixture, sharpness_is_smallest
+from attn_course.questions.hand_built_heads import finds_what_came_next, looks_one_back
+from attn_course.questions.head_circuits import circuits_are_read
+from attn_course.questions.head_scores import heads_are_found
+from attn_course.questions.path_patching import one_path_is_cut
+from attn_course.register import Part, Question
+
+QUESTIONS = (
+    Question(
+        id="13.1",
+        title="A head that looks one back",
+        minutes=6,
+        parts=(Part("code", 1, ("previous_token_head",), looks_one_back),),
+        hints=(
+            "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
+            "Row t of that block belongs to a query at place t. In which column should its large number "
+            "stand?",
+            "W_OV takes a one-hot letter from `token` to `before`: a block with ones on its diagonal.",
+        ),
+    ),
+    Question(
+        id="13.2",
+        title="A head that finds what came next",
+        minutes=9,
+        parts=(Part("code", 2, ("induction_head",), finds_what_came_next),),
+        hints=(
+            "The query asks with its letter. In which subspace does a key say what stood before it?",
+            "The value is the letter at the place that was found, and it goes into `after`.",
+            "What does `before` hold at place 0? Make sure that place 0 is never found.",
+        ),
+    ),
+    Question(
+        id="13.3",
+        title="Counting pairs in the context",
+        minutes=9,
+        parts=(
+            Part("derive", 1, ("share",), share_is_a_mixture),
+            Part("code", 1, ("sharpness",), sharpness_is_smallest),
+        ),
+        hints=(
+            "For the chain: split the fraction into one for the matches and one for the other keys.",
+            "Each of the two fractions is a weight times a count among its own keys.",
+            "In code: write down the weight of all matches together, and set it to 1 - epsilon.",
+        ),
+    ),
+    Question(
+        id="13.4",
+        title="One head of one layer is not enough",
+        minutes=7,
+        parts=(Part("written", 1),),
+        hints=(
+            "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. What "
+            "kind of sum "
+            "is it?",
+            "Which pairs (letter, place) occur in rows 1 and 4 together, and which in rows 2 and 3?",
+        ),
+    ),
+    Question(
+        id="13.5",
+        title="Find the heads",
+        minutes=7,
+        parts=(Part("code", 1, ("previous_token_score", "induction_score"), heads_are_found),),
+        hints=(
+            "The weights on the place before are a diagonal of each matrix.",
+            "For the second score, make a boolean matrix: where is the letter *before* key s equal to the "
+            "letter of "
+            "query t, with 1 <= s <= t?",
+            "Only rows in which that matrix has a True belong to the mean.",
+        ),
+    ),
+    Question(
+        id="13.6",
+        title="Read the weights",
+        minutes=7,
+        parts=(
+            Part("code", 1, ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
+        ),
+        hints=(
+            "Follow a letter through the head: embedded, read as a value, written, read out.",
+            "For the second: the key is made of what head 1 wrote for a letter. The query is made of a "
+            "letter itself.",
+            "`np.linalg.eigvals` gives complex numbers: their real parts above, their moduli below.",
+        ),
+    ),
+    Question(
+        id="13.7",
+        title="Cut one path",
+        minutes=10,
+        parts=(Part("code", 1, ("patched",), one_path_is_cut), Part("written", 1)),
+        hints=(
+            "Make the other stream first: what is taken out of x, and what is put in?",
+            "Queries, keys and values are made of x, except for the one that `path` names.",
+            "In words: which test would the one-layer model that was fooled have passed, and which not?",
+        ),
+    ),
+)

@@ -1,0 +1,164 @@
+"""Judges of 14.5, keys and values that are made of one latent vector for each token.
+
+Contexts decide; the largest tensor on the way is measured besides, in a run whose result is compared too.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, NotYet, array, number, shuffled
+from attn_course.answers.mistakes import Trials
+from attn_course.answers.tensors import distance, only_tensors, tensor_trials
+from attn_course.drivers import (
+    call_with_projection_and_rotation,
+    make_rotation,
+    run_tensors,
+    run_watched,
+)
+from attn_utils.kernels import softmax
+
+FIRST = (3, 7, 5, 4)  # H, T, width of a latent, d
+SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5))
+READY_MADE = "scaled_dot_product_attention"
+
+
+def latents_are_enough(rng: Generator, latent_attention: Caller, absorbed_matrix: Caller) -> str:
+    """14.5: the contexts of full keys and values from the latents, then what a rotation does to that."""
+    trials = tensor_trials(_wrong_contexts)
+    for sizes in [FIRST, *shuffled(rng, SIZES)]:
+        inputs = _drawn(rng, *sizes)
+        result = latent_attention.via(run_tensors, inputs)
+        (found,) = only_tensors(result, "latent_attention", 1)
+        right = _context(*inputs)
+        setting = "H = {}, T = {}, latents of {} numbers, d = {}".format(*sizes)
+        trials.judge(found, right, distance(found, right, setting), *inputs)
+
+    memory = _judge_memory(rng, latent_attention)
+    _judge_rotation(rng, absorbed_matrix)
+    return f"equal to full keys and values in {len(trials)} sizes; {memory}; and a matrix for each distance."
+
+
+def _drawn(rng, H, T, width, d):
+    """[q (H, d), latents (T, width), W_k and W_v (H, width, d)]."""
+    shapes = ((H, d), (T, width), (H, width, d), (H, width, d))
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def _context(q, latents, W_k, W_v, *, scale=None, order=None):
+    """(H, d) by full keys and values; order: of the keys' heads."""
+    if scale is None:
+        scale = q.shape[-1] ** -0.5
+    keys = latents @ (W_k if order is None else W_k[order])  # (H, T, d)
+    scores = scale * (keys @ q[..., None])[..., 0]  # (H, T)
+    return np.einsum("ht,htd->hd", softmax(scores), latents @ W_v)
+
+
+def _wrong_contexts(q, latents, W_k, W_v):
+    """{sentence: what this mistake gives}."""
+    H, d = q.shape
+    width = latents.shape[-1]
+    scores = np.einsum("hd,hrd,tr->ht", q, W_k, latents) / d**0.5
+    weights = softmax(scores)
+    mixed = weights @ latents  # (H, width)
+    table = {
+        "the root is that of the latent's width; it is the root of d, the width of a head": (
+            _context(q, latents, W_k, W_v, scale=width**-0.5)
+        ),
+        "the root of d is missing in the scores": _context(q, latents, W_k, W_v, scale=1.0),
+        "the mixture of latents is returned as it is: W_v is missing": mixed,
+        "W_k is used for the values too": np.einsum("hr,hrd->hd", mixed, W_k),
+        "W_v is used for the keys too": _context(q, latents, W_v, W_v),
+        "W_k and W_v have changed places": _context(q, latents, W_v, W_k),
+        "all heads use the keys of head 0; each has a W_k of its own": (
+            _context(q, latents, W_k, W_v, order=[0] * H)
+        ),
+        "the softmax runs over the heads; it runs over the tokens": (
+            np.einsum("ht,htd->hd", softmax(scores, 0), latents @ W_v)
+        ),
+        "there is no softmax: scores are used as weights": (
+            np.einsum("ht,htd->hd", scores, latents @ W_v)
+        ),
+        "the heads are averaged; one context for each head is asked for": (
+            np.broadcast_to(_context(q, latents, W_k, W_v).mean(0), q.shape)
+        ),
+        "every token has the same weight: the query plays no part": latents.mean(0) @ W_v,
+    }
+    if width == d:
+        table["W_k is transposed: a key is latent @ W_k"] = _context(q, latents, W_k.mT, W_v)
+        table["W_v is transposed: a value is latent @ W_v"] = _context(q, latents, W_k, W_v.mT)
+        plain = softmax(q @ latents.T / d**0.5) @ latents
+        table["the query is compared with the latents themselves: W_k is missing"] = np.einsum(
+            "hr,hrd->hd", plain, W_v
+        )
+    return table
+
+
+def _judge_memory(rng, latent_attention):
+    """A clause on the largest tensor at a length drawn now; the result of that run is compared too."""
+    H, width, d = 8, 12, 16
+    T = int(rng.integers(500, 700))
+    inputs = _drawn(rng, H, T, width, d)
+    seen = latent_attention.via(run_watched, inputs)
+    (found,) = only_tensors(seen, "latent_attention", 1)
+    right = _context(*inputs)
+    if found.shape != right.shape or not np.abs(found - right).max() <= 1e-5:
+        raise NotYet(f"{distance(found, right, f'H = {H}, T = {T}, d = {d}')}.")
+
+    largest = int(number(seen["largest"]))
+    if largest == 0:
+        raise NotYet(
+            "right, but not one tensor was seen on the way: compute with torch, not NumPy."
+        )
+    if not largest <= H * T * d / 4:
+        raise NotYet(
+            f"right, but at H = {H}, T = {T}, d = {d} a tensor of {largest:,} numbers is made, as many as "
+            "full "
+            "keys or values have: bring W_k to the query and W_v to the mixture, so that neither is made."
+        )
+    return (
+        f"at {T} tokens its largest tensor has {largest:,} numbers, where keys have {H * T * d:,}"
+    )
+
+
+# The rotation
+
+ROTATIONS = ((4, 6, 3), (6, 4, 1), (5, 8, 0), (4, 4, 7))  # width of a latent, d, distance
+
+
+def _judge_rotation(rng, absorbed_matrix):
+    """NotYet unless the matrix gives the score of a rotated query and key, for every distance."""
+    trials = Trials(_wrong_matrices)
+    drawn = (3, 6, int(rng.integers(2, 40)))
+    for width, d, far in [ROTATIONS[0], *shuffled(rng, [*ROTATIONS[1:], drawn])]:
+        W_k = rng.normal(size=(width, d))
+        pairs = rng.permutation(d).reshape(-1, 2)
+        base = float(rng.uniform(50, 200))
+        answer = absorbed_matrix.via(call_with_projection_and_rotation, W_k, far, pairs, base)
+        call = f"absorbed_matrix of W_k {W_k.shape} at distance {far}"
+        found = array(answer, call)
+        rotate = make_rotation(pairs, base)
+        right = rotate(W_k, -far)
+        if found.shape != right.shape and found.shape != right.T.shape:
+            raise NotYet(f"{call} has shape {found.shape}, expected {right.shape}.")
+        fact = f"{call} gives other scores than the rotated query and key"
+        trials.judge(found, right, fact, W_k, far, rotate)
+
+
+def _wrong_matrices(W_k, far, rotate):
+    """{sentence: the matrix of this mistake}."""
+    width, d = W_k.shape
+    return {
+        "the rotation is left out, which is right at distance 0 alone": W_k,
+        "the sense of the rotation is turned round: the key is `distance` *before* the query": rotate(
+            W_k, far
+        ),
+        "the distance counts twice": rotate(W_k, -2 * far),
+        "rows and columns are exchanged: the matrix takes a latent to a vector of d numbers": (
+            rotate(W_k, -far).T
+        ),
+        "the rotation acts on the latent; it acts on the d features of the key": (
+            rotate(W_k.T, -far).T if width % 2 == 0 and width == d else None
+        ),
+        "the root of d is not part of this matrix": rotate(W_k, -far) / d**0.5,
+        "only the key is rotated by 1; the distance decides": rotate(W_k, -1),
+    }

@@ -1,0 +1,228 @@
+"""Judges of 14.4, a window that moves with the newest token, as a mask and as keys that are kept.
+
+Contexts decide; what a ring holds is measured besides, in the same run.
+"""
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
+from attn_course.answers.mistakes import Seen, Trials
+from attn_course.answers.tensors import close, distance, tensor_trials
+from attn_course.drivers import step_rings
+from attn_utils.kernels import attend
+
+FIRST = (9, 3, 2)  # T, window, sinks
+SIZES = ((7, 1, 0), (6, 10, 1), (8, 4, 0), (5, 2, 5), (1, 1, 1), (12, 5, 1))
+BATCH = 2
+WIDTH = 4
+VALUE = 3
+
+
+def window_moves(rng: Generator, window_mask: Caller, ring_class: Caller) -> str:
+    """14.4: who sees whom, then the same contexts from a ring that holds no more than it shows."""
+    trials = Trials(_wrong_masks)
+    drawn = tuple(int(size) for size in rng.integers((6, 2, 0), (15, 6, 4)))
+    for sizes, answer in asked(rng, window_mask, [FIRST, *SIZES, drawn]):
+        found = _mask(answer, sizes)
+        right = _look(*sizes)
+        wrong = found != right
+        fact = f"window_mask{sizes}"
+        if wrong.any():
+            t, j = np.argwhere(wrong)[0]
+            fact += f" lets token {t} {'see' if found[t, j] else 'miss'} token {j}"
+        trials.add(found, right, fact, *sizes)
+    trials.settle()
+
+    num_contexts = _judge_ring(rng, ring_class)
+    return (
+        f"the mask is right in {len(trials)} sizes, and the ring gives the same contexts in {num_contexts} "
+        "texts."
+    )
+
+
+def _look(T, window, sinks):
+    """The mask (T, T): True where a token is at most window - 1 back, or one of the first."""
+    t = np.arange(T)
+    back = t[:, None] - t
+    return (back >= 0) & ((back < window) | (t < sinks))
+
+
+def _mask(value, sizes):
+    """A boolean mask (T, T); zeros and ones count."""
+    name = f"window_mask{sizes}"
+    found = array(value, name)
+    T = sizes[0]
+    if found.shape != (T, T):
+        raise NotYet(f"{name} has shape {found.shape}, expected {(T, T)}.")
+    if not np.isin(found, (0, 1)).all():
+        raise NotYet(
+            f"{name} holds other numbers than True and False: it is a mask, not weights or scores."
+        )
+    return found.astype(bool)
+
+
+def _wrong_masks(T, window, sinks):
+    """{sentence: the mask (T, T) of this mistake}."""
+    right = _look(T, window, sinks)
+    t = np.arange(T)
+    back = t[:, None] - t
+    in_window = (back >= 0) & (back < window)
+    first = t < sinks
+    return {
+        "the window holds `window` tokens, the token itself among them; yours holds one more": (
+            _look(T, window + 1, sinks)
+        ),
+        "the window holds `window` tokens, the token itself among them; yours holds one less": (
+            (back >= 0) & ((back < window - 1) | first)
+        ),
+        "the token itself is hidden; it is the newest of its window": right & (back > 0),
+        "the window reaches into the future as well": (np.abs(back) < window) | first & (back >= 0),
+        "the sinks are not kept": in_window,
+        "tokens see a sink that comes after them; a sink is seen by itself and later tokens alone": (
+            in_window | first
+        ),
+        "True means *may look*, and yours is the other way round": ~right,
+        "rows and columns are exchanged: a row is the token that looks": right.T,
+        "the window jumps from block to block; it moves with every token": (
+            (t[:, None] // window == t // window) & (back >= 0) | first & (back >= 0)
+        ),
+        "the sinks are taken out of the window; they come on top of it": (
+            _look(T, max(window - sinks, 0), sinks)
+        ),
+        "only the sinks are seen; the window is missing": (back >= 0) & first,
+        "the last tokens of the whole text are seen, not those before each token": (
+            (back >= 0) & ((t >= T - window) | first)
+        ),
+        "every earlier token is seen; the window is missing": back >= 0,
+    }
+
+
+def _judge_ring(rng, ring_class):
+    """How many runs were compared; NotYet where contexts differ or the ring grows."""
+    trials = tensor_trials(_wrong_rings)
+    sizes = [(3, 1), (4, 0), (1, 0), (2, 3), (40, 2), (5, 2)]
+    for window, sinks in shuffled(rng, sizes):
+        T = int(rng.integers(16, 30))
+        sequences = [_sequence(rng, T) for _ in range(2)]
+        setting = f"{T} tokens, window {window}, sinks {sinks}"
+        contexts, held = ring_class.via(step_rings, window, sinks, sequences)
+        for sequence, found in zip(sequences, contexts, strict=True):
+            found = _context(found, setting)
+            right, _ = attend(*sequence, mask=_look(T, window, sinks))
+            trials.add(
+                found, right, distance(found, right, setting), *sequence, window, sinks, found
+            )
+        _settle(rng, trials, ring_class)
+        most = (window + sinks + 1) * BATCH * (WIDTH + VALUE) + 64
+        if number(held) > most and window + sinks + 1 < T:
+            raise NotYet(
+                f"right, but after {T} tokens a ring with window {window} and sinks {sinks} holds "
+                f"{number(held):,.0f} numbers: let go of what no later token can see."
+            )
+    return len(trials)
+
+
+def _sequence(rng, T):
+    """[q, k (B, T, d), v (B, T, dv)]."""
+    q, k = rng.normal(size=(2, BATCH, T, WIDTH))
+    v = rng.normal(size=(BATCH, T, VALUE))
+    return [2 * q, k, v]
+
+
+SHARED = "two rings share their tokens: a store belongs to an instance, not to the class"
+
+
+def _settle(rng, trials, ring_class):
+    """NotYet for a wrong context; besides, whether a ring is disturbed by another one beside it."""
+    try:
+        trials.settle()
+    except NotYet as error:
+        one, other = (_sequence(rng, 2) for _ in range(2))
+        (alone,), _ = ring_class.via(step_rings, 4, 0, [one])
+        (together, _), _ = ring_class.via(step_rings, 4, 0, [one, other])
+        if not close(np.nan_to_num(alone), np.nan_to_num(together)):
+            raise NotYet(f"{SHARED}: {error}") from None
+        raise
+
+
+def _context(found, setting):
+    """The contexts (B, T, dv) of one ring."""
+    if isinstance(found, str):
+        missing = ": is a `return` missing?" if found == "NoneType" else "."
+        raise NotYet(f"step returned {found}, where a tensor is expected{missing}")
+    found = np.asarray(found)
+    if found.ndim != 3 or found.shape[::2] != (BATCH, VALUE):
+        shape = (found.shape[0], *found.shape[2:])
+        raise NotYet(f"step returned shape {shape}, expected {(BATCH, VALUE)} ({setting}).")
+    return found
+
+
+def _wrong_rings(q, k, v, window, sinks, found):
+    """{sentence: the contexts (B, T, dv) of this mistake}."""
+    T = q.shape[1]
+
+    def look(mask, **options):
+        context, _ = attend(q, k, v, mask=mask, **options)
+        return context
+
+    t = np.arange(T)
+    back = t[:, None] - t
+    right = _look(T, window, sinks)
+    size = window + sinks
+    stays = (back >= 0) & (t < size)
+    return {
+        "the sinks are overwritten: the ring goes round through their slots too": (
+            look(_look(T, size, 0)) if sinks else None
+        ),
+        "the sinks are not kept": look(_look(T, window, 0)) if sinks else None,
+        "every earlier token is seen; the window is missing": look(back >= 0),
+        "the window holds `window` tokens, the new one among them; yours holds one more": (
+            look(_look(T, window + 1, sinks))
+        ),
+        "the window holds `window` tokens, the new one among them; yours holds one less": (
+            look(_look(T, window - 1, sinks)) if window > 1 else Seen(True)
+        ),
+        "the new token does not see itself: keep it before you attend": _before_itself(
+            q, k, v, right, found
+        ),
+        "once the ring is full, new tokens are not kept": look(stays | np.eye(T, dtype=bool)),
+        "a sink that is still in the window counts twice; keep it once": (
+            _counted_twice(q, k, v, window, sinks) if sinks else None
+        ),
+        "empty slots are attended: a zero key has score 0 and weight e^0": (
+            _with_empty_slots(q, k, v, right, size)
+        ),
+        "the root of d is missing in the scores": look(right, scale=1.0),
+    }
+
+
+def _before_itself(q, k, v, right, found):
+    """Whether all tokens but the first are as if the diagonal were hidden."""
+    hidden = right & ~np.eye(len(right), dtype=bool)
+    rows = hidden.any(-1)
+    context, _ = attend(q, k, v, mask=hidden)
+    is_so = found.shape == context.shape and np.allclose(
+        found[:, rows], context[:, rows], atol=1e-5
+    )
+    return Seen(is_so)
+
+
+def _weighted(q, k, v, counts, extra=0.0):
+    """Attention in which key j counts counts[t, j] times, and `extra` (T,) zero keys with zero values."""
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    powers = np.exp(scores) * counts
+    return powers @ v / (powers.sum(-1) + extra)[..., None]
+
+
+def _counted_twice(q, k, v, window, sinks):
+    T = q.shape[1]
+    t = np.arange(T)
+    back = t[:, None] - t
+    in_window = (back >= 0) & (back < window)
+    return _weighted(q, k, v, in_window + 1.0 * ((t < sinks) & (back >= 0)))
+
+
+def _with_empty_slots(q, k, v, right, size):
+    empty = np.maximum(size - right.sum(-1), 0)
+    return _weighted(q, k, v, 1.0 * right, empty)

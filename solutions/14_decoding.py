@@ -1,0 +1,426 @@
+# %% [markdown]
+# # Decoding
+#
+# > What must a model keep of the text that it has written: all keys, fewer keys, the newest keys, shorter keys, or none?
+#
+# *60 min, needs 06, and 11 for its rotations*
+#
+# After this notebook you can
+#
+# - **implement** a cache that is exact, and **compute** what it saves and what it costs,
+# - **implement** four ways to keep less, and **show** which of them change the result,
+# - **prove** what a state of fixed size cannot recall, and **predict** by how much it fails.
+
+# %%
+import numpy as np
+import torch
+
+import attn_utils
+from attn_course import check, hint, plots
+from attn_course.experiments import associative_recall, attention_sink
+
+torch.set_num_threads(1)  # the tensors here are small
+torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits
+
+# %% [markdown]
+# ## Notation
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $T$ | tokens so far | | `T` |
+# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(T, d)$, $(T, d_v)$ | `q`, `k`, `v` |
+# | $H$, $G$ | heads, groups of heads that share keys and values | | `groups` |
+# | $z_t$, $d_z$ | the latent of token $t$, and its width | $(d_z,)$ | `latents` |
+# | $R(p)$ | the rotation by position $p$, as in 11 | $(d, d)$ | `rotate` |
+# | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
+#
+# ## The definition
+#
+# A model that writes attends with each new token to all before it,
+#
+# $$c_t = \sum_{j \le t} \alpha_{tj}\, v_j , \qquad \alpha_{tj} \propto e^{q_t^\top k_j / \sqrt d} , \tag{1}$$
+#
+# so keys and values of old tokens are needed again at every step, and their queries never.
+
+# %% [markdown]
+# ### 14.1
+#
+# **Given** `rotate` at construction (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new*
+# tokens, (B, T, d), T ≥ 1, up to 16 tokens in all. **Compute** what the full causal pass gives for them alone: the work for
+# one token may grow with the number of tokens before it, not with its square. **Form:** the class `Cache`; values are not
+# rotated, the first position is 0.
+#
+# *Predict:* what would change without the causal mask?
+
+
+# %% answer="14.1"
+# my prediction: ...
+class Cache:
+    """Keys and values of the tokens so far."""
+
+    def __init__(self, rotate):
+        # BEGIN SOLUTION
+        self.rotate = rotate
+        self.keys, self.values = None, None  # (B, S, d), (B, S, dv)
+        # END SOLUTION
+
+    def step(self, q, k, v):
+        """q, k (B, T, d), v (B, T, dv) of T new tokens -> their contexts (B, T, dv)."""
+        # 1. the positions of the new tokens; rotate
+        # 2. append before you attend
+        # 3. attention of the new queries over all keys, causal
+        # BEGIN SOLUTION
+        old = 0 if self.keys is None else self.keys.shape[1]
+        positions = torch.arange(old, old + k.shape[1])
+        q, k = self.rotate(q, positions), self.rotate(k, positions)
+        self.keys = k if old == 0 else torch.cat([self.keys, k], 1)
+        self.values = v if old == 0 else torch.cat([self.values, v], 1)
+        context, _ = attn_utils.attend(q, self.keys, self.values, causal=True)
+        return context
+        # END SOLUTION
+
+
+# %% check="14.1"
+check("14.1", Cache)
+
+# %%
+first_step = np.maximum.outer(range(8), range(8))  # at which a score is first computed
+counts = {"without a cache": 8 - first_step, "with a cache": attn_utils.causal_mask(8).astype(int)}
+for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict=True):
+    label = {"xlabel": "key", "ylabel": "query", "title": f"{name}: {count.sum()} scores"}
+    plots.matrix(count, numbers=True, top=8, **label, ax=ax)
+
+# %% [markdown]
+# Each cell counts how often its score is computed while eight tokens are written. Nothing is approximated: under a causal
+# mask, keys and values of a prefix do not depend on what follows. Without it each new token would change all contexts.
+#
+# ### 14.2
+#
+# **Compute** (i) how many scores one head computes while it writes $T$ tokens one at a time; without a cache, step $t$ runs
+# the whole prefix again, all $t^2$ scores, hidden ones too; (ii) the bytes of all caches at length $T$, with `groups` sets
+# of keys and values of width $d$ in each layer, and `size` bytes a number. **Form:** the two functions.
+
+
+# %% answer="14.2"
+def decode_scores(T: int, cached: bool) -> int:
+    """Scores of one head that writes T tokens one at a time."""
+    # BEGIN SOLUTION
+    return sum(t if cached else t**2 for t in range(1, T + 1))
+    # END SOLUTION
+
+
+def cache_bytes(batch: int, layers: int, groups: int, d: int, T: int, size: int) -> int:
+    """Bytes of all caches: `groups` key-value heads of width d in each layer, `size` bytes a number."""
+    # BEGIN SOLUTION
+    return 2 * batch * layers * groups * d * T * size
+    # END SOLUTION
+
+
+# %% check="14.2"
+check("14.2", decode_scores, cache_bytes)
+
+# %% [markdown]
+# A cache turns $\frac13 T^3$ scores into $\frac12 T^2$, and pays with memory that grows with every token. One step reads
+# all of it for two operations a number: writing a text waits for memory, not for arithmetic. So the rest of this notebook
+# keeps less.
+#
+# ### 14.3
+#
+# **Fewer sets of keys.** **Given** q (B, H, T, d) and k, v (B, G, T, d), $H$ a multiple of $G$: head $h$ uses group
+# $\lfloor hG/H \rfloor$. **Compute** causal attention. **Form:** `grouped(q, k, v)`, shape (B, H, T, d).
+#
+# *Predict:* which heads share a group for $H = 6$, $G = 2$?
+
+
+# %% answer="14.3"
+# my prediction, two lists of heads: ...
+def grouped(q, k, v):
+    """q (B, H, T, d), k, v (B, G, T, d) -> context (B, H, T, d)."""
+    # BEGIN SOLUTION
+    heads_per_group = q.shape[1] // k.shape[1]
+    keys = k.repeat_interleave(heads_per_group, 1)
+    values = v.repeat_interleave(heads_per_group, 1)
+    return attn_utils.attend(q, keys, values, causal=True)[0]
+    # END SOLUTION
+
+
+# %% check="14.3"
+check("14.3", grouped)
+
+# %% [markdown]
+# Neighbours share: heads 0, 1, 2 and heads 3, 4, 5. This is another model, trained that way from the start. Two trained
+# heads could be given one set of keys without a change only if one key projection were an invertible matrix times the
+# other, which random or trained projections never are.
+
+# %% [markdown]
+# ### 14.4
+#
+# **Fewer tokens.** A token sees the last `window` tokens, itself among them, and besides the first `sinks` tokens of the
+# text, never the future. **Form:** `window_mask(T, window, sinks)`, boolean (T, T), True = may look; and the class `Ring`
+# with `step(q, k, v)` for *one* token, q, k (B, d), v (B, $d_v$): the same contexts (B, $d_v$), no rotation, holding at
+# most `window` + `sinks` tokens after each step.
+#
+# *Predict:* how far back does the output of layer 4 reach if each layer has a window of 8?
+
+
+# %% answer="14.4"
+# my prediction: ...
+def window_mask(T, window, sinks):
+    """(T, T), True where row t may look at column j."""
+    # BEGIN SOLUTION
+    t = np.arange(T)
+    back = t[:, None] - t
+    return (back >= 0) & ((back < window) | (t < sinks))
+    # END SOLUTION
+
+
+class Ring:
+    """The first `sinks` tokens and the newest `window`."""
+
+    def __init__(self, window, sinks):
+        # BEGIN SOLUTION
+        self.window, self.sinks = window, sinks
+        self.first, self.newest = [], []
+        # END SOLUTION
+
+    def step(self, q, k, v):
+        """q, k (B, d), v (B, dv) of the next token -> its context (B, dv)."""
+        # BEGIN SOLUTION
+        kept = self.first if len(self.first) < self.sinks else self.newest
+        kept.append((k, v))
+        self.newest = self.newest[-self.window :]
+        keys, values = (torch.stack(x, 1) for x in zip(*self.first, *self.newest, strict=True))
+        return attn_utils.attend(q[:, None], keys, values)[0][:, 0]
+        # END SOLUTION
+
+
+# %% check="14.4"
+check("14.4", window_mask, Ring)
+
+# %% [markdown]
+# What is lost? A softmax must give its weight to *something*. This head is trained below: its tokens carry a letter and a
+# number from 1 to 2, and it returns the number of its letter's *partner*, or 0 if there was none. It learns to rest on the
+# start token, whose number is 0. Then it meets texts of 96 tokens through a window of 16. Move the slider: the token asks
+# for its partner in the text so far.
+
+# %%
+sink, T = attention_sink.train(), 96
+done = check("14.4", window_mask, Ring)
+masks = {"all tokens": np.tri(T, dtype=bool)}
+if done:
+    masks |= {"window": window_mask(T, 16, 0), "window and sink": window_mask(T, 16, 1)}
+text = attention_sink.texts(attention_sink.Setting(), 1, T, 4)
+maps = {name: sink.weights(text, torch.tensor(mask))[0].detach() for name, mask in masks.items()}
+
+
+def draw(token):
+    rows = np.array([weights[token, :48] for weights in maps.values()])
+    look = np.array([mask[token, :48] for mask in masks.values()])
+    label = {"xlabel": "key, start token first", "ylabel": "", "title": f"weights of token {token}"}
+    plots.attention_map(rows, list(maps), [""] * 48, mask=look, numbers=False, **label)
+
+
+plots.explore(draw, token=(2, 47, 37))
+
+# %%
+for name, mask in masks.items():
+    found = attention_sink.errors(sink, mask)
+    print(
+        f"{name}: mean error", ", ".join(f"{where} {error:.2f}" for where, error in found.items())
+    )
+seeds = attention_sink.recorded()["errors"]
+lost, kept = ([run[name]["none"] for run in seeds] for name in ("window", "window and start token"))
+print(f"ten recorded seeds, no partner: window {min(lost):.2f}, with the sink {max(kept):.3f}")
+reach = np.linalg.matrix_power(masks.get("window", masks["all tokens"]).astype(float), 4) > 0
+print("four layers with a window of 16 reach", 95 - reach[95].argmax(), "tokens back")
+
+# %% [markdown]
+# As long as there is a partner in the window, nothing is lost. Where there is none, the weight of the start token falls on
+# whatever is left, and the head says about 1.5 where 0 is right. *One* token kept mends it. Layers reach further than one
+# window: each adds `window` - 1 tokens, as printed; through a chain of layers, not in one look.
+
+# %% [markdown]
+# ### 14.5
+#
+# **Shorter keys.** Keep one *latent* $z_t$ for each token; all heads make their keys $z_t W_k$ and values $z_t W_v$ of it.
+# **Given** the newest token's q (H, d), `latents` (T, $d_z$), `W_k` and `W_v` (H, $d_z$, d). **Compute** its context
+# (H, d), exactly that of the full keys and values, *without making either*. **Form:** `latent_attention`.
+
+# %% [markdown]
+# Then with rotations: **given** `W_k` ($d_z$, d) of one head, an array, and `rotate(x, position)`, which turns the last
+# axis. **Find** the matrix $M$ ($d_z$, d) with $(zM) \cdot q = R(m)q \cdot R(n)(zW_k)$ for every latent $z$, query $q$ and
+# positions $m$, $n$ with $m - n$ = `distance`. **Form:** `absorbed_matrix(W_k, distance, rotate)`.
+#
+# *Predict:* can one matrix be absorbed for all tokens?
+
+
+# %% answer="14.5"
+# my prediction: ...
+def latent_attention(q, latents, W_k, W_v):
+    """q (H, d), latents (T, d_z), W_k, W_v (H, d_z, d) -> context (H, d)."""
+    # BEGIN SOLUTION
+    asked = torch.einsum("hd,hzd->hz", q, W_k)  # W_k goes to the query
+    weights = (asked @ latents.T / q.shape[-1] ** 0.5).softmax(-1)  # (H, T)
+    return torch.einsum("hz,hzd->hd", weights @ latents, W_v)
+    # END SOLUTION
+
+
+def absorbed_matrix(W_k, distance, rotate):
+    """W_k (d_z, d) -> what has to stand in its place, (d_z, d)."""
+    # BEGIN SOLUTION
+    return rotate(W_k, -distance)
+    # END SOLUTION
+
+
+# %% check="14.5"
+check("14.5", latent_attention, absorbed_matrix)
+
+# %%
+H, d = 32, 128  # numbers kept in each layer, for a text of this many tokens
+kept = {
+    "multi-head": 2 * H * d,
+    "8 groups": 2 * 8 * d,
+    "1 group": 2 * d,
+    "latent 512 + 64": 512 + 64,
+}
+totals = {name: [n * T / 1e6 for T in (4096, 32_768)] for name, n in kept.items()}
+totals["multi-head, window 4096"] = [2 * H * d * 4096 / 1e6] * 2
+label = {"xlabel": "", "ylabel": "million numbers", "top": 268}
+plots.bars(totals, ["4096 tokens", "32,768 tokens"], **label)
+if check("14.5", latent_attention, absorbed_matrix):
+    W_k = np.random.default_rng(0).normal(size=(4, 8))
+    needed = [absorbed_matrix(W_k, far, attn_utils.rotate).ravel() for far in range(20)]
+    print("dimensions spanned by the matrices of 20 distances:", np.linalg.matrix_rank(needed))
+
+# %% [markdown]
+# Without rotations one matrix serves all tokens, so latents cost neither exactness nor full keys. With them every distance
+# needs a matrix of its own: the rotation of the *key* stands between $z$ and $W_k$ and cannot be absorbed. So each token
+# keeps a few rotated features besides, shared by all heads: the 64 of the bars.
+
+# %% [markdown]
+# ### 14.6
+#
+# **No keys at all.** **Given** a map `phi` that turns each query and key into positive features. **Compute** causal
+# attention whose weights are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:**
+# `linear_attention(q, k, v, phi)`, q and k (T, d), v (T, $d_v$), all at once or token by token.
+#
+# *Predict* the rank of such weights for 16 queries after 16 keys, $d = 4$.
+
+
+# %% answer="14.6"
+# my prediction: ...
+def linear_attention(q, k, v, phi):
+    """q, k (T, d), v (T, dv), phi: (T, d) -> (T, d), positive -> context (T, dv)."""
+    # BEGIN SOLUTION
+    queries, keys = phi(q), phi(k)
+    state, total, contexts = 0, 0, []
+    for t in range(len(q)):
+        state = state + torch.outer(keys[t], v[t])  # (d, dv)
+        total = total + keys[t]  # (d,)
+        contexts.append(queries[t] @ state / (queries[t] @ total))
+    return torch.stack(contexts)
+    # END SOLUTION
+
+
+# %% check="14.6"
+check("14.6", linear_attention)
+
+# %%
+torch.manual_seed(1)
+q, k = torch.randn(2, 16, 4)  # 16 queries that come after 16 keys, d = 4
+weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": associative_recall.linear_weights(q, k)}
+print("ranks:", {name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
+print(f"the two differ by up to {torch.sub(*weights.values()).abs().max():.2f}")
+
+# %% [markdown]
+# The state has $d \times d_v$ numbers however long the text. Its weights are other weights than those of the softmax, and
+# their rank, as printed, is only $d = 4$.
+#
+# ### 14.7
+#
+# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$, the sum of
+# $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values been
+# zero. **Form:** `invisible(features)`, a tensor to a tensor or an array, shape (n, any).
+
+
+# %% answer="14.7"
+def invisible(features):
+    """features (n, d), n > d -> values (n, any), not all zero, that leave no trace."""
+    # BEGIN SOLUTION
+    _, _, rows = torch.linalg.svd(features.T)  # (n, n): the last n - d are sent to zero
+    return rows[-1:].T
+    # END SOLUTION
+
+
+# %% check="14.7"
+check("14.7", invisible)
+
+# %% [markdown]
+# So some values are lost. How many? Store $n$ values of mean 0 and variance 1 and read each with a query of its own. If
+# $W$ is the matrix of weights, the mean squared error is $\lVert W - I\rVert^2 / n$ on average over values. Train queries
+# and keys of linear attention to make it small. *Predict* the error for $n = 10$, $d = 4$.
+
+# %%
+# my prediction: ...
+trained = associative_recall.train(10, 4, associative_recall.linear_weights)
+print(f"10 keys, d = 4: error {associative_recall.squared_error(trained):.4f}")
+counts = [2, 4, 6, 8, 10, 12, 16, 20, 24]
+left, right = plots.panels(2, height=3.4)
+label = {"xlabel": "keys n", "ylabel": "squared error"}
+bounds = {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
+plots.curves(counts, bounds, **label, ax=left).limits(y=(-0.05, 1.9))
+for colour, (name, errors) in enumerate(associative_recall.errors_by_count(counts).items()):
+    plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
+plots.attention_map(trained, numbers=False, title="trained, 10 keys, d = 4", ax=right)
+
+# %% [markdown]
+# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers and
+# returns the average of a drawer. Softmax reads every key even with $d = 2$, if its queries are long enough.
+#
+# **The written part of 14.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
+# writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
+
+# %% [markdown] written="14.7"
+# What is read is $\Phi_Q S$, where $\Phi_Q$ (n, d) does not know the values and the state $S$ is any function of them. So
+# the outputs lie in a space of dimension at most $d$, whatever rule writes $S$; for a sum it is a linear map from $n$
+# numbers to $d$, and its kernel holds the values of `invisible`. The best state projects onto that space, which leaves
+# $n - d$ of $n$ parts of the variance: the error is at least $1 - d/n$, and zero only for $n \le d$. It is 07's bound with
+# $d$ in place of heads. Softmax escapes because its weights may have rank $n$ even for $d = 2$; it pays with a memory that
+# grows with $n$.
+
+# %% [markdown] rubric="14.7"
+# **Rubric (1 point).** ⅓ a linear map from $n$ numbers to $d$ has a kernel, or: outputs have rank at most $d$ · ⅓ the
+# amount: error at least $1 - d/n$, or exact only for $n \le d$ · ⅓ why softmax escapes: its weights may have rank $n$, and
+# it pays with memory. "The state forgets old keys" alone: no point, for the order plays no part. Not needed: 07, proofs
+# for rules other than the sum, bits.
+
+# %% [markdown]
+# ## Summary
+#
+# 1. A cache is exact under a causal mask (1); it turns operations into memory.
+# 2. Groups and latents keep less for each token, a window keeps fewer tokens and needs its sink.
+# 3. A state of $d$ rows recalls $n$ values with an error of at least $1 - d/n$; softmax pays in memory instead.
+
+# %% [markdown]
+# ## Without notes
+#
+# 1. Where does the next token stand after 5 tokens? And if the oldest was dropped?
+# 2. Why does writing a text wait for memory?
+# 3. What does a head do that has nothing to say, and why does a window disturb it?
+# 4. Which part of a rotated key cannot be absorbed, and why?
+# 5. Which values does a sum of $\varphi(k)v^\top$ not see?
+
+# %% [markdown]
+# ## Where this goes
+#
+# - *Packed masks and FlexAttention*: a mask written as a function and compiled; Dong et al. (2024).
+# - *Paged caches*: keys in pages, as an operating system keeps memory; Kwon et al. (2023).
+# - *Speculative decoding*: a small model proposes tokens, the large one checks several at once; Leviathan et al. (2023).
+# - *QK-norm*: queries and keys of length one before their product, so that scores stay small; Henry et al. (2020).
+# - *The delta rule*: before a value is written, what the state says for its key is taken out; Yang et al. (2024).
+
+# %% [markdown]
+# **References.** Shazeer (2019) and Ainslie et al. (2023), fewer key heads; Beltagy et al. (2020), windows; Xiao et al.
+# (2024), sinks; DeepSeek-AI (2024), latent keys; Katharopoulos et al. (2020), linear attention; Arora et al. (2024), recall.
+#
+# This is the end of the course. The translator of [09](09_translation.ipynb) decodes with the cache of 14.1.
