@@ -418,6 +418,27 @@ def group_scale(q, k, v):
     return repeated(q, k, v, scale=(q.shape[-1] * q.shape[1] / k.shape[1]) ** -0.5)
 
 
+def grouped_scores(q, k, v):
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    return q @ k.mT / root(q), v
+
+
+def grouped_over_queries(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    T = q.shape[2]
+    return scores.masked_fill(~past(T, T), -INF).softmax(-2) @ v
+
+
+def grouped_one_ahead(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    return scores.masked_fill(torch.ones_like(scores).tril(1) == 0, -INF).softmax(-1) @ v
+
+
+def grouped_hidden_by_zero(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    return scores.tril().softmax(-1) @ v
+
+
 def broadcast_only(q, k, v):
     return masked(q, k, v, past(q.shape[2], q.shape[2]))
 
@@ -1013,6 +1034,13 @@ WRONG = {
         "no mask": (open_groups, "there is no mask"),
         "scale by group": (group_scale, "the scale is that of a whole group"),
         "no scale": (functools.partial(repeated, scale=1.0), "the scores are not scaled"),
+        "softmax over queries": (grouped_over_queries, "so that columns sum to one"),
+        "one key ahead": (grouped_one_ahead, "sees the key just after it"),
+        "hidden by zero": (grouped_hidden_by_zero, "exp(0) = 1 is still a weight"),
+        "divided by d": (
+            functools.partial(repeated, scale=1 / 3),
+            "are divided by d, the width of a query",
+        ),
         "broadcasting": (broadcast_only, "your code stopped with RuntimeError"),
         "one head a group": (one_head_a_group, "H heads come out"),
     },

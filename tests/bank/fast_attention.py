@@ -343,6 +343,14 @@ def no_root(q, k, v, block):
     return running()(q * root(q), k, v, block)
 
 
+def stream_over_queries(q, k, v, block):
+    return (q @ k.mT / root(q)).softmax(-2) @ v
+
+
+def stream_divided_by_d(q, k, v, block):
+    return running()(q / root(q), k, v, block)
+
+
 def raw_stream(q, k, v, block):
     sums, output = 0, 0
     for keys, values in blocks_of(k, v, block):
@@ -705,6 +713,8 @@ WRONG = {
         "one maximum for all rows": (running(rows=False), "one maximum for all rows"),
         "ragged block dropped": (ragged_dropped, "right only when block divides S"),
         "root missing": (no_root, "root of d is missing"),
+        "softmax over queries": (stream_over_queries, "so that columns sum to one"),
+        "divided by d": (stream_divided_by_d, "divided by d, the width of a query"),
         "raw exponentials": (raw_stream, "take a maximum away first"),
         "maximum starts at 0": (running(start=0.0), "the running maximum starts at"),
         "maximum starts at -10000": (running(start=-1e4), "for all scores of a row"),
