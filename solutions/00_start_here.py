@@ -143,13 +143,13 @@ hint("0.1")
 # %% [markdown]
 # ### 0.2
 #
-# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Find** it as one fraction with $x$ in one place. **Form:**
-# `derive(...)` with one `(expression, reason)` per line, in SymPy, and at least one line between the first and the last. The
-# first line is given; `where={x: (0, 1)}` says between which numbers $x$ lies, and `where={x: 2 * y}` would say what $x$ is.
-# Formulas in a reason stand between dollars, as in `"divide by $1 + x$"`.
+# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Write** it as one fraction in which $x$ occurs once. **Form:**
+# `derive(...)` with one `(expression, reason)` for each line, in SymPy, and at least one line between the first and the last.
+# The first line is given. `where={x: (0, 1)}` says that $x$ lies between 0 and 1; `where={x: 2 * y}` would say that $x$ is $2y$.
+# Put formulas in a reason between dollar signs, as in `"divide by $1 + x$"`.
 #
-# Each line is compared with the line before it: algebra can prove it, numbers at a dozen points only refute it. The first
-# line that does not follow is marked, with a point where the two sides differ.
+# Each line is compared with the line before it, and must be proved by algebra. The first line that does not follow is marked,
+# together with a value of $x$ at which the two sides differ.
 
 # %% answer="0.2"
 x = sp.Symbol("x", positive=True)

@@ -91,9 +91,10 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 # %% [markdown]
 # ### 1.1
 #
-# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
-# they are a distribution: all together 1, each above 0. **Form:** two chains. `sum_of_weights` goes from $\sum_i \alpha_i$
-# to 1. `one_weight` goes from $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. $s_i$ is `s[i]`.
+# **Given** scores $s_1, \dots, s_n$, the sum $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that the
+# weights are a distribution: their sum is 1, and each is above 0. **Form:** two derivations. `sum_of_weights` goes from
+# $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0 with a line `(">", expression, reason)`; one line is enough
+# here. In code, $s_i$ is `s[i]`.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
@@ -149,12 +150,11 @@ check("1.1", attention_weights)
 # %% [markdown]
 # ### 1.2
 #
-# **Given** that key $j$ scores $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
-# rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
-# $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
-# weight of key $j$ in terms of $\Delta$ and $n$ alone.
-# **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
-# `(">=", expression, reason)` or `("<=", expression, reason)`.
+# **Given** that key $j$ has the score $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less.
+# Let $R = \sum_{i\ne j} e^{s_i}$ be the sum of the rivals' exponentials. It is at most $(n-1)\,e^{s-\Delta}$ (all rivals score
+# $s - \Delta$) and at least $e^{s-\Delta}$ (almost reached when all rivals but one score far lower). **Find** the best lower
+# bound and the best upper bound on the weight of key $j$ that contain only $\Delta$ and $n$. **Form:** two derivations,
+# `at_least` and `at_most`, each from the definition, with a line `(">=", expression, reason)` or `("<=", expression, reason)`.
 
 # %% answer="1.2"
 s, gap, R = sp.symbols("s gap R", positive=True)

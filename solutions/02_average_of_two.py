@@ -206,9 +206,10 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # ### 2.3
 #
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the scores $s_a$ and $s_i$ of any other key ($s_b$ is like $s_a$);
-# then $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** three chains, `score_a`,
-# `score_i`, `two_tied`; the first lines and the values of the symbols (`where`) are given.
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and the
+# score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax.
+# **Form:** three derivations, `score_a`, `score_i` and `two_tied`; the first lines and the values of the symbols (`where`) are
+# given.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)

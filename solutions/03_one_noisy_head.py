@@ -148,21 +148,22 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # %% [markdown]
 # ### 3.2
 #
-# Now the second kind of noise, with $\nu \to 0$: $k_a = \ell\,\mu_a$, every other key *equal* to its mean. **Given** a
-# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ from
-# $t$, $n$, $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\ell$. **Form:** two chains,
-# `weight_of_a` and `log_odds`; the first lines are given, and $w$ stands for the weight in (i).
+# Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
+# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others, so that the score of $k_a$ is
+# $\ell s_a$. **Find** (i) the weight of $a$ as a function of $t$, $n$ and $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a
+# straight line in $\ell$. **Form:** two derivations, `weight_of_a` and `log_odds`; the first lines are given, and $w$ is the
+# weight of (i).
 #
-# *Predict* what multiplies $\ell$ in (ii); your own last line answers.
+# *Predict* the factor of $\ell$ in (ii); your own last line answers.
 
 # %% answer="3.2"
 # my prediction: ...
 t = sp.Symbol("t", positive=True)
-ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
-others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
-heights = {q_a: t, q_b: t, q_i: 0}
+others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+definition = sp.exp(ell * s_a) / (sp.exp(ell * s_a) + sp.exp(s_b) + others)
+heights = {s_a: t, s_b: t, s_i: 0}
 own = sp.exp(t * ell)  # what a adds to the sum; short for your lines
 
 weight_of_a = derive(
@@ -337,33 +338,33 @@ plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length
 # %% [markdown]
 # ### 3.5
 #
-# **Given** keys $k_i = \lambda_i\mu_i$, independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$, and
-# $q = c(\mu_a + \mu_b)$. Write $g_{ab} = \mu_a^\top\mu_b$ and so on, $p_a = k_a^\top q$. **Find** the scores of $k_a$
-# and $k_b$. **Form:** two chains, `score_a` and `score_b`; what $p_a$ and $p_b$ are is given.
+# **Given** keys $k_i = \lambda_i\mu_i$ with independent random lengths $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by
+# $\sqrt d$, and the query $q = t(\mu_a + \mu_b)$. Write $g_{ab} = \mu_a^\top\mu_b$ and so on, and $p_a = k_a^\top q$. **Find**
+# the scores of $k_a$ and $k_b$. **Form:** two derivations, `score_a` and `score_b`; the products $p_a$ and $p_b$ are given.
 #
-# *Predict:* is their gap more or less noisy than with one random key?
+# *Predict:* does the gap between the two scores have a larger or a smaller variance than with one random key?
 
 # %% answer="3.5 derive"
 # my prediction: ...
-c, d = sp.symbols("c d", positive=True)
+t, d = sp.symbols("t d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
 g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
-products = {p_a: c * lambda_a * (g_aa + g_ab), p_b: c * lambda_b * (g_ab + g_bb)}
+products = {p_a: t * lambda_a * (g_aa + g_ab), p_b: t * lambda_b * (g_ab + g_bb)}
 orthonormal = {g_aa: 1, g_ab: 0, g_bb: 1}
 
 score_a = derive(
     (p_a / sp.sqrt(d), "definition"),
     # BEGIN SOLUTION
-    (c * lambda_a * (g_aa + g_ab) / sp.sqrt(d), "key and query put in"),
-    (c * lambda_a / sp.sqrt(d), "orthonormal means: one and zero"),
+    (t * lambda_a * (g_aa + g_ab) / sp.sqrt(d), "key and query put in"),
+    (t * lambda_a / sp.sqrt(d), "orthonormal means: one and zero"),
     # END SOLUTION
     where=products | orthonormal,
 )
 score_b = derive(
     (p_b / sp.sqrt(d), "definition"),
     # BEGIN SOLUTION
-    (c * lambda_b * (g_ab + g_bb) / sp.sqrt(d), "key and query put in"),
-    (c * lambda_b / sp.sqrt(d), "orthonormal means: zero and one"),
+    (t * lambda_b * (g_ab + g_bb) / sp.sqrt(d), "key and query put in"),
+    (t * lambda_b / sp.sqrt(d), "orthonormal means: zero and one"),
     # END SOLUTION
     where=products | orthonormal,
 )

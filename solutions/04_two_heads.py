@@ -280,12 +280,12 @@ plots.curves(variances, series, log="x", **label)
 # %% [markdown]
 # ### 4.5
 #
-# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$
-# with probability $\frac12$ each: the variance of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one
-# head is constant and the other returns $v_a$ whenever $\ell > 0$, with probability
-# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
-# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in $n$ and $\beta$ in which erf
-# occurs once; $P$ is a symbol, and its value is given.
+# **Given** orthonormal values, a length $\ell \sim \mathcal N(1, \beta)$, and very long queries. One head returns $v_a$ or $v_b$
+# with probability $\frac12$ each, so its variance is that of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a
+# pair, one head is constant; the other returns $v_a$ if $\ell > 0$, which has the probability
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and otherwise the mean of the $n - 1$ other values. **Find** the
+# ratio of the variance of $c$ with two heads to that with one. **Form:** a derivation `ratio` from the definition of a variance to
+# a form in $n$ and $\beta$ in which erf occurs once; $P$ is a symbol, and its value is given.
 
 # %% [markdown]
 # Where these numbers come from: the variance of a random vector is the sum of the variances of its coordinates, which equals

@@ -222,11 +222,11 @@ if check("5.3", projections):
 # %% [markdown]
 # ### 5.4
 #
-# **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
-# wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
-# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
-# from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
-# given to a form in which $\beta$ stands in two places. One line may do.
+# **Given** a design for 5.3 in which one token has the value $u_b$, another the value $u_b - u_c$ and the last the value zero, and
+# in which queries 1 and 2 score $\rho^2$ on the token that they should attend to and 0 on the two others. Then the large weight
+# is `near` $= e^{\rho^2}/(e^{\rho^2} + 2)$, and the other two are `far` $= 1/(e^{\rho^2} + 2)$. **Find** the distance of $c_2$
+# from $u_b$ and that of $c_1$ from $u_b - u_c$ in closed form. **Form:** two derivations, `error_2` and `error_1`, each from the
+# given distance to a form in which $\rho$ occurs twice. One line is enough here.
 
 # %% [markdown]
 # Where the given lengths come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
@@ -235,20 +235,20 @@ if check("5.3", projections):
 # $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of squares.
 
 # %% answer="5.4"
-beta = sp.Symbol("beta", positive=True)
-near = sp.exp(beta**2) / (sp.exp(beta**2) + 2)
-far = 1 / (sp.exp(beta**2) + 2)
+rho = sp.Symbol("rho", positive=True)
+near = sp.exp(rho**2) / (sp.exp(rho**2) + 2)
+far = 1 / (sp.exp(rho**2) + 2)
 error_2 = derive(
-    (beta * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
+    (rho * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
     # BEGIN SOLUTION
-    (sp.sqrt(2) * beta * far, "near + far - 1 is minus far: the same square twice"),
+    (sp.sqrt(2) * rho * far, "near + far - 1 is minus far: the same square twice"),
     # END SOLUTION
 )
 error_1 = derive(
-    (beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
+    (rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
     # BEGIN SOLUTION
-    (beta * sp.sqrt(far**2 + (near - 1) ** 2), "near + far - 1 is minus far"),
-    (sp.sqrt(5) * beta * far, "near - 1 is minus two far: 1 + 4 squares"),
+    (rho * sp.sqrt(far**2 + (near - 1) ** 2), "near + far - 1 is minus far"),
+    (sp.sqrt(5) * rho * far, "near - 1 is minus two far: 1 + 4 squares"),
     # END SOLUTION
 )
 display(error_2, error_1)
@@ -264,7 +264,7 @@ if check("5.4", error_2, error_1):
     for token, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[token])) @ wanted  # (40, 2)
         series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[token], axis=1)
-        series[f"-{name} closed form"] = [float(chain.end.subs(beta, length)) for length in lengths]
+        series[f"-{name} closed form"] = [float(chain.end.subs(rho, length)) for length in lengths]
     plots.curves(lengths, series, xlabel="length ρ", ylabel="distance from the target", log="y")
 
 # %% [markdown]

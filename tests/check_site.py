@@ -209,11 +209,11 @@ def seen_problems(browser, address, page, theme, width, tally):
         yield "has a table with columns that are seen only when it is scrolled."
     for formula in state["broken"]:
         yield f"has a formula that MathJax refuses: {formula}"
-    yield from moving_problems(browser, tally)
+    yield from slider_problems(browser, tally)
     yield from heard_problems(browser, address, tally)
 
 
-def moving_problems(browser, tally):
+def slider_problems(browser, tally):
     """Whether sliders and arrows move their pictures, by keys too, and how fast."""
     if browser.run("document.querySelectorAll('.tip').length"):
         before = browser.run(TIP)

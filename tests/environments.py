@@ -46,8 +46,8 @@ nbclient.NotebookClient(notebook, kernel_name="python3").execute()
 outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
 pages = [output.get("data", {}).get("text/html", "") for output in outputs]
 views = [output for output in outputs if "widget-view" in str(output.get("data", {}).keys())]
-moving = sum("attn-frames" in page for page in pages)
-print(f"figures that move without a kernel: {moving}, as ipywidgets: {len(views)}")
+sliders = sum('data-sliders="[{' in page for page in pages)
+print(f"figures with sliders without a kernel: {sliders}, as ipywidgets: {len(views)}")
 """
 
 
@@ -207,9 +207,9 @@ def try_core(course):
     cell = course.setup_cell("00_start_here")
     said = try_cell(place, cell, kept=["numpy"], lacks=["torch", "ipywidgets"])
     notebook = course.project / "notebooks" / "03_one_noisy_head.ipynb"
-    *_, moving = place.run("-c", IN_A_KERNEL, notebook).splitlines()
-    assert moving == "figures that move without a kernel: 1, as ipywidgets: 0", moving
-    place.say(f"{said}; {moving}")
+    *_, sliders = place.run("-c", IN_A_KERNEL, notebook).splitlines()
+    assert sliders == "figures with sliders without a kernel: 1, as ipywidgets: 0", sliders
+    place.say(f"{said}; {sliders}")
 
 
 def imports_of(course, numbers):

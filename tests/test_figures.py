@@ -277,6 +277,26 @@ def test_an_axis_whose_numbers_are_all_equal_has_limits_around_them():
     assert low < 3 < high and axis.ticks()[0]
 
 
+NOT_A_NUMBER = [np.nan, np.inf, -np.inf, 0.0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", NOT_A_NUMBER)
+def test_wrong_answers_that_are_no_numbers_are_drawn_all_the_same(value):
+    figures = [
+        plots.bars([value, 1.0]),
+        plots.curves([0, 1], {"one": [value, value]}, xlabel="x", ylabel="y", log="y"),
+        plots.arrows({"query": (value, value)}),
+        plots.scatter([[value, value]], xlabel="x", ylabel="y", names=["here"]),
+        plots.matrix([[value, 1.0]]),
+        plots.attention_map([[value, 1.0]]),
+        plots.curves([0, 1], {"one": [0, 1]}, xlabel="x", ylabel="y", marks={"here": value}),
+    ]
+    for ax in figures:
+        drawing = svg_of(ax.figure)
+        assert 'd="Mnan' not in drawing and png.render_png(ax.figure)
+
+
 def test_cells_are_coloured_as_the_scale_says():
     cells = marks.Cells(np.array([[0.0, 1.0]]), 0, 1, "blues")
     np.testing.assert_allclose(cells.image().colours[0, 0] * 255, [247, 251, 255])

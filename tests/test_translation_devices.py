@@ -10,7 +10,7 @@ from far_device import FAR, FarDevice, FarTensor, move_far
 
 from attn_course.training import devices
 from attn_course.training import trainer as trainer_module
-from attn_course.training.devices import Precision, short_floats
+from attn_course.training.devices import Precision, half_precision
 from attn_course.training.progress import Bar
 from attn_course.training.trainer import Update, prefetched
 from attn_course.translation.batches import collate, pad_source
@@ -141,13 +141,13 @@ def test_short_numbers_are_those_the_gpu_has(monkeypatch):
         monkeypatch.setattr(
             torch.cuda, "is_bf16_supported", lambda including_emulation, yes=supported: yes
         )
-        assert short_floats(torch.device("cuda")) is dtype
-    assert short_floats(torch.device("cpu")) is short_floats(torch.device("mps")) is None
+        assert half_precision(torch.device("cuda")) is dtype
+    assert half_precision(torch.device("cpu")) is half_precision(torch.device("mps")) is None
 
 
 @pytest.mark.parametrize("name", ["dot", "transformer"])
 def test_scaled_gradients_of_half_numbers_lower_the_loss(name, monkeypatch):
-    monkeypatch.setattr("attn_course.training.trainer.short_floats", lambda device: torch.float16)
+    monkeypatch.setattr("attn_course.training.trainer.half_precision", lambda device: torch.float16)
     config = replace(KINDS[name], dropout=0.0, rate=1e-2)
     trainer = Trainer(CORPUS, config, device="cpu", progress=False)
     assert trainer.precision.scaler is not None

@@ -193,7 +193,7 @@ def test_early_stopping_says_why(tmp_path, monkeypatch, capsys):
 
 
 def test_a_corpus_is_encoded_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
+    monkeypatch.setattr(encoding, "CACHED_FROM", 10)
     monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(encoding, "IN_MEMORY", {})
     first = encode_corpus(CORPUS, size=120)
@@ -207,7 +207,7 @@ def test_a_corpus_is_encoded_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["pairs.npz", "vocabulary.json"])
 def test_a_damaged_cache_is_done_without(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(encoding, "WORTH_A_FILE", 10)
+    monkeypatch.setattr(encoding, "CACHED_FROM", 10)
     monkeypatch.setattr(encoding, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(encoding, "IN_MEMORY", {})
     first = encode_corpus(CORPUS, size=120)

@@ -66,11 +66,12 @@ def bars(
     middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
         numbers = np.asarray(values, float)
+        tops = np.where(np.isfinite(numbers), numbers, 0.0)
         left = np.arange(size) + (k - middle - 0.5) * width
         each = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
-        ax.add(Bars(left, left + width, numbers, each, label=str(name)))
-        for place, number in zip(left + width / 2, numbers, strict=True):
-            word = Text(place, number, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
+        ax.add(Bars(left, left + width, tops, each, label=str(name)))
+        for place, height, number in zip(left + width / 2, tops, numbers, strict=True):
+            word = Text(place, height, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
             if number < 0:
                 word.vertical = "top"
                 word.shift = (0, -2)
@@ -299,9 +300,10 @@ def matrix(
     """
     ax = panel_or_new(ax)
     values = np.asarray(values, float)
-    size = top or max(np.abs(values).max(), 1e-12)
+    finite = values[np.isfinite(values)]
+    size = top or max(np.abs(finite).max(initial=0), 1e-12)
     if signed is None:
-        signed = bool(values.min() < 0)
+        signed = bool((finite < 0).any())
     low = -size if signed else 0
     scale = "orange to purple" if signed else "purples"
     _add_cells(ax, Cells(values, low, size, scale), "" if colour_bar else None)
@@ -309,7 +311,7 @@ def matrix(
     if words is not None:
         _write(ax, values, 0.6 * size, words)
     elif numbers or (numbers is None and values.size <= _MOST_NUMBERS):
-        whole = np.array_equal(values, values.round())
+        whole = finite.size == values.size and np.array_equal(values, values.round())
         _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
 
     _label_cells(ax, rows, columns)
@@ -336,8 +338,9 @@ def arrows(
     ax = panel_or_new(ax)
     given = colours or {}
     ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
+    ends[~np.isfinite(ends)] = 0
     if limit is None:
-        limit = 1.25 * np.abs(ends).max()
+        limit = 1.25 * np.abs(ends).max() or 1.0
     for start, end in dashed:
         x, y = np.array([start, end], float).T
         ax.add(Line(x, y, COLOURS[INK], 1.0, "--"))

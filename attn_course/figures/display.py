@@ -49,9 +49,7 @@ def fill_template(name: str, **parts: str) -> str:
 def picture_of(figure: Figure, alt: str = "") -> Picture:
     """The figure as a PNG with its alt text, by default what `describe` says."""
     alt = alt or describe(figure)
-    if (
-        sys.platform == "emscripten"
-    ):  # a browser draws the SVG; matplotlib would be 10 MB more to load
+    if sys.platform == "emscripten":  # in a browser the SVG is enough; matplotlib is 10 MB to load
         return Picture("", alt)
     from attn_course.figures.png import render_png  # matplotlib, which is loaded only here
 

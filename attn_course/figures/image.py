@@ -26,7 +26,7 @@ def image_tag(colours: np.ndarray, left: float, top: float, width: float, height
 
 def encode_png(colours: np.ndarray) -> bytes:
     """colours: (rows, columns, 3), from 0 to 1 -> an image file."""
-    pixels = np.round(255 * colours).astype(np.uint8)
+    pixels = np.round(255 * np.nan_to_num(colours, nan=1.0)).astype(np.uint8)
     rows, columns, _ = pixels.shape
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits a channel, RGB
     lines = b"".join(b"\0" + row.tobytes() for row in pixels)  # 0: a line without a filter

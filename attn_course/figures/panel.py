@@ -49,9 +49,11 @@ class Axis:
         self.include(numbers)
 
     def limits(self) -> tuple[float, float]:
-        """(from, to); from > to where the axis is reversed."""
+        """(from, to); from > to where the axis is reversed. What was asked for counts if it is a span."""
         if self.ends is not None:
-            return self.ends
+            first, second = self.ends
+            if np.isfinite(self.ends).all() and first != second:
+                return float(first), float(second)
         numbers = np.array(self._included or [0.0, 1.0])
         if self.is_log:
             positive = numbers[numbers > 0]

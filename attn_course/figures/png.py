@@ -68,6 +68,7 @@ def _draw_axis(ax: Axes, direction: str, axis: Axis) -> None:
     slant = {"rotation": 45, "ha": "right"} if axis.is_slanted else {}
     scale = "log" if axis.is_log else "linear"
     set_ticks = getattr(ax, f"set_{direction}ticks")
+    ax.set(**{f"{direction}lim": axis.limits()})  # first, or a scale looks for limits of its own
     ax.set(**{f"{direction}label": axis.label, f"{direction}scale": scale})
     set_ticks(places, labels, fontsize=SMALL_SIZE, **slant)
     set_ticks([], minor=True)

@@ -83,8 +83,8 @@ def _(mark: marks.Line, frame: Frame) -> str:
 
 @_draw.register
 def _(mark: marks.Rule, frame: Frame) -> str:
-    x = float(frame.x(mark.x))
-    return _stroke(polyline([(x, frame.top), (x, frame.bottom)]), mark)
+    x = np.full(2, frame.x(mark.x))
+    return _stroke(_path(x, np.array([frame.top, frame.bottom])), mark)
 
 
 @_draw.register

@@ -57,20 +57,27 @@ def near_code(
     These are check cells and text that define such a name, and the answer's own cell where it gives
     another name than the one asked for. handed_out: the texts of the cells as students get them.
     """
-    run = cells_to_run(cells, [question])
-    given: set[str] = set()
-    used: set[str] = set()
-    for source in run.values():
-        names = names_of(source)
-        given |= names.given
-        used |= names.used | names.used_later
-    wanted = used - given | set(part.answers)
-    found = []
+    never_run = []
+    claiming = []
+    is_defined = False
     for cell in cells:
-        is_renamed = _claims(cell, question, part) and given.isdisjoint(part.answers)
-        is_out_of_reach = not _may_run(cell) and not _given(cell).isdisjoint(wanted)
-        if _is_changed(cell, handed_out) and (is_renamed or is_out_of_reach):
-            found.append(cell)
+        if _may_run(cell):
+            is_defined |= not names_of(cell.source).given.isdisjoint(part.answers)
+        elif _is_changed(cell, handed_out) and _given(cell):
+            never_run.append(cell)
+        if _claims(cell, question, part) and _is_changed(cell, handed_out):
+            claiming.append(cell)
+    found = [] if is_defined else claiming
+    if never_run:
+        given: set[str] = set()
+        used: set[str] = set()
+        for source in cells_to_run(cells, [question]).values():
+            names = names_of(source)
+            given |= names.given
+            used |= names.used | names.used_later
+        wanted = used - given | set(part.answers)
+        near = [cell for cell in never_run if not _given(cell).isdisjoint(wanted)]
+        found += [cell for cell in near if cell not in found]
     return found
 
 

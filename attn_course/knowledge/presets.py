@@ -1,4 +1,4 @@
-"""What a run of the experiment costs: all settings but the seed."""
+"""The presets of the experiment: all settings of a run but its seed."""
 
 from dataclasses import dataclass
 

@@ -391,7 +391,7 @@ QUESTIONS = (
     Question(
         id="2.1",
         title="Take a sum apart",
-        minutes=12,
+        minutes=16,
         parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
         covers=("002 b.i",),
         hints=(
@@ -406,7 +406,7 @@ QUESTIONS = (
     Question(
         id="2.2",
         title="A query that averages",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 1.5, ("average_query",), query_averages),),
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
@@ -418,7 +418,7 @@ QUESTIONS = (
     Question(
         id="2.3",
         title="The weight, from its definition",
-        minutes=14,
+        minutes=13,
         parts=(Part("derive", 2.5, ("score_a", "score_i", "two_tied"), tied_weight),),
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
@@ -431,7 +431,7 @@ QUESTIONS = (
     Question(
         id="2.4",
         title="The weight, for any t",
-        minutes=5,
+        minutes=7,
         parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
@@ -443,7 +443,7 @@ QUESTIONS = (
     Question(
         id="2.5",
         title="How high the tie must be",
-        minutes=8,
+        minutes=7,
         parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
         covers=("003 1.2",),
         hints=(

@@ -561,7 +561,7 @@ QUESTIONS = (
     Question(
         id="1.1",
         title="Weights from scores",
-        minutes=10,
+        minutes=13,
         parts=(
             Part("derive", 0.5, ("sum_of_weights", "one_weight"), weights_are_distribution),
             Part("code", 1, ("attention_weights",), weights_are_softmax),
@@ -578,7 +578,7 @@ QUESTIONS = (
     Question(
         id="1.2",
         title="What the gap decides",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("at_least", "at_most"), weight_between),),
         covers=("002 a.ii",),
         hints=(
@@ -590,7 +590,7 @@ QUESTIONS = (
     Question(
         id="1.3",
         title="Does it copy?",
-        minutes=5,
+        minutes=7,
         parts=(Part("code", 0.5, ("copies",), tells_copying),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
@@ -603,7 +603,7 @@ QUESTIONS = (
     Question(
         id="1.4",
         title="A query that copies",
-        minutes=10,
+        minutes=12,
         parts=(Part("code", 1, ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
@@ -616,7 +616,7 @@ QUESTIONS = (
     Question(
         id="1.5",
         title="How far from the copy",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 1, ("copy_error_bound",), bound_is_tight),),
         covers=("002 a.iii",),
         hints=(
@@ -628,7 +628,7 @@ QUESTIONS = (
     Question(
         id="1.6",
         title="How sharp is sharp enough",
-        minutes=6,
+        minutes=8,
         parts=(Part("code", 0.5, ("copy_sharpness",), sharpness_is_smallest),),
         covers=("003 1.1",),
         hints=(
@@ -639,7 +639,7 @@ QUESTIONS = (
     Question(
         id="1.7",
         title="In your own words",
-        minutes=5,
+        minutes=6,
         parts=(Part("written", 0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(

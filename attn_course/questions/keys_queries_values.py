@@ -292,24 +292,24 @@ def claims_of_5_4() -> Claims:
 
     from attn_course.proofs.forms import in_places
 
-    beta = sp.Symbol("beta", positive=True)
-    E = sp.exp(beta**2)
+    rho = sp.Symbol("rho", positive=True)
+    E = sp.exp(rho**2)
     near = E / (E + 2)
     far = 1 / (E + 2)
 
     starts = {
-        "`error_2`": beta * sp.sqrt((near + far - 1) ** 2 + far**2),
-        "`error_1`": beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
+        "`error_2`": rho * sp.sqrt((near + far - 1) ** 2 + far**2),
+        "`error_1`": rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
 
-    short = in_places("a form with beta in two places", 2, "beta")
+    short = in_places("a form with rho in two places", 2, "rho")
     claims = []
     for name, start in starts.items():
         claim = Claim(
             name=name,
             start=start,
             goal=start,
-            symbols=(beta,),
+            symbols=(rho,),
             forms=(short,),
             one_line=True,  # SymPy takes the root as soon as both brackets are simplified
         )
@@ -448,7 +448,7 @@ QUESTIONS = (
     Question(
         id="5.1",
         title="Three tokens, no projections",
-        minutes=8,
+        minutes=10,
         parts=(Part("code", 2, ("limit_of_c2",), limit_is_reached),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
@@ -460,7 +460,7 @@ QUESTIONS = (
     Question(
         id="5.2",
         title="Why not u_b",
-        minutes=7,
+        minutes=9,
         parts=(Part("written", 2),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
@@ -473,7 +473,7 @@ QUESTIONS = (
     Question(
         id="5.3",
         title="Three matrices",
-        minutes=15,
+        minutes=17,
         parts=(Part("code", 3, ("projections",), triple_is_right),),
         covers=("000 e.ii", "001 e.ii"),
         hints=(
@@ -488,7 +488,7 @@ QUESTIONS = (
     Question(
         id="5.4",
         title="How exact",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("error_2", "error_1"), errors_are_exact),),
         covers=("000 e.ii",),
         hints=(
@@ -499,7 +499,7 @@ QUESTIONS = (
     Question(
         id="5.5",
         title="Contents nobody knows",
-        minutes=7,
+        minutes=9,
         parts=(Part("code", 1, ("routing_projections",), routing_works),),
         hints=(
             "Scores must not depend on the contents. Which part of a token may K and Q use?",

@@ -61,16 +61,16 @@ def claims_of_3_2() -> Claims:
     from attn_course.proofs.forms import straight_line, without
 
     t = sp.Symbol("t", positive=True)
-    ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+    ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
     n, i = sp.symbols("n i", integer=True, positive=True)
-    others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-    own = sp.exp(ell * q_a)
-    weight = own / (own + sp.exp(q_b) + others)
+    others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+    own = sp.exp(ell * s_a)
+    weight = own / (own + sp.exp(s_b) + others)
 
     rivals = sp.exp(t) + n - 2
     common: dict[str, Any] = {
-        "symbols": (t, n, ell, q_a, q_b, q_i, w),
-        "where": {q_a: t, q_b: t, q_i: 0, w: weight},
+        "symbols": (t, n, ell, s_a, s_b, s_i, w),
+        "where": {s_a: t, s_b: t, s_i: 0, w: weight},
         "only": (t, n, ell),
     }
     no_sum = without("a form without a sum over keys", "Sum", "Product")
@@ -269,19 +269,19 @@ def claims_of_3_5() -> Claims:
     """The claims of 3.5: the score of k_a and that of k_b."""
     import sympy as sp
 
-    c, d = sp.symbols("c d", positive=True)
+    t, d = sp.symbols("t d", positive=True)
     lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
     g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
-    products = {p_a: c * lambda_a * (g_aa + g_ab), p_b: c * lambda_b * (g_ab + g_bb)}
+    products = {p_a: t * lambda_a * (g_aa + g_ab), p_b: t * lambda_b * (g_ab + g_bb)}
     claims = []
     for key, product, length in (("a", p_a, lambda_a), ("b", p_b, lambda_b)):
         claim = Claim(
             name=f"`score_{key}`",
             start=product / sp.sqrt(d),
-            goal=length * c / sp.sqrt(d),
-            symbols=(c, d, lambda_a, lambda_b, p_a, p_b, g_aa, g_ab, g_bb),
+            goal=length * t / sp.sqrt(d),
+            symbols=(t, d, lambda_a, lambda_b, p_a, p_b, g_aa, g_ab, g_bb),
             where=products | {g_aa: 1, g_ab: 0, g_bb: 1},
-            only=(c, d, length),
+            only=(t, d, length),
         )
         claims.append(claim)
 
@@ -440,7 +440,7 @@ QUESTIONS = (
     Question(
         id="3.1",
         title="A query that sees only the means",
-        minutes=8,
+        minutes=12,
         parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
@@ -454,7 +454,7 @@ QUESTIONS = (
     Question(
         id="3.2",
         title="The weight, given the length",
-        minutes=8,
+        minutes=13,
         parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
@@ -466,7 +466,7 @@ QUESTIONS = (
     Question(
         id="3.3",
         title="The law of the weight",
-        minutes=8,
+        minutes=14,
         parts=(Part("code", 1, ("weight_cdf",), cdf_is_exact),),
         covers=("000 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
@@ -478,7 +478,7 @@ QUESTIONS = (
     Question(
         id="3.4",
         title="What the output does",
-        minutes=8,
+        minutes=13,
         parts=(
             Part("code", 1, ("behaviour", "robust_query"), behaviour_is_seen),
             Part("written", 1),
@@ -492,7 +492,7 @@ QUESTIONS = (
     Question(
         id="3.5",
         title="Every key of random length",
-        minutes=16,
+        minutes=24,
         parts=(
             Part("derive", 0.5, ("score_a", "score_b"), two_scores),
             Part("code", 1, ("noisy_gap_variance", "share_decided"), spread_of_output),

@@ -80,7 +80,7 @@ QUESTIONS = (
     Question(
         id="0.1",
         title="A function",
-        minutes=2,
+        minutes=3,
         parts=(Part("code", 0, ("mean",), mean_of),),
         hints=(
             "What do you divide the total by?",
@@ -90,7 +90,7 @@ QUESTIONS = (
     Question(
         id="0.2",
         title="A derivation",
-        minutes=4,
+        minutes=5,
         parts=(Part("derive", 0, ("one_fraction",), one_fraction_holds),),
         hints=(
             "Bring both fractions to the same denominator first.",
@@ -100,7 +100,7 @@ QUESTIONS = (
     Question(
         id="0.3",
         title="An answer in words",
-        minutes=2,
+        minutes=3,
         parts=(Part("written", 0),),
         hints=(
             "If the query is twice as long, what happens to every score, and to the difference of "

@@ -318,7 +318,7 @@ QUESTIONS = (
     Question(
         id="4.1",
         title="Two queries",
-        minutes=6,
+        minutes=8,
         parts=(Part("code", 1, ("two_head_queries",), heads_average),),
         covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
         hints=(
@@ -332,7 +332,7 @@ QUESTIONS = (
     Question(
         id="4.2",
         title="Two queries that survive",
-        minutes=8,
+        minutes=9,
         parts=(Part("code", 1, ("two_head_queries",), heads_survive),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
@@ -344,7 +344,7 @@ QUESTIONS = (
     Question(
         id="4.3",
         title="What the output looks like",
-        minutes=6,
+        minutes=9,
         parts=(Part("written", 1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
@@ -355,7 +355,7 @@ QUESTIONS = (
     Question(
         id="4.4",
         title="Every key of random length",
-        minutes=8,
+        minutes=11,
         parts=(Part("code", 1, ("scaled_two_head_queries",), scaled_heads_survive),),
         covers=("003 1.4",),
         hints=(
@@ -367,7 +367,7 @@ QUESTIONS = (
     Question(
         id="4.5",
         title="How far the variance falls",
-        minutes=8,
+        minutes=10,
         parts=(Part("derive", 1, ("ratio",), variance_falls),),
         hints=(
             "P (1 - P)^2 + (1 - P) P^2 has a common factor.",

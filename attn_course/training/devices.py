@@ -1,4 +1,4 @@
-"""Which device does the work, with which numbers, beside which other processes."""
+"""The device of a training, its numerical precision, and its rank among several processes."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -52,7 +52,7 @@ def rank_and_world() -> tuple[int, int]:
     return 0, 1
 
 
-def short_floats(device: torch.device) -> torch.dtype | None:
+def half_precision(device: torch.device) -> torch.dtype | None:
     """The 16-bit numbers that make a device faster, or None where there are none.
 
     bfloat16 has the range of float32; an older GPU, a T4 say, has only float16, whose small gradients

@@ -1,4 +1,4 @@
-"""Files that are either the old ones or the new ones, never half of one."""
+"""Checkpoints, written atomically: a kill leaves the old file or the new one."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a reader sees while a training runs, and how Ctrl-C is heard."""
+"""The progress bar of a training, and how Ctrl-C stops it between two steps."""
 
 import signal
 import sys
@@ -6,12 +6,12 @@ import threading
 
 from tqdm.auto import tqdm
 
-# Seconds between two pictures of a bar: a reader of notebooks may lose messages that crowd.
+# Seconds between two updates of a bar: JupyterLab may drop messages that come faster.
 PAUSE = 2.0
 
 
 class Bar:
-    """A progress bar that leaves nothing behind; `shown` is False for all but one process."""
+    """A progress bar that is removed at the end; `shown` is False for all but one process."""
 
     def __init__(self, label: str, total: int, *, done: int, unit: str, shown: bool) -> None:
         self.shown = shown
@@ -35,20 +35,15 @@ class Bar:
         self.bar.set_postfix(texts, refresh=False)
 
     def close(self) -> None:
+        """Remove the bar; in a notebook also from the stored output of the cell."""
         self.bar.close()
-        if self.shown:
-            _leave_no_trace()
+        if not self.shown or "IPython" not in sys.modules:
+            return
+        shell = sys.modules["IPython"].get_ipython()
+        if hasattr(shell, "kernel"):
+            from IPython.display import clear_output
 
-
-def _leave_no_trace():
-    """In a notebook the finished bar goes with the output of the cell; nothing of it is stored."""
-    if "IPython" not in sys.modules:
-        return
-    shell = sys.modules["IPython"].get_ipython()
-    if hasattr(shell, "kernel"):
-        from IPython.display import clear_output
-
-        clear_output()
+            clear_output()
 
 
 def say(text: str) -> None:

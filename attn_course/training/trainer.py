@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 
 from attn_course.errors import UserError
-from attn_course.training.devices import Precision, rank_and_world, short_floats
+from attn_course.training.devices import Precision, half_precision, rank_and_world
 from attn_course.training.files import damaged, read_tensors, write_tensors
 from attn_course.training.progress import Bar, Interrupt
 
@@ -31,8 +31,8 @@ class Update(NamedTuple):
     """One update, a function of its number alone, so that a resumed run sees the same.
 
     batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the
-    step takes off the budget. seed: of dropout. shared: False where this process only keeps the others
-    company.
+    step takes off the budget. seed: of dropout. shared: False where this process has no share of the batch
+    and its loss does not count.
     """
 
     batch: Any
@@ -77,7 +77,7 @@ class BaseTrainer:
             self.called = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
         if compiled:
             self.called = torch.compile(self.called, dynamic=True)  # batches differ in length
-        self.precision = Precision(self.device, short_floats(self.device))
+        self.precision = Precision(self.device, half_precision(self.device))
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
             betas=(0.9, 0.98),

@@ -1,4 +1,4 @@
-"""How encoded pairs become padded tensors of similar length."""
+"""Batches of encoded pairs, padded and bucketed by length."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

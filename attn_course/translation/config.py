@@ -1,4 +1,4 @@
-"""What decides a run, the presets, and the text that goes with each."""
+"""The settings of a run, the presets, and the corpus of each."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""Where parallel text comes from; damaged text is refused in one sentence."""
+"""Parallel corpora: embedded, downloaded or read from files; damaged files are refused in one sentence."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""The search for a translation, greedy or with a beam, many sentences at once."""
+"""Greedy search and beam search for translations, in batches."""
 
 from typing import Any, NamedTuple
 

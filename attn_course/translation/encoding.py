@@ -1,4 +1,4 @@
-"""A corpus as numbers, learnt and encoded once for every run that wants it."""
+"""A corpus as subword ids, encoded once and cached for later runs."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from attn_course.translation.batches import Pair
 from attn_course.translation.corpora import Corpus, cache_folder
 from attn_course.translation.vocabulary import Vocabulary
 
-WORTH_A_FILE = 10_000  # pairs; fewer are encoded before a file is found
+CACHED_FROM = 10_000  # pairs; fewer are encoded faster than a file is read
 IN_MEMORY: dict[str, "EncodedCorpus"] = {}  # of this process, by digest
 
 
@@ -54,7 +54,7 @@ def _encode(corpus, size):
 
 def _from_cache(corpus, size, key):
     """Read from the cache, or encoded now and left there; a cache that fails is done without."""
-    if len(corpus.train) < WORTH_A_FILE:
+    if len(corpus.train) < CACHED_FROM:
         return _encode(corpus, size)
     folder = cache_folder() / "encoded" / key
     try:

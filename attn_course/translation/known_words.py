@@ -1,4 +1,4 @@
-"""How far a sentence is from the text a translator was trained on."""
+"""Remarks on sentences that are far from the text a translator was trained on."""
 
 import re
 import zlib

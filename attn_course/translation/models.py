@@ -1,4 +1,4 @@
-"""The translators by name."""
+"""Builds the translator that a configuration describes."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""A run folder and the trained translator in it, which takes text and gives text."""
+"""A trained translator, loaded from the folder of a run: text in, text out."""
 
 import json
 from collections.abc import Callable, Sequence

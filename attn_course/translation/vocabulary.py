@@ -1,4 +1,4 @@
-"""How text becomes numbers of subwords and back, for both languages at once."""
+"""Subwords: text to ids and back, one vocabulary for both languages."""
 
 from collections.abc import Iterable
 from pathlib import Path

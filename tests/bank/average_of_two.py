@@ -212,6 +212,7 @@ WRONG = {
     },
     "2.2": {
         "no scale (004-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
+        "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
         "half the sum": (both(0.5), "65% of the weight is left"),
         "only a": (lambda keys, a, b: 20 * keys[a], "only one of the two"),
         "difference": (lambda keys, a, b: 20 * (keys[a] - keys[b]), "pushed down, below"),
@@ -329,6 +330,10 @@ WRONG = {
         "a half lost": (sharp(inside=lambda n, e: (n - 2) * (1 - e) / e), "factor of two"),
         "not the smallest": (sharp(inside=lambda n, e: 10 * n / e), "larger than it need be"),
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
+        "right for a small epsilon alone": (
+            sharp(inside=lambda n, e: (n - 2) / (2 * e)),
+            "larger than it need be: 0.99% of the weight stays on the other keys, and 1% may",
+        ),
         "infinite": (lambda n, d, e, scaled: math.inf, "t is infinite"),
     },
 }

@@ -93,7 +93,7 @@ index = sp.Dummy("n", integer=True, positive=True)
 
 # 3.2
 h = sp.Symbol("t", positive=True)
-ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+ell, q_a, q_b, q_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
 others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
 definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
 heights = {q_a: h, q_b: h, q_i: 0}
@@ -107,7 +107,7 @@ given_length = maker(definition, heights)
 log_odds = maker(sp.log(w / (1 - w)), heights | {w: definition})
 
 # 3.5
-c, d = sp.symbols("c d", positive=True)
+c, d = sp.symbols("t d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
 g_bb = sp.Symbol("g_bb", real=True)
 key_a, key_b = c * lambda_a * (g_aa + g_ab), c * lambda_b * (g_ab + g_bb)
@@ -123,14 +123,15 @@ once = n / (8 * (n - 1)) * (1 - e**2)
 ratio = maker(variances, {P: (1 + e) / 2})
 
 # 5.4
-E = sp.exp(beta**2)
+rho = sp.Symbol("rho", positive=True)
+E = sp.exp(rho**2)
 near = E / (E + 2)
 far = 1 / (E + 2)
-far_2 = beta * sp.sqrt((near + far - 1) ** 2 + far**2)
-far_1 = beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2)
-added = beta * sp.sqrt(((E + 1) * far - 1) ** 2 + far**2)
-root_2 = sp.sqrt(2) * beta / (E + 2)
-root_5 = sp.sqrt(5) * beta / (E + 2)
+far_2 = rho * sp.sqrt((near + far - 1) ** 2 + far**2)
+far_1 = rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2)
+added = rho * sp.sqrt(((E + 1) * far - 1) ** 2 + far**2)
+root_2 = sp.sqrt(2) * rho / (E + 2)
+root_5 = sp.sqrt(5) * rho / (E + 2)
 of_2, of_1 = maker(far_2), maker(far_1)
 
 # 11.5 and 12.1
@@ -367,19 +368,19 @@ HONEST = {
     "5.4 error_2": {
         "add the weights": of_2(added, root_2),
         "in one line": of_2(root_2),
-        "lines that SymPy makes one": of_2(beta * sp.sqrt(2 * far**2), sp.sqrt(2) * beta * far),
+        "lines that SymPy makes one": of_2(rho * sp.sqrt(2 * far**2), sp.sqrt(2) * rho * far),
         "by simplify": of_2(sp.simplify(far_2), root_2),
-        "multiplied out": of_2(sp.sqrt(sp.expand(far_2**2 / beta**2)) * beta, root_2),
-        "the other way round": of_2(beta * sp.sqrt((1 - far - near) ** 2 + far**2), root_2),
-        "longer in between": of_2(root_2, sp.sqrt(2) * beta * (1 - near) / 2, root_2),
+        "multiplied out": of_2(sp.sqrt(sp.expand(far_2**2 / rho**2)) * rho, root_2),
+        "the other way round": of_2(rho * sp.sqrt((1 - far - near) ** 2 + far**2), root_2),
+        "longer in between": of_2(root_2, sp.sqrt(2) * rho * (1 - near) / 2, root_2),
     },
     "5.4 error_1": {
-        "near and far": of_1(beta * sp.sqrt(far**2 + (near - 1) ** 2), root_5),
-        "five squares": of_1(beta * sp.sqrt(5 * far**2), sp.sqrt(5) * beta * far),
-        "two far": of_1(beta * sp.sqrt((far + near - 1) ** 2 + 4 * far**2), root_5),
+        "near and far": of_1(rho * sp.sqrt(far**2 + (near - 1) ** 2), root_5),
+        "five squares": of_1(rho * sp.sqrt(5 * far**2), sp.sqrt(5) * rho * far),
+        "two far": of_1(rho * sp.sqrt((far + near - 1) ** 2 + 4 * far**2), root_5),
         "in fractions": of_1(
-            beta * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
-            beta * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + 4 / (E + 2) ** 2),
+            rho * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
+            rho * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + 4 / (E + 2) ** 2),
             root_5,
         ),
     },
@@ -412,7 +413,7 @@ long_lines = [
 ]
 bump = least + (divided - least) * (half + 5 * sp.exp(-100 * (gap - 8) ** 2))
 narrow = (gap - 8) * (gap - sp.Rational(80001, 10000))
-narrow_beta = (beta - sp.Rational(81, 10)) * (beta - sp.Rational(811, 100))
+narrow_rho = (rho - sp.Rational(81, 10)) * (rho - sp.Rational(811, 100))
 cube = (x**3 + 3 * x**2 + 3 * x + 1) ** sp.Rational(1, 3) / (1 + x)
 differences = [
     sp.Pow(
@@ -724,34 +725,34 @@ FALSE = {
     "5.4 error_2": {
         "the other sign": (of_2(added, -root_2), "step 2 of `error_2`"),
         "another sign in a narrow place": (
-            of_2(held(sp.Mul, added, turning(narrow_beta)), root_2),
+            of_2(held(sp.Mul, added, turning(narrow_rho)), root_2),
             "of `error_2`",
         ),
         "very little under the root": (
-            of_2(beta * sp.sqrt(2 * far**2 + sp.exp(-(10**6) * (1 + beta))), root_2),
+            of_2(rho * sp.sqrt(2 * far**2 + sp.exp(-(10**6) * (1 + rho))), root_2),
             "differ, if only by very little",
         ),
         "an exponential of next to nothing": (
-            of_2(added * sp.exp(sp.exp(-(10**6) * (1 + beta))), root_2),
+            of_2(added * sp.exp(sp.exp(-(10**6) * (1 + rho))), root_2),
             NO_PROOF,
         ),
-        "a rounded root": (of_2(added, 2**0.5 * beta / (E + 2)), "write sp.sqrt(2)"),
+        "a rounded root": (of_2(added, 2**0.5 * rho / (E + 2)), "write sp.sqrt(2)"),
         "cosh and sinh for the exponential": (
-            of_2(added, root_2.subs(E, sp.cosh(beta**2) + sp.sinh(beta**2))),
-            "beta in two places is asked for",
+            of_2(added, root_2.subs(E, sp.cosh(rho**2) + sp.sinh(rho**2))),
+            "rho in two places is asked for",
         ),
         "longer again": (
-            of_2(added, root_2, sp.sqrt(2) * beta * (1 - near) / 2),
-            "beta in two places is asked for",
+            of_2(added, root_2, sp.sqrt(2) * rho * (1 - near) / 2),
+            "rho in two places is asked for",
         ),
     },
     "5.4 error_1": {
         "not short": (
-            of_1(beta * sp.sqrt(far**2 + (near - 1) ** 2)),
-            "beta in two places is asked for",
+            of_1(rho * sp.sqrt(far**2 + (near - 1) ** 2)),
+            "rho in two places is asked for",
         ),
         "three squares": (
-            of_1(beta * sp.sqrt(3 * far**2), sp.sqrt(3) * beta * far),
+            of_1(rho * sp.sqrt(3 * far**2), sp.sqrt(3) * rho * far),
             "step 1 of `error_1`",
         ),
     },

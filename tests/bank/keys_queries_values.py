@@ -86,11 +86,11 @@ def pushes_the_others_down(a, b, c, d):
 
 # 5.4
 
-beta = sp.Symbol("beta", positive=True)
-E = sp.exp(beta**2)
+rho = sp.Symbol("rho", positive=True)
+E = sp.exp(rho**2)
 near, far = E / (E + 2), 1 / (E + 2)
-START_2 = beta * sp.sqrt((near + far - 1) ** 2 + far**2)
-START_1 = beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2)
+START_2 = rho * sp.sqrt((near + far - 1) ** 2 + far**2)
+START_1 = rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2)
 
 
 def chain(start, *steps):
@@ -98,20 +98,20 @@ def chain(start, *steps):
 
 
 SHORT_2 = chain(
-    START_2, beta * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + far**2), sp.sqrt(2) * beta * far
+    START_2, rho * sp.sqrt(((E + 1) / (E + 2) - 1) ** 2 + far**2), sp.sqrt(2) * rho * far
 )
-SHORT_1 = chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), sp.sqrt(5) * beta * far)
+SHORT_1 = chain(START_1, rho * sp.sqrt(far**2 + (near - 1) ** 2), sp.sqrt(5) * rho * far)
 LONG_2 = chain(
     START_2,
-    beta * sp.sqrt((1 - near - far) ** 2 + far**2),
-    beta * sp.sqrt((1 - (E + 1) / (E + 2)) ** 2 + far**2),
-    beta * sp.sqrt(2) / (E + 2),
+    rho * sp.sqrt((1 - near - far) ** 2 + far**2),
+    rho * sp.sqrt((1 - (E + 1) / (E + 2)) ** 2 + far**2),
+    rho * sp.sqrt(2) / (E + 2),
 )
 LONG_1 = chain(
     START_1,
-    beta * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
-    beta * sp.sqrt(5 / (E + 2) ** 2),
-    sp.sqrt(5) * beta / (2 + E),
+    rho * sp.sqrt((far + near - 1) ** 2 + (2 / (E + 2)) ** 2),
+    rho * sp.sqrt(5 / (E + 2) ** 2),
+    sp.sqrt(5) * rho / (2 + E),
 )
 
 
@@ -273,26 +273,26 @@ WRONG = {
     "5.4": {
         "weights (1, 0, 1) (000-9)": (
             (
-                chain(START_2, beta * sp.sqrt((2 * near - 1) ** 2 + near**2), sp.sqrt(2) * beta),
+                chain(START_2, rho * sp.sqrt((2 * near - 1) ** 2 + near**2), sp.sqrt(2) * rho),
                 SHORT_1,
             ),
             "step 1 of `error_2` does not follow",
         ),
         "the same error twice": ((SHORT_2, SHORT_2), "`error_1` must start at the definition"),
         "a root of a sum taken term by term": (
-            (SHORT_2, chain(START_1, beta * sp.sqrt(far**2 + (near - 1) ** 2), 3 * beta * far)),
+            (SHORT_2, chain(START_1, rho * sp.sqrt(far**2 + (near - 1) ** 2), 3 * rho * far)),
             "step 2 of `error_1` does not follow",
         ),
         "not simplified": (
             (
                 chain(
                     START_2,
-                    beta * sp.sqrt((far + near - 1) ** 2 + (1 - near - far + far) ** 2 / 4),
-                    beta * sp.sqrt((far + near - 1) ** 2 + (1 - near) ** 2 / 4),
+                    rho * sp.sqrt((far + near - 1) ** 2 + (1 - near - far + far) ** 2 / 4),
+                    rho * sp.sqrt((far + near - 1) ** 2 + (1 - near) ** 2 / 4),
                 ),
                 SHORT_1,
             ),
-            "beta in two places is asked for",
+            "rho in two places is asked for",
         ),
     },
     "5.5": {

@@ -16,11 +16,11 @@ from bank.average_of_two import (
 )
 
 t = sp.Symbol("t", positive=True)
-ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
-others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
-heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}
+others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+definition = sp.exp(ell * s_a) / (sp.exp(ell * s_a) + sp.exp(s_b) + others)
+heights = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}
 drawn = sp.exp(t * ell) / (sp.exp(t * ell) + sp.exp(t) + n - 2)
 closed = 1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * ell))
 line = t * ell - sp.log(sp.exp(t) + n - 2)
@@ -83,7 +83,7 @@ def tied_at(low):
     return lambda means, a, b: 12 * (means[a] + means[b]) + (low - 12) * means.sum(0)
 
 
-c, d = sp.symbols("c d", positive=True)
+c, d = sp.symbols("t d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
 g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
 key_a, key_b = c * lambda_a * (g_aa + g_ab), c * lambda_b * (g_ab + g_bb)
@@ -182,6 +182,7 @@ RIGHT = {
 WRONG = {
     "3.1": {
         "no scale (000-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
+        "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
         "a unit vector": (both(0.5**0.5), "60% of the weight is left"),
         "only a": (lambda means, a, b: 20 * means[a], "only one of the two"),
         "difference": (lambda means, a, b: 20 * (means[a] - means[b]), "pushed down, below"),
@@ -231,12 +232,12 @@ WRONG = {
         "heights left in": (
             (
                 weight_chain(
-                    (1 / (1 + (sp.exp(q_b) + n - 2) * sp.exp(-ell * q_a)), "divide"),
-                    (1 / (1 + (sp.exp(q_b) + n - 2) / sp.exp(ell * q_a)), "same"),
+                    (1 / (1 + (sp.exp(s_b) + n - 2) * sp.exp(-ell * s_a)), "divide"),
+                    (1 / (1 + (sp.exp(s_b) + n - 2) / sp.exp(ell * s_a)), "same"),
                 ),
                 log_odds,
             ),
-            "still contains q_a, q_b",
+            "still contains s_a, s_b",
         ),
         "not a line": (
             (weight_of_a, odds_chain((sp.log(drawn / (1 - drawn)), "put in"), (ratio, "simplify"))),
