@@ -48,22 +48,14 @@ def as_floats(*arrays: Any) -> list[Any]:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """x with numbers of another type; x itself if they are of that type already.
-
-    >>> cast(np.zeros(3), np.float32).dtype.name
-    'float32'
-    """
+    """x with numbers of another type; x itself if they are of that type already."""
     if is_tensor(x):
         return x.to(dtype)
     return x.astype(dtype, copy=False)
 
 
 def common_float(*arrays: Any) -> Any:
-    """The float type that holds the numbers of all arrays of one library; integers become floats.
-
-    >>> common_float(np.zeros(3, np.float16), np.zeros(3, np.float32)).name
-    'float32'
-    """
+    """The float type that holds the numbers of all arrays of one library; integers become floats."""
     xp = library(*arrays)
     dtype = functools.reduce(xp.promote_types, (x.dtype for x in arrays))
     name = str(dtype)
@@ -77,11 +69,7 @@ def common_float(*arrays: Any) -> Any:
 
 
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """x broadcast to shape, as a view.
-
-    >>> broadcast(np.arange(3), (2, 3)).shape
-    (2, 3)
-    """
+    """x broadcast to shape, as a view."""
     if tuple(x.shape) == shape:
         return x
     if is_tensor(x):
