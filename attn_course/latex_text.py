@@ -3,6 +3,7 @@
 Between dollars, formulas in a small part of LaTeX are typeset; anything else there is shown as typed.
 """
 
+import itertools
 import re
 import unicodedata
 
@@ -16,7 +17,7 @@ _OUTSIDE = {letter: f"\\{letter}" for letter in "%#&_${}"} | {
 _INSIDE = {"^": "ˆ", "`": "ˋ"}  # letters of text that look like these
 _INVISIBLE = ("Cc", "Cf", "Cn", "Co", "Cs")  # Unicode categories
 _JOINERS = "\u200d\ufe0f"  # of which emoji are made
-_FORMULA = re.compile(r"\$([^$]+)\$")
+_FORMULA = re.compile(r"\$(?!\s)([^$]+)(?<!\s)\$(?!\d)")  # two prices are no formula
 
 # Formulas: letters, digits, signs, these commands and scripts; {...} is read as one letter, from inside out.
 _COMMANDS = (
@@ -61,9 +62,14 @@ def latex_of(text: str) -> str:
 def _as_typed(text):
     """Plain letters inside \\text{...}; signs that mean something to LaTeX as commands outside it."""
     shown = ""
-    for letter in text:
-        if letter in _OUTSIDE:
-            shown += _OUTSIDE[letter]
-        elif letter in _JOINERS or unicodedata.category(letter) not in _INVISIBLE:
-            shown += rf"\text{{{_INSIDE.get(letter, letter)}}}"
-    return shown.replace("}\\text{", "")
+    for is_outside, letters in itertools.groupby(text, _OUTSIDE.__contains__):
+        if is_outside:
+            shown += "".join(_OUTSIDE[letter] for letter in letters)
+            continue
+        kept = [_INSIDE.get(letter, letter) for letter in letters if _is_visible(letter)]
+        shown += rf"\text{{{''.join(kept)}}}"
+    return shown
+
+
+def _is_visible(letter):
+    return letter in _JOINERS or unicodedata.category(letter) not in _INVISIBLE

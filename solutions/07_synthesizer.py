@@ -32,10 +32,10 @@ torch.set_default_dtype(torch.float64)
 # |---|---|---|---|
 # | $X$ | a sequence, one token a row | $(T, D)$ | `x`, with a batch in front |
 # | $A_i, b_1$ | head $i$'s first map and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
-# | $B_i$ | head $i$'s second map, a column per position | $(d, \ell)$ | `B[i]` |
-# | $b_2$ | its bias, shared by the heads | $(\ell,)$ | `b2` |
+# | $B_i$ | head $i$'s second map, a column per position | $(d, L)$ | `B[i]` |
+# | $b_2$ | its bias, shared by the heads | $(L,)$ | `b2` |
 # | $V_i$, $W_O$ | values and the last projection | as in 06 | `value`, `out` |
-# | $\ell$ | the longest sequence allowed | number | `max_length` |
+# | $L$ | the longest sequence allowed | number | `max_length` |
 
 # %% [markdown]
 # ## The definition
@@ -45,7 +45,7 @@ torch.set_default_dtype(torch.float64)
 #
 # $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
 #
-# A sequence of $T \le \ell$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
+# A sequence of $T \le L$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
 # and both dropouts are as before. Here are the weights of two heads on six random tokens.
 
 # %%
@@ -130,12 +130,12 @@ print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagon
 # %% [markdown]
 # With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from zero, and the
 # zeros beside it are exact: row $t$ depends on $x_t$ alone. (The first row is constant in both: it has one weight, equal
-# to one.) The columns of $B$ stand for *positions*, not for contents, so there are no weights for a sequence longer than $\ell$.
+# to one.) The columns of $B$ stand for *positions*, not for contents, so there are no weights for a sequence longer than $L$.
 #
 # ## What it saves
 #
 # A synthesizer has three projections instead of four, and $B$ in addition. We count the parameters of both layers, and let PyTorch
-# count the operations for one sequence of $T = \ell$ tokens.
+# count the operations for one sequence of $T = L$ tokens.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -158,8 +158,8 @@ for D, length in ((256, 128), (512, 1024)):
     print("  keys and queries {:9,} {:13,}".format(*numbers))
 
 # %% [markdown]
-# The $(D+1)\,\ell$ parameters of $B$ and $b_2$ replace the $D(D+1)$ of a projection, so it is the smaller layer only while
-# $\ell < D$. The saving in operations is one projection, never the products over all pairs of tokens.
+# The $(D+1)\,L$ parameters of $B$ and $b_2$ replace the $D(D+1)$ of a projection, so it is the smaller layer only while
+# $L < D$. The saving in operations is one projection, never the products over all pairs of tokens.
 #
 # ## A tempting argument that fails
 #
@@ -328,7 +328,7 @@ for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), s
 #
 # 1. "More heads will do it." At OR four heads end where one does.
 # 2. "It is a convolution." The weights of a convolution move along with the position; these do not.
-# 3. "It takes any length." It has $\ell$ columns, one for each position.
+# 3. "It takes any length." It has $L$ columns, one for each position.
 
 # %%
 torch.manual_seed(0)

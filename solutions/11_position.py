@@ -32,7 +32,7 @@ rng = np.random.default_rng(11)
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $X$, $Z$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
+# | $X$, $Y$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
 # | $P$ | a permutation matrix | $(T, T)$ | `x[order]` is $PX$ |
 # | $\theta_i = b^{-2i/d}$ | the frequency of pair $i$, base $b$ | $i = 0 \dots \frac d2 - 1$ | `base` |
 # | $e(p)$ | the embedding of position $p$ | $(d,)$ | `sinusoid` |
@@ -44,7 +44,7 @@ rng = np.random.default_rng(11)
 #
 # Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
 #
-# $$Z = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
+# $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
 # Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get now?
 
@@ -101,7 +101,7 @@ def apart(layer, order):
 def draw(permutation):
     order = np.random.default_rng(permutation).permutation(6)
     gaps = [np.abs(apart(layer, order)).max(-1).round(12) for layer in layers.values()]
-    title = f"largest difference of Z(PX) and PZ, order {order}"
+    title = f"largest difference of Y(PX) and PY, order {order}"
     plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
 
 
@@ -130,7 +130,7 @@ print("orders of 720 that merely move the outputs:", kept)
 
 # %% [markdown] rubric="11.1"
 # **Rubric (1 point).** ⅓ scores (or weights) become $PAP^\top$, both sides · ⅓ $P^\top P = I$ where the weights meet
-# $PV$ · ⅓ the triangle is not permuted along, so equality fails. The column convention ($XP$, $ZP$) is equally right.
+# $PV$ · ⅓ the triangle is not permuted along, so equality fails. The column convention ($XP$, $YP$) is equally right.
 # No point for "invariant" used where equivariant is meant. Not needed: that per-token parts commute, other masks.
 
 # %% [markdown]

@@ -202,7 +202,7 @@ check("13.3", sharpness)
 
 
 # %%
-done = check("13.3", sharpness)
+is_sharp = check("13.3", sharpness)
 
 
 def draw(matches, followed):
@@ -212,12 +212,12 @@ def draw(matches, followed):
     series = {"share of B": shares, "-among the matches": np.full(101, right / matches)}
     series["-among the others"] = np.full(101, 2 / (16 - matches))
     label = {"xlabel": "score of a match", "ylabel": "share"}
-    enough = {"99% on matches": sharpness(16, matches, 0.01)} if done else {}
+    enough = {"99% on matches": sharpness(16, matches, 0.01)} if is_sharp else {}
     plots.curves(scores, series, marks=enough, **label).limits(y=(0, 1.05))
 
 
 plots.explore(draw, matches=(1, 8, 4), followed=(0, 8, 3))
-if done:
+if is_sharp:
     print(*(f"n = {n:,}: {sharpness(n, 1, 0.01):.2f}" for n in (32, 1000, 1_000_000)), sep="; ")
 
 # %% [markdown]

@@ -130,7 +130,7 @@ def test_a_new_question_and_a_new_notebook_are_green_once_they_are_filled_in(pro
     assert status == 0, said
 
     chosen = f"{QUESTION} or {FIRST} or minutes or points or hints"
-    tests = ["tests/test_questions.py", "tests/test_project.py"]
+    tests = ["tests/test_questions.py", "tests/test_questions_regimes.py", "tests/test_project.py"]
     status, said = run(
         project,
         "-m",

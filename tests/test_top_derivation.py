@@ -5,6 +5,7 @@ import itertools
 import math
 import random
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -884,3 +885,130 @@ def test_a_point_where_two_lines_differ_names_the_symbols_of_both():
     place, left, right = comparer.difference_at(first, second)
     assert "u = " in place and "x = " in place and float(left) < float(right)
     assert comparer.difference_at(first, first) == ("", "", "")
+
+
+@pytest.mark.parametrize("head", trees.HYPERBOLIC)
+def test_hyperbolic_functions_are_read_as_exponentials(head):
+    tree = trees.read(["Symbol x", f"{head} 1"])
+    assert {node[0] for node in trees.walk(tree)} <= {
+        "Symbol",
+        "Rational",
+        "Add",
+        "Mul",
+        "Pow",
+        "exp",
+    }
+    name = {"sech": "cosh", "csch": "sinh", "coth": "tanh"}.get(head, head)
+    value = getattr(math, name)(plain_value(("Symbol", "x"), 0))
+    wanted = value if name == head else 1 / value
+    assert plain_value(tree, 0) == pytest.approx(wanted)
+
+
+def test_hyperbolic_functions_in_one_another_are_refused_before_they_fill_the_memory():
+    with pytest.raises(Unreadable, match="too large"):
+        trees.read(["Symbol x", *["cosh 1"] * 40])
+
+
+def grown(rng, depth):
+    """A random expression in x and y with roots, logarithms, denominators and hyperbolic functions."""
+    y = sp.Symbol("y", real=True)
+    if not depth:
+        return rng.choice([x, y, n, sp.Integer(1), sp.Integer(2), sp.Rational(1, 2)])
+    left, right = grown(rng, depth - 1), grown(rng, depth - 1)
+    forms = [
+        lambda: left + right,
+        lambda: left - right,
+        lambda: left * right,
+        lambda: sp.Mul(left, sp.Pow(right, -1, evaluate=False), evaluate=False),
+        lambda: sp.sqrt(left, evaluate=False),
+        lambda: sp.log(left, evaluate=False),
+        lambda: sp.exp(left),
+        lambda: left**2 + right,
+        lambda: sp.tanh(left, evaluate=False),
+        lambda: sp.coth(left, evaluate=False),
+    ]
+    return rng.choice(forms)()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_shown_to_have_a_value_has_one_everywhere(seed):
+    rng = random.Random(seed)
+    y = sp.Symbol("y", real=True)
+    num_shown = 0
+    for _ in range(60):
+        with contextlib.suppress(Unreadable):
+            tree = trees.tree_of(grown(rng, 3))
+            domain = domain_of({x, y, n}, {y: (0, 1)})
+            if not positivity.has_value(tree, domain):
+                continue
+            num_shown += 1
+            ends = [
+                {"x": 1e-3, "y": 0, "n": 1},
+                {"x": 1, "y": 1, "n": 2},
+                {"x": 2, "y": 0.5, "n": 3},
+            ]
+            for ranges in ends:
+                there = trees.substitute(
+                    tree, {k: trees.rational(Fraction(v)) for k, v in ranges.items()}
+                )
+                with contextlib.suppress(OverflowError):
+                    assert not isinstance(plain_value(there, 0), complex)
+    assert num_shown
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_hyperbolic_line_that_is_wrong_is_proved(seed):
+    rng = random.Random(seed)
+    functions = [sp.sinh, sp.cosh, sp.tanh, sp.sech, sp.exp]
+    comparer = Comparer(domain_of({x}, {}))
+    for _ in range(30):
+        left, right = (
+            rng.choice(functions)(x * rng.randint(1, 3)) ** rng.randint(1, 2)
+            * rng.choice(functions)(x)
+            for _ in range(2)
+        )
+        for relation in ("=", "<=", ">"):
+            trees_of_both = [trees.tree_of(side) for side in (left, right)]
+            outcome = comparer.compare(trees_of_both[0], relation, trees_of_both[1])
+            if outcome.state != "holds":
+                continue
+            for at in (0.01, 0.3, 1.0, 2.5):
+                first, second = (float(side.subs(x, at)) for side in (left, right))
+                close = math.isclose(first, second, rel_tol=1e-9)
+                true = {
+                    "=": close,
+                    "<=": close or first < second,
+                    ">": first > second and not close,
+                }
+                assert true[relation], (left, relation, right, at)
+
+
+def test_an_open_end_is_left_out_and_a_closed_one_is_not():
+    y = sp.Symbol("y", real=True)
+    assert derive((1 / (1 + x) + 1 / (1 - x), ""), (">", 2, ""), where={x: (0, 1)}).fault is None
+    closed_range = derive((1 / (1 + y) + y, ""), (">", 1, ""), where={y: (0, 1)})
+    assert "at y = 0 both sides are 1, so > does not hold" in closed_range.fault
+
+
+def test_whole_numbers_begin_where_every_line_has_a_value():
+    j = sp.Symbol("j", integer=True, positive=True)
+    assert "for all j = 1, 2, ..." in derive((j + j**2, ""), (j * (1 + j), "")).summary()
+    assert "for all j = 2, 3, ..." in derive((j / (j - 1), ""), (1 + 1 / (j - 1), "")).summary()
+
+
+def test_a_line_without_a_value_somewhere_is_told_or_narrows_what_is_proved():
+    y = sp.Symbol("y", real=True)
+    told = derive(
+        (y, ""), (sp.Mul(y, sp.log(y), 1 / sp.log(y), evaluate=False), ""), where={y: (-1, 1)}
+    )
+    assert "has no finite real value" in told.fault
+    narrowed = derive((sp.tan(y), ""), (sp.sin(y) / sp.cos(y), ""))
+    assert narrowed.fault is None and "wherever every line has a value" in narrowed.summary()
+
+
+def test_an_empty_chain_costs_its_own_points_alone():
+    first, second, third = chains.answers("2.3 two_tied", None)
+    verdict = check("2.3", first, second, third)
+    assert verdict.message == "2 of 3 chains hold; `two_tied` is still empty."
+    assert verdict.points == pytest.approx(2.5 * 2 / 3) and verdict.status == "not yet"
+    assert check("2.3", None, None, None).status == "not attempted"

@@ -35,10 +35,15 @@ def new_question(root: Path, question: str, kind: str = "code") -> list[Path]:
     changes: dict[Path, Callable[[str], str]] = {
         source: lambda text: _with_cells(text, _filled(_cells(kind), words)),
         module: lambda text: _with_judge(text, words),
-        bank: lambda text: text + _filled("bank", words),
+        bank: lambda text: text + _filled("bank", words) + _regimes(text, kind, words),
         root / "CHANGELOG.md": lambda text: _with_line(text, f"- {question}: a new question."),
     }
     return _write({path: change(_text(path)) for path, change in changes.items()})
+
+
+def _regimes(bank, kind, words):
+    """The regimes of a code question, where the bank of its notebook lists them."""
+    return _filled("regimes", words) if kind == "code" and "\nREGIMES = " in bank else ""
 
 
 def new_notebook(root: Path, stem: str) -> list[Path]:

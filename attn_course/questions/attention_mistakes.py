@@ -235,6 +235,32 @@ BOTH_IN_MEMORY = (
 )
 
 
+def wrong_contexts(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, look: np.ndarray | None = None
+) -> dict:
+    """{sentence: the context that each mistake in scores or weights gives}, for arrays as `attend` has them.
+
+    look: the mask, (..., T, S); without one only the mistakes in scores and the axis of the softmax are left.
+    """
+    import torch
+
+    queries, keys, values = (torch.tensor(x) for x in (q, k, v))
+    mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool)
+    if look is not None:
+        mask = torch.tensor(look)
+    table = {}
+    for sentence, mistake in SCORES.items():
+        scores = mistake(queries, keys)
+        weights = after(scores, lambda found: masked_softmax(found, mask))
+        table[sentence] = after(weights, lambda found: found @ values)
+    scores = scaled_products(queries, keys)
+    for sentence, mistake in CAUSAL_WEIGHTS.items():
+        about_axes = "softmax" in sentence and "mask" not in sentence
+        if look is not None or about_axes:
+            table[sentence] = after(mistake(scores, mask), lambda found: found @ values)
+    return table
+
+
 def after(value: Any, step: Callable) -> Any:
     """What a later step makes of a mistake's result."""
     if isinstance(value, Seen):

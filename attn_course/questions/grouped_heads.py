@@ -10,6 +10,7 @@ from attn_course.answers.tensors import (
     tensor_trials,
 )
 from attn_course.drivers import run_tensors
+from attn_course.questions.attention_mistakes import wrong_contexts
 from attn_utils.kernels import attend
 
 SIZES = ((2, 6, 2), (3, 4, 4), (1, 4, 1), (3, 6, 3))  # B, H, G; the first one tells most
@@ -53,7 +54,15 @@ def _wrong_groups(*inputs):
         **_wrong_groups_of_heads(*inputs),
         **_averaged(*inputs),
         **_wrong_scores(*inputs),
+        **_any_attention(*inputs),
     }
+
+
+def _any_attention(q, k, v):
+    """What may go wrong in any attention, with the groups as they should be."""
+    H, T = q.shape[1:3]
+    own = np.arange(H) * k.shape[1] // H
+    return wrong_contexts(q, k[:, own], v[:, own], np.tri(T, dtype=bool))
 
 
 def _wrong_groups_of_heads(q, k, v):

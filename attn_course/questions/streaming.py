@@ -15,6 +15,7 @@ from attn_course.answers.tensors import (
     tensor_trials,
 )
 from attn_course.drivers import run_tensors, run_watched
+from attn_course.questions.attention_mistakes import wrong_contexts
 from attn_utils.kernels import attend
 
 READY_MADE = "scaled_dot_product_attention"
@@ -136,7 +137,7 @@ def _wrong_streams(q, k, v, block, found):
             Seen(True) if too_short else _without_last(q, k, v, block)
         ),
         "the root of d is missing in the scores": _streamed(q, k, v, block, scale=1.0),
-    } | _lost_rows(q, k, found)
+    } | (_lost_rows(q, k, found) | wrong_contexts(q, k, v))
 
 
 def _lost_rows(q, k, found):

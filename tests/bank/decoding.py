@@ -418,6 +418,27 @@ def group_scale(q, k, v):
     return repeated(q, k, v, scale=(q.shape[-1] * q.shape[1] / k.shape[1]) ** -0.5)
 
 
+def grouped_scores(q, k, v):
+    k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+    return q @ k.mT / root(q), v
+
+
+def grouped_over_queries(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    T = q.shape[2]
+    return scores.masked_fill(~past(T, T), -INF).softmax(-2) @ v
+
+
+def grouped_one_ahead(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    return scores.masked_fill(torch.ones_like(scores).tril(1) == 0, -INF).softmax(-1) @ v
+
+
+def grouped_hidden_by_zero(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    return scores.tril().softmax(-1) @ v
+
+
 def broadcast_only(q, k, v):
     return masked(q, k, v, past(q.shape[2], q.shape[2]))
 
@@ -1013,6 +1034,13 @@ WRONG = {
         "no mask": (open_groups, "there is no mask"),
         "scale by group": (group_scale, "the scale is that of a whole group"),
         "no scale": (functools.partial(repeated, scale=1.0), "the scores are not scaled"),
+        "softmax over queries": (grouped_over_queries, "so that columns sum to one"),
+        "one key ahead": (grouped_one_ahead, "sees the key just after it"),
+        "hidden by zero": (grouped_hidden_by_zero, "exp(0) = 1 is still a weight"),
+        "divided by d": (
+            functools.partial(repeated, scale=1 / 3),
+            "are divided by d, the width of a query",
+        ),
         "broadcasting": (broadcast_only, "your code stopped with RuntimeError"),
         "one head a group": (one_head_a_group, "H heads come out"),
     },
@@ -1141,5 +1169,77 @@ WRONG = {
         "the visible part": (visible_part, "that is what *is* seen"),
         "adding up to zero": (adding_up_to_zero, "these values add up to zero"),
         "d rows": (d_rows, "one row for each of the"),
+    },
+}
+
+
+# What the judges must draw: {question: {answer: {name: whether a call belongs to it}}}
+REGIMES = {
+    "14.1": {
+        "Cache": {
+            "sixteen tokens one by one": lambda *given: list(given[-1:]) == [[1] * 16],
+            "long pieces": lambda *given: isinstance(given[-1], list) and max(given[-1]) >= 6,
+            "with rotation": lambda *given: len(given) == 3 and isinstance(given[0], float),
+            "without rotation": lambda *given: len(given) == 3 and given[0] is None,
+            "a measured step": lambda *given: len(given) == 2,
+        }
+    },
+    "14.2": {
+        "decode_scores": {
+            "one token": lambda T, cached: T == 1,
+            "many tokens, cached": lambda T, cached: T > 1000 and cached,
+            "many tokens, not cached": lambda T, cached: T > 1000 and not cached,
+        },
+        "cache_bytes": {"all sizes different": lambda *sizes: len(set(sizes)) == 6},
+    },
+    "14.3": {
+        "grouped": {
+            "a group for each head": lambda given: given[0].shape[1] == given[1].shape[1],
+            "one group": lambda given: given[1].shape[1] == 1 < given[0].shape[1],
+            "three heads a group": lambda given: given[0].shape[1] == 3 * given[1].shape[1],
+        }
+    },
+    "14.4": {
+        "window_mask": {
+            "a window of one": lambda T, window, sinks: window == 1 and sinks == 0,
+            "a window longer than the text": lambda T, window, sinks: window > T,
+            "all tokens are sinks": lambda T, window, sinks: sinks >= T > 1,
+            "no sinks": lambda T, window, sinks: sinks == 0 and window > 1,
+            "two sinks": lambda T, window, sinks: sinks == 2 and window + 2 < T,
+        },
+        "Ring": {
+            "a window of one": lambda window, sinks, *_: window == 1,
+            "no sinks": lambda window, sinks, *_: sinks == 0,
+            "more sinks than window": lambda window, sinks, *_: sinks > window,
+            "a window longer than the text": lambda window, sinks, texts: (
+                window > texts[0][0].shape[1]
+            ),
+        },
+    },
+    "14.5": {
+        "latent_attention": {
+            "one token": lambda given: len(given[1]) == 1,
+            "latents as wide as heads": lambda given: given[1].shape[1] == given[0].shape[1],
+            "latents narrower than heads": lambda given: given[1].shape[1] < given[0].shape[1],
+            "a long text": lambda given: len(given[1]) >= 500,
+        },
+        "absorbed_matrix": {
+            "distance 0": lambda W_k, far, *_: far == 0,
+            "a far key": lambda W_k, far, *_: far > 1,
+            "a square projection": lambda W_k, far, *_: W_k.shape[0] == W_k.shape[1],
+        },
+    },
+    "14.6": {
+        "linear_attention": {
+            "one token": lambda given, kind, shift: len(given[0]) == 1,
+            "exponentials": lambda given, kind, shift: kind == "exp",
+            "features with zeros": lambda given, kind, shift: kind == "relu",
+        }
+    },
+    "14.7": {
+        "invisible": {
+            "one feature": lambda given: given[0].shape[1] == 1,
+            "one more key than features": lambda given: given[0].shape[0] == given[0].shape[1] + 1,
+        }
     },
 }

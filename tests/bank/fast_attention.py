@@ -343,6 +343,14 @@ def no_root(q, k, v, block):
     return running()(q * root(q), k, v, block)
 
 
+def stream_over_queries(q, k, v, block):
+    return (q @ k.mT / root(q)).softmax(-2) @ v
+
+
+def stream_divided_by_d(q, k, v, block):
+    return running()(q / root(q), k, v, block)
+
+
 def raw_stream(q, k, v, block):
     sums, output = 0, 0
     for keys, values in blocks_of(k, v, block):
@@ -705,6 +713,8 @@ WRONG = {
         "one maximum for all rows": (running(rows=False), "one maximum for all rows"),
         "ragged block dropped": (ragged_dropped, "right only when block divides S"),
         "root missing": (no_root, "root of d is missing"),
+        "softmax over queries": (stream_over_queries, "so that columns sum to one"),
+        "divided by d": (stream_divided_by_d, "divided by d, the width of a query"),
         "raw exponentials": (raw_stream, "take a maximum away first"),
         "maximum starts at 0": (running(start=0.0), "the running maximum starts at"),
         "maximum starts at -10000": (running(start=-1e4), "for all scores of a row"),
@@ -779,5 +789,57 @@ WRONG = {
         "all blocks kept": (blocks_kept, "let go of a block"),
         "autograd": (stream_by_autograd, "write the three products yourself"),
         "garbage where memory is measured": (garbage_when_long, "dq is off by"),
+    },
+}
+
+
+def top(q, k, *_):
+    """The largest score of each query."""
+    return (np.asarray(q) @ np.asarray(k).mT / q.shape[-1] ** 0.5).max(-1)
+
+
+# What the judges must draw: {question: {answer: {name: whether a call belongs to it}}}
+REGIMES = {
+    "12.1": {
+        "summary": {
+            "no keys": lambda name, block: len(block[0]) == 0,
+            "all keys hidden": lambda name, block: len(block[0]) and np.isneginf(block[0]).all(),
+            "one key hidden": lambda name, block: np.isneginf(block[0]).sum() == 1,
+            "scores near 100,000": lambda name, block: max(block[0], default=0) > 9e4,
+            "scores near -100,000": lambda name, block: max(block[0], default=0) < -9e4,
+            "hundreds of keys": lambda name, block: len(block[0]) >= 300,
+        },
+        "merge": {"two states": lambda name, names: len(names) == 2},
+        "finish": {"a state": lambda name: True},
+    },
+    "12.2": {
+        "stream": {
+            "a ragged block": lambda given, block: given[1].shape[-2] % block,
+            "a block larger than S": lambda given, block: given[1].shape[-2] < block,
+            "one query and one key": lambda given, block: given[0].shape[-2] == 1,
+            "a batch": lambda given, block: given[0].ndim > 2,
+            "large scores": lambda given, block: top(*given).max() > 710,
+            "all scores far below": lambda given, block: top(*given).max() < -1e4,
+            "a long text": lambda given, block: len(given[1]) > 500,
+        },
+    },
+    "12.3": {
+        "attention_backward": {
+            "square": lambda given: len({x.shape for x in given}) == 1,
+            "more keys than queries": lambda given: given[1].shape[-2] > given[0].shape[-2],
+            "more queries than keys": lambda given: given[1].shape[-2] < given[0].shape[-2],
+            "one query and one key": lambda given: given[1].shape[-2] == 1,
+            "a batch": lambda given: given[0].ndim > 2,
+            "large scores": lambda given: top(*given).max() > 100,
+        },
+    },
+    "12.4": {
+        "stream_backward": {
+            "a ragged block": lambda given, block: len(given[1]) % block,
+            "a block larger than S": lambda given, block: len(given[1]) < block,
+            "blocks of one key": lambda given, block: block == 1,
+            "scores that overflow": lambda given, block: given[4].max() > 710,
+            "a long text": lambda given, block: len(given[1]) > 500,
+        },
     },
 }

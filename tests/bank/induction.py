@@ -700,3 +700,62 @@ WRONG = {
         "in place": (in_place, "changed in place"),
     },
 }
+
+
+# What the judges must draw: {question: {answer: {name: whether a call belongs to it}}}
+REGIMES = {
+    "13.1": {
+        "previous_token_head": {
+            "two letters": lambda V, P: V == 2,
+            "more places than letters": lambda V, P: P > V,
+            "twelve places": lambda V, P: P == 12,
+        }
+    },
+    "13.2": {"induction_head": {"six letters or more": lambda V, P: V >= 6 and P >= 14}},
+    "13.3": {
+        "sharpness": {
+            "one match": lambda n, m, e: m == 1,
+            "several matches": lambda n, m, e: m > 3,
+            "very many keys": lambda n, m, e: n >= 1e9,
+            "a tiny epsilon": lambda n, m, e: e < 1e-8,
+            "a large epsilon": lambda n, m, e: e >= 0.3,
+        }
+    },
+    "13.5": {
+        "previous_token_score": {
+            "two tokens": lambda w: w.shape[-1] == 2,
+            "twenty tokens": lambda w: w.shape[-1] == 20,
+        },
+        "induction_score": {
+            "a sequence said twice": lambda w, x: list(x[: len(x) // 2]) == list(x[len(x) // 2 :]),
+            "the first letter returns": lambda w, x: x[0] in x[1:],
+            "a doubled letter": lambda w, x: any(x[1:] == x[:-1]),
+            "a letter that is never repeated": lambda w, x: (
+                1 in np.unique(x, return_counts=True)[1]
+            ),
+        },
+    },
+    "13.6": {
+        "ov_circuit": {
+            "heads as wide as the stream": lambda E, W_v, W_o, U: W_v.shape[0] == W_v.shape[1],
+            "narrow heads": lambda E, W_v, W_o, U: W_v.shape[0] > 2 * W_v.shape[1],
+        },
+        "matching_circuit": {
+            "narrow heads": lambda E, W_q, *others: W_q.shape[0] > 2 * W_q.shape[1]
+        },
+        "copying_score": {
+            "complex eigenvalues": lambda C: abs(np.linalg.eigvals(C).imag).max() > 0.5,
+            "an inverting head": lambda C: np.trace(C) < -4,
+            "eigenvalues of several sizes": lambda C: abs(np.linalg.eigvals(C)).max() > 8,
+        },
+    },
+    "13.7": {
+        "patched": {
+            "q": lambda given: given[-1] == "q",
+            "k": lambda given: given[-1] == "k",
+            "v": lambda given: given[-1] == "v",
+            "one token": lambda given: len(given[0]) == 1,
+            "heads as wide as the stream": lambda given: given[3][0].shape == given[3][3].shape,
+        }
+    },
+}
