@@ -383,7 +383,7 @@ for k in (12, 40, 77):
 
 # %% [markdown] rubric="10.3"
 # **Rubric.** 1 none < mean < dot claimed with gain and interval or p, spread over seeds beside it · 1 refuses a claim that
-# the data do not carry (the order of additive and multi-head, which the other corpus turns round; any order at another
+# the data do not carry (the order of additive and multi-head, which the other corpus reverses; any order at another
 # budget), and says what would settle it (more seeds, longer or tuned training) · 1 by length: none and mean fall or start
 # low, with a reason (one state or one average for any length), dot falls less; where it fails · 1 signature, test set,
 # search and budget stated; no comparison with tokenised or lower-cased scores. Wrong: a bootstrap taken for

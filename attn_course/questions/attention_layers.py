@@ -311,6 +311,6 @@ def _judge_coins(lost, rate, axes, seen=True):
         agree = is_shared[is_pair].mean()
         if not FAIR <= agree <= 1 - FAIR:
             raise NotYet(
-                f"{name} does not draw anew for all {what}: {agree:.0%} of neighbours among them share "
-                "their fate. Each number is to be dropped on its own."
+                f"{name} does not drop each number independently: neighbouring {what} are dropped or kept "
+                f"together in {agree:.0%} of cases."
             )

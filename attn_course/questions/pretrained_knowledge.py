@@ -12,7 +12,7 @@ from attn_course.answers.wording import counted
 from attn_course.drivers import call_each, call_with_seeds
 from attn_course.register import Part, Question
 
-MASK = "▒"  # as in the room `knowledge`
+MASK = "▒"  # as in attn_course.knowledge
 PAD = "·"
 LETTERS = [chr(code) for code in (*range(0x21, 0x7F), *range(0xC0, 0x100))]  # all different
 NUM_DRAWS = 800  # for each law that is judged
@@ -431,14 +431,16 @@ def _judge_interval(rows, n):
     width = high - low
     if not min(width[0], width[n]) >= 1e-6:
         raise NotYet(
-            f"{n} right of {n} got an interval of width zero: certainty, from {n} people."
+            f"{n} right answers of {n} got an interval of width zero, as if the share were known exactly."
             " Share plus or minus two standard errors fails at both ends."
         )
 
     lowest = low.min()
     highest = high.max()
     if not -1e-9 <= lowest <= highest <= 1 + 1e-9:
-        raise NotYet(f"the interval reaches from {lowest:.3f} to {highest:.3f}: beyond a share.")
+        raise NotYet(
+            f"the interval reaches from {lowest:.3f} to {highest:.3f}: a share lies between 0 and 1."
+        )
 
     holds = _coverage(low, high, n)
     if not 0.93 <= holds <= 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%

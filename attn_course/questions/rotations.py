@@ -102,7 +102,9 @@ def _judge_linear(rotate, x, positions, base):
     once = _turned(rotate, x, positions, base)
     twice = _turned(rotate, 2 * x, positions, base)
     if is_off(twice, 2 * once):
-        raise NotYet("twice the vector should turn into twice the result: you add; multiply.")
+        raise NotYet(
+            "twice the vector should give twice the result; a rotation multiplies and adds nothing."
+        )
 
 
 def _turned(rotate, x, positions, base):
@@ -138,7 +140,7 @@ def _judge_matrices(at, theta):
                 "written as halves, or the other way round."
             )
         raise NotYet(
-            "scores are right if only differences count; but position 0 must stay as it is. Do yours "
+            "position 0 must stay as it is, and yours turns; the scores are still right. Do your positions "
             "start at 1?"
         )
     if is_off(at[1] @ at[2], at[3]):
@@ -274,7 +276,7 @@ def _why_not_back(q, k, rotate, r):
         weight = softmax(seen).max()
         return f"right token, weight {weight:.3f}: a longer query makes it sharper"
     if flees == r:
-        return f"it flees the token {r} back, which scores least of all; mind the sign"
+        return f"the token {r} back has the lowest score of all, not the highest; mind the sign"
     if looks == 2 * r:
         return f"it looks {looks} back, twice too far: turn the query or the key, not both"
     return f"it looks {looks} back, where {r} back is asked for"

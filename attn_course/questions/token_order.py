@@ -213,7 +213,7 @@ def _comparisons(layer, x):
         "that is invariance, whatever the order the same; outputs should move along with tokens": {
             not _is_off(layer(x[p]), whole) for p in orders
         },
-        "your permutation is applied twice, which is right only if it is its own inverse": {
+        "the permutation is applied twice, which is right only if it is its own inverse": {
             not _is_off(layer(x[p])[p], whole) for p in orders
         },
         "permute the tokens, axis 0, not the features": {
@@ -241,14 +241,14 @@ def _too_few_permutations(layer, x):
         "ring commutes with all rolls and not with others; try random permutations": {
             _commutes(layer, x, rolls)
         },
-        "swapping tokens 0 and 1 is not enough: some layers survive it, such as pairs": {
+        "swapping tokens 0 and 1 is not enough: some layers commute with it, such as pairs": {
             _commutes(layer, x, [swap])
         },
         "too coarse: positions of size 0.01 go unnoticed": {_commutes(layer, x, every, COARSE)},
         "equal sums over tokens are not equal tokens": {
             not _is_off(layer(x[p]).sum(0), sums) for p in mixed
         },
-        "one permutation, and some layers survive it; try many": (
+        "one permutation is not enough, since some layers commute with it; try many": (
             {True, _commutes(layer, x, every)} if lucky else {False}
         ),
     }

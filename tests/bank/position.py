@@ -461,7 +461,7 @@ WRONG = {
         "rolls only": (commutes(rolls), "ring commutes with"),
         "one swap": (
             commutes(lambda T: neighbour_swaps(T)[:1]),
-            "is not enough: some layers survive it, such as pairs",
+            "is not enough: some layers commute with it, such as pairs",
         ),
         "invariance": (
             compare(lambda layer, x, p: np.allclose(layer(x[p]), layer(x))),
@@ -477,7 +477,7 @@ WRONG = {
         ),
         "another swap": (
             commutes(lambda T: neighbour_swaps(T)[1:2]),
-            "some layers survive it; try many",
+            "since some layers commute with it",
         ),
         "tolerance 0.1": (commutes(random_orders, 0.1), "too coarse"),
         "sums": (
@@ -615,7 +615,7 @@ WRONG = {
         "exponent doubled": (by_rates(lambda d, b: thetas(d, b) ** 2), "1e-06, expected 1, 0.1"),
         "another base": (by_rates(lambda d, b: thetas(d, 500.0)), "frequencies are 1, 0.2"),
         "one angle for all": (by_rates(lambda d, b: np.ones(d // 2)), "frequencies are 1, 1"),
-        "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "you add; multiply"),
+        "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "adds nothing"),
         "arange": (
             lambda x, p, b: rotate_pairs(x, np.arange(x.shape[-2]), b),
             "position 1 turns no more than",
@@ -635,7 +635,7 @@ WRONG = {
             "it looks 0 back, where",
         ),
         "turned the other way": (back(40, turns=1), "ahead, which the mask hides"),
-        "minus": (back(40, sign=-1), "it flees"),
+        "minus": (back(40, sign=-1), "has the lowest score of all"),
         "twice r": (back(40, turns=-2), "twice too far"),
         "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
         "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),

@@ -390,7 +390,7 @@ WRONG = {
         "two standard errors": ((finetuning_pair, around(1.96)), "width zero"),
         "beyond a share": (
             (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
-            "beyond a share",
+            "a share lies between 0 and 1",
         ),
         "one standard error": ((finetuning_pair, wilson(1.0)), "holds the true chance in 68"),
         "an interval of 99%": ((finetuning_pair, wilson(2.576)), "holds the true chance in 9"),

@@ -864,15 +864,15 @@ WRONG = {
         ),
         "dropout on whole value tokens": (
             (but(thin=lambda s, w: w, project=thin_tokens),),
-            "does not draw anew for all queries",
+            "independently: neighbouring queries",
         ),
         "one coin for all heads": (
             (but(thin=lambda s, w: w * s.attention_dropout(torch.ones_like(w[:, :1]))),),
-            "does not draw anew for all heads",
+            "independently: neighbouring heads",
         ),
         "one coin for a feature of all tokens": (
             (but(finish=lambda s, c: s.out(c) * s.residual_dropout(torch.ones_like(c[:, :1]))),),
-            "does not draw anew for all tokens",
+            "independently: neighbouring tokens",
         ),
         "dropout that is not scaled up": (
             (but(thin=lambda s, w: w * (s.attention_dropout(torch.ones_like(w)) > 0)),),
