@@ -12,7 +12,7 @@ from attn_course.command_line import SETTINGS, loudness, run
 from attn_course.errors import UserError
 
 COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it needs)
-    "lab": ("attn_course.lab:lab", "lab"),
+    "lab": ("attn_course.start_jupyterlab:lab", "lab"),
     "check": ("attn_course.grading.command:check", ""),
     "collect": ("attn_course.grading.command:collect", "grade"),
     "grade": ("attn_course.grading.command:grade", "grade"),

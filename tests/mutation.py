@@ -54,7 +54,7 @@ TABLE = {  # name: modules, tests
 }
 LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notice
     "autograder": "class",
-    "reused_code": "reused_code",
+    "course_code_use": "course_code_use",
     "command": "class",
     "answer_diff": "matching class",
     "digests": "book batch",
@@ -66,7 +66,7 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "gradebook": "book",
     "magics": "cells",
     "options": "batch class",
-    "self_check": "self_check",
+    "check_notebook": "check_notebook",
     "page": "pages",
     "pages": "pages",
     "markdown_html": "markdown_html",

@@ -12,7 +12,7 @@ from course import ROOT, WRITTEN
 from attn_course import register
 from attn_course.building import (
     cards,
-    interactive,
+    interactive_figures,
     outputs,
     pages,
     site,
@@ -186,14 +186,14 @@ def test_figures_are_made_for_pages_once_and_kept(tmp_path):
         cell.outputs = [picture("bars")]
     notebook = nbformat.v4.new_notebook(cells=cells)
     cache = tmp_path / "kept"
-    found = interactive.page_figures(notebook, "trial", tmp_path, cache)
+    found = interactive_figures.page_figures(notebook, "trial", tmp_path, cache)
     assert list(found) == [cells[1].id, cells[2].id]
     for (figure,) in found.values():
         assert pages.FIGURE.fullmatch(figure) and "attn-frames" in figure
 
     (kept,) = cache.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
-    assert interactive.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
+    assert interactive_figures.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
 
 
 def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):

@@ -14,7 +14,7 @@ from course import ROOT
 from attn_course import (
     cli,
     command_line,
-    lab,
+    start_jupyterlab,
 )
 from attn_course.grading import grade_class, roster, written_marks
 
@@ -198,8 +198,8 @@ def test_a_command_without_arguments_lists_what_there_is(capsys):
 
 
 def test_the_address_of_a_lab_without_a_screen_leads_to_the_notebook(monkeypatch):
-    monkeypatch.setattr(lab, "has_screen", lambda: False)
-    command = lab.jupyter_command("notebooks/00_start_here.ipynb")
+    monkeypatch.setattr(start_jupyterlab, "has_screen", lambda: False)
+    command = start_jupyterlab.jupyter_command("notebooks/00_start_here.ipynb")
     assert "--no-browser" in command
     assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in command
 
@@ -210,7 +210,7 @@ def test_a_notebook_that_is_not_there_is_one_sentence(capsys):
 
 
 def test_a_lab_that_is_not_installed_is_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr(lab.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(start_jupyterlab.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 2
     assert "JupyterLab is not installed here" in capsys.readouterr().err
 

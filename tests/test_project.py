@@ -13,8 +13,8 @@ from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
 
 from attn_course import (
-    lab,
     register,
+    start_jupyterlab,
 )
 
 PACKAGES = ("attn_utils", "attn_course")
@@ -292,7 +292,9 @@ def test_every_file_that_a_text_names_is_there():
 
 def test_the_link_for_a_hub_opens_the_first_notebook():
     page = (ROOT / "docs" / "install.md").read_text("utf-8")
-    assert re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", page) == [lab.FIRST]
+    assert re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", page) == [
+        start_jupyterlab.FIRST
+    ]
 
 
 def test_every_module_that_a_text_names_is_there():

@@ -16,7 +16,7 @@ from typing import Any
 from attn_course import register
 from attn_course.building import badges, build, cards
 from attn_course.building.cells import rendered, solution_notebook
-from attn_course.building.interactive import page_figures
+from attn_course.building.interactive_figures import page_figures
 from attn_course.building.outputs import attach, stored_outputs
 from attn_course.building.pages import FIGURE, page_of
 from attn_course.building.playground import write_playground

@@ -31,7 +31,10 @@ def check(notebook: Path | None, strict: bool) -> int:
     NOTEBOOK is NN_name.ipynb, NN_name.py or a folder; without it, notebooks/ or this folder.
     """
     require_fork()
-    from attn_course.grading.self_check import check_file, check_folder
+    from attn_course.grading.check_notebook import (
+        check_file,
+        check_folder,
+    )
 
     if notebook is None:
         notebook = Path("notebooks") if Path("notebooks").is_dir() else Path()
@@ -168,9 +171,9 @@ def diff(submission: Path, html: Path | None) -> None:
     SUBMISSION is NN_name.ipynb or NN_name.py. Cells that hold no answer are left out.
     """
     from attn_course.grading import answer_diff
+    from attn_course.grading.check_notebook import name_of
     from attn_course.grading.read_submission import read_submission
     from attn_course.grading.report import save
-    from attn_course.grading.self_check import name_of
 
     name = name_of(submission, read_submission)
     solutions = ROOT / "solutions"

@@ -20,6 +20,7 @@ from attn_course.answers import Answer, NotAttempted
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, judge
 from attn_course.grading import find_cells
 from attn_course.grading.cell_names import names_of
+from attn_course.grading.course_code_use import reused_objects
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -27,7 +28,6 @@ from attn_course.grading.read_submission import (
     read_submission,
 )
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.sandbox.session import Session

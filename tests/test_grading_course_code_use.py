@@ -8,10 +8,10 @@ from course import ROOT, WRITTEN
 from sessions import needs_sandbox
 
 from attn_course import register
+from attn_course.grading.course_code_use import reused_objects
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.read_submission import Cell, read_submission
 from attn_course.grading.record import State
-from attn_course.grading.reused_code import reused_objects
 from attn_course.grading.sandbox import tiers
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
