@@ -238,7 +238,7 @@ for d in (2, 4, 8, 64):
         "d = {}: nearest to 0 is {}, {:.5f} away".format(d, *sinusoid_distance.closest(d, 10_000))
     )
 print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_closer(10_000))
-print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
+print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {355 / 113:.6f}")
 
 # %% [markdown]
 # Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
