@@ -316,7 +316,7 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
 #
 # ## Can one head do better?
 #
-# Textbooks say that one head is "not practical" against such noise. That is true of a query that scores $t$ on two means and 0
+# Some published solutions call one head "not practical" against such noise. That is true of a query that scores $t$ on two means and 0
 # on all others, but not of every query. Adding the same number to all scores on the *means* does not change their softmax, but
 # it does change what the noise does. So take the scores $x$, $x$ on the means of $a$ and $b$, and $x - 12$ on six others.
 # *Predict* the best $x$.

@@ -204,7 +204,7 @@ class Watch:
         self.seen[name] = seconds, self.starts_process, reached
 
 
-class Supervisor:
+class Plugin:
     """A plugin of pytest that hands the collected tests to somebody instead of running them."""
 
     def __init__(self, work):
@@ -412,7 +412,7 @@ def report(row, args):
     stdout = sys.stdout
     for tests in chosen:
         with contextlib.redirect_stdout(io.StringIO()):
-            pytest.main([*OPTIONS, *tests], plugins=[Supervisor(work)])
+            pytest.main([*OPTIONS, *tests], plugins=[Plugin(work)])
     print(
         f"{row}: {sum(noticed)} of {len(noticed)} mutants noticed, "
         f"drawn from the {len(places)} that can be made",

@@ -38,5 +38,5 @@ def serve(lines, *, output):
 
 def honest(said="", num_parts=8):
     """A report of the right form on 01, with `said` as the message of its first part."""
-    parts = [("not yet", said, "")] * (num_parts - 1) + [("not attempted", "", "")]
+    parts = [("not yet", said, "", 0.0)] * (num_parts - 1) + [("not attempted", "", "", 0.0)]
     return {"do": "report", "problem": "", "remarks": [], "parts": parts}

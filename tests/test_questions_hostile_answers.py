@@ -267,6 +267,7 @@ SIZELESS = (  # what the judge shows to these has no size of its own
     "merge",  # states that the answer itself made
     "finish",
     "Cache",
+    "Ring",
     "look_back",  # a width, which is even
 )
 

@@ -35,15 +35,16 @@ def new_question(root: Path, question: str, kind: str = "code") -> list[Path]:
     changes: dict[Path, Callable[[str], str]] = {
         source: lambda text: _with_cells(text, _filled(_cells(kind), words)),
         module: lambda text: _with_judge(text, words),
-        bank: lambda text: text + _filled("bank", words) + _regimes(text, kind, words),
+        bank: lambda text: text + _answers(kind, words),
         root / "CHANGELOG.md": lambda text: _with_line(text, f"- {question}: a new question."),
     }
     return _write({path: change(_text(path)) for path, change in changes.items()})
 
 
-def _regimes(bank, kind, words):
-    """The regimes of a code question, where the bank of its notebook lists them."""
-    return _filled("regimes", words) if kind == "code" and "\nREGIMES = " in bank else ""
+def _answers(kind, words):
+    """What a bank gains: right and wrong answers, and the inputs that a judge of code must draw."""
+    regimes = _filled("regimes", words) if kind == "code" else ""
+    return _filled("bank", words) + regimes
 
 
 def new_notebook(root: Path, stem: str) -> list[Path]:
@@ -66,7 +67,7 @@ def new_notebook(root: Path, stem: str) -> list[Path]:
         root / "solutions" / f"{stem}.py": _filled("notebook", words),
         root / words["module"]: _filled("notebook_module", words),
         root / "tests" / "bank" / f"{stem[3:]}.py": _filled("notebook_bank", words)
-        + _filled("bank", words),
+        + _answers("code", words),
     }
     for path in places:
         if path.exists():

@@ -16,6 +16,7 @@ from attn_course.figures.panel import Figure, Panel
 from attn_course.figures.style import DASHES, MARKER_DIAMETER
 
 _FAR = 1e5  # pixels: beyond, a browser's numbers are not safe
+_NARROW = 14  # pixels: a cell of this width is crossed out by one stroke instead of three
 _HEAD = 11.0  # pixels, the length of an arrow's head
 
 
@@ -139,9 +140,10 @@ def _(mark: marks.Hatching, frame: Frame) -> str:
     for row, column in mark.cells:
         left, middle, right = frame.x([column - 0.5, column, column + 0.5])
         top, centre, bottom = frame.y([row - 0.5, row, row + 0.5])
-        path += polyline([(left, centre), (middle, top)])
         path += polyline([(left, bottom), (right, top)])
-        path += polyline([(middle, bottom), (right, centre)])
+        if right - left > _NARROW:
+            path += polyline([(left, centre), (middle, top)])
+            path += polyline([(middle, bottom), (right, centre)])
     return tag("path", class_="hatching", d=path)
 
 

@@ -40,7 +40,7 @@ share_is_a_mixture = chains_prove(
 # The code
 
 FIRST = (1000, 4, 0.01)
-SETTINGS = ((10, 1, 0.01), (1000, 1, 0.01), (50, 7, 1e-6), (10**9, 3, 1e-9), (12, 2, 0.3))
+SETTINGS = ((11, 1, 0.01), (1000, 1, 0.01), (51, 7, 1e-6), (10**9, 3, 1e-9), (12, 2, 0.3))
 
 
 def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:

@@ -241,7 +241,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
     for (scores, j), yes in said:
         weight = softmax(scores)[j]
         fact = f"for {_shown(scores, j)} the weight on key j is {weight:.4g}, and you said {yes}"
-        trials.add(yes, weight > 0.99, fact, scores, j, margin)
+        trials.add(yes, weight > 0.99, fact, scores, j, yes, margin)
 
     trials.settle()
     return f"right on {len(trials)} score vectors, from two keys to a hundred thousand."
@@ -280,7 +280,7 @@ def _copy_cases(rng):
         (2001, (4, 6)),
         (2001, (17, 18)),
         (100_001, (9.6, 9.95)),
-        (100_001, (22, 23)),  # it is not
+        (30_001, (39, 40)),  # it is not
         (30_001, (9.3, 9.9)),
     ):
         cases.append(_one_leads(rng, np.zeros(n), leads))
@@ -291,7 +291,7 @@ def _copy_cases(rng):
         for leads in ((tie - 1, tie - 0.05), (tie + 0.05, tie + 1.3), (tie + 9.3, tie + 10)):
             cases.append(_one_leads(rng, np.zeros(rivals + 1), leads))
 
-    for n in (40, 1001, 50_001):
+    for n in (40, 1001, 20_001):
         for leads in ((-3, -1), (0.2, 1.3), (9.3, 9.6)):  # one near rival among many far ones
             scores = rng.uniform(-120, -60, n).round(1)
             scores[0] = 0.0
@@ -341,14 +341,15 @@ def _margin_behind(said):
     return (least + most) / 2
 
 
-def _copy_mistakes(scores, j, margin):
-    """scores: (n,); margin: the lead that all answers could have been decided by, or nan."""
+def _copy_mistakes(scores, j, yes, margin):
+    """scores: (n,); yes: what was said; margin: a lead by which all answers could be decided, or nan."""
     n = len(scores)
     rival = np.delete(scores, j).max()
     weight = softmax(scores)[j]
     lead = _lead(scores, j)
     powers = np.exp(scores)  # overflows, as theirs does
-    table = {
+    grows = yes in (lead > np.log(99 * n), lead > 2 * np.log(n))
+    return {
         "it says yes every time": True,
         "it says no every time": False,
         "it says yes to whichever score is largest": scores.argmax() == j,
@@ -361,14 +362,11 @@ def _copy_mistakes(scores, j, margin):
         "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
         "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
         "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
-        "it asks for a margin but not how many rivals there are": lead > margin,
         "a lead of log n is where key j weighs as much as all others together": lead > np.log(n),
+        "it asks for a lead that grows with log(n), as if all other keys scored as high as the best "
+        "of them": Seen(grows),
+        "it asks for a margin but not how many rivals there are": Seen(yes == (lead > margin)),
     }
-    for name, least in (("log(n) and a constant", np.log(99 * n)), ("2 log(n)", 2 * np.log(n))):
-        table[
-            f"it asks for a lead of {name}, as if all other keys scored as high as the best of them"
-        ] = lead > least
-    return table
 
 
 def query_copies(rng: Generator, copy_query: Caller) -> str:

@@ -217,18 +217,21 @@ RANDOM_ROWS = 6
 
 def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
     """13.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
-    sizes = Sizes(int(rng.integers(6, MOST_LETTERS + 1)), int(rng.integers(LONGEST, 2 * LONGEST)))
-    matrices = _matrices(induction_head, "induction_head", sizes)
     rows = [np.array(row) for row in FIXED]
     for _ in range(RANDOM_ROWS):
         T = int(rng.integers(6, LONGEST + 1))
         rows.append(rng.integers(4, size=T))
 
     seen = []
-    for letters in shuffled(rng, rows):
-        before = np.r_[letters[0], letters[:-1]]  # token 0 saw itself alone
-        x = sizes.stream(letters, before=before)
-        seen.append(_run(x, letters, sizes, matrices))
+    for length in shuffled(
+        rng, (LONGEST, LONGEST + 1, int(rng.integers(LONGEST + 2, 2 * LONGEST)))
+    ):
+        sizes = Sizes(int(rng.integers(6, MOST_LETTERS + 1)), length)
+        matrices = _matrices(induction_head, "induction_head", sizes)
+        for letters in shuffled(rng, rows):
+            before = np.r_[letters[0], letters[:-1]]  # token 0 saw itself alone
+            x = sizes.stream(letters, before=before)
+            seen.append(_run(x, letters, sizes, matrices))
 
     num_found = _judge_matches(seen)
     _judge_followers(seen)

@@ -10,34 +10,33 @@ from attn_utils.kernels import softmax
 LENGTHS = (7, 2, 20)
 FIRST_ROW = (0, 1, 2, 0, 1, 0, 3, 3, 0, 2)
 ROWS = ((4, 2, 4, 4, 1, 2, 4), (1, 2, 3, 4, 1, 2, 3, 4))
-NUM_HEADS = 3
+NUM_HEADS = (1, 2, 3, 4)  # of the weights, one number for each sequence
 
 
 def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
     """13.5: the mean weight on the place before, and on all places after earlier occurrences."""
     trials = Trials(_wrong_previous)
-    settings = [(_causal(rng, T),) for T in LENGTHS]
+    settings = [(_causal(rng, H, T),) for H, T in zip(NUM_HEADS[1:], LENGTHS, strict=True)]
     for (weights,), answer in asked(rng, previous, settings):
-        T = weights.shape[-1]
-        name = f"previous_token_score for {NUM_HEADS} heads and {T} tokens"
+        H, T, _ = weights.shape
+        name = f"previous_token_score for {H} heads and {T} tokens"
         _judge(trials, answer, _previous(weights), name, weights)
     trials.settle()
 
     drawn = rng.integers(4, size=int(rng.integers(9, 16)))
     rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]))]
     trials = Trials(_wrong_induction)
-    for (weights, tokens), answer in asked(
-        rng, induction, [(_causal(rng, len(r)), r) for r in rows]
-    ):
+    cases = [(_causal(rng, H, len(row)), row) for H, row in zip(NUM_HEADS, rows, strict=True)]
+    for (weights, tokens), answer in asked(rng, induction, cases):
         name = f"induction_score for tokens {' '.join(map(str, tokens))}"
         _judge(trials, answer, _followed(weights, _hits(tokens)), name, weights, tokens)
     trials.settle()
-    return f"both scores are right for {NUM_HEADS} heads, on {len(LENGTHS)} and {len(trials)} sequences."
+    return f"both scores are right for up to four heads, on {len(LENGTHS)} and {len(trials)} sequences."
 
 
-def _causal(rng, T):
+def _causal(rng, H, T):
     """Random causal weights (H, T, T)."""
-    scores = 2 * rng.normal(size=(NUM_HEADS, T, T))
+    scores = 2 * rng.normal(size=(H, T, T))
     hidden = np.where(np.tri(T, dtype=bool), scores, -np.inf)
     return softmax(hidden)
 

@@ -315,17 +315,29 @@ WRONG = {
         ),
         "a lead of log n and 3": (
             lambda s, j: margin(s, j) > np.log(len(s)) + 3,
-            "a lead of log(n) and a constant, as if all other keys scored as high as the best",
+            "a lead that grows with log(n), as if",
         ),
         "a lead of log 99 (n - 1)": (
             lambda s, j: margin(s, j) >= np.log(99 * (len(s) - 1)),
             "and only 1 within 20 of it",
         ),
-        "a lead of 2 log n": (lambda s, j: margin(s, j) > 2 * np.log(len(s)), "a lead of 2 log(n)"),
-        "more than an equal share": (lambda s, j: softmax(s)[j] > 1 / len(s), "an equal share"),
+        "a lead of 2 log n": (
+            lambda s, j: margin(s, j) > 2 * np.log(len(s)),
+            "as if all other keys scored as high as the best of them",
+        ),
+        "more than an equal share": (
+            lambda s, j: softmax(s)[j] > 1 / len(s),
+            "it asks only for more than an equal share of the weight: ",
+        ),
         "more than half": (lambda s, j: softmax(s)[j] > 0.5, "more than half of the weight"),
-        "exactly one": (lambda s, j: softmax(s)[j] == 1, "a weight of exactly 1"),
-        "equal to the largest": (lambda s, j: s[j] == max(s), "that no other one exceeds"),
+        "exactly one": (
+            lambda s, j: softmax(s)[j] == 1,
+            "it asks for a weight of exactly 1, which only rounding can give: ",
+        ),
+        "equal to the largest": (
+            lambda s, j: s[j] == max(s),
+            "it says yes to every score that no other one exceeds: ",
+        ),
         "two margins": (
             lambda s, j: margin(s, j) > (9 if len(s) < 50_000 else 10),
             "and you said True",
