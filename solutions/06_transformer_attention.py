@@ -33,7 +33,8 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $k_i = K x_i$ | $k = x W_k^\top + b_k$ | rows are tokens, so the matrix stands on the right; `nn.Linear` adds a bias |
 # | $n$ tokens | $T$ queries, $S$ keys | in translation ([09](09_translation.ipynb)) their numbers differ |
 # | scores $k_i^\top q$ | scores $q k^\top / \sqrt d$ | 6.7 explains the root |
-#
+
+# %% [markdown]
 # | letter | meaning | here |
 # |---|---|---|
 # | $B$ | number of sequences that are computed together, a *batch* | 2 |
@@ -125,7 +126,8 @@ check("6.2", scores)
 # %% [markdown]
 # `.T` reverses *all* axes, so the shape is (4, 3, 2). If $B = T = d$, there is no error message, and the scores of one
 # sequence depend on the other sequences (the first common mistake below).
-#
+
+# %% [markdown]
 # ### 6.3
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv) and a boolean `mask` (..., T, S). **Compute** context and weights.
@@ -202,7 +204,8 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # them is a leak. On the left there is none. In the middle, later tokens still count in the denominator of the softmax: their *values*
 # are hidden, but their *scores* are not. On the right a hidden score of 0 still has the weight $e^0 = 1$ before it is
 # normalised.
-#
+
+# %% [markdown]
 # In the middle one can divide each row by its new sum. That is right for moderate scores; but if a hidden score is far above
 # the others, it has taken all the weight, and the row becomes 0/0. So hide scores *before* the softmax.
 
@@ -323,7 +326,8 @@ print("4. no key to see, nan with weights and without:", [bool(y.isnan().any()) 
 # module and *shows* in that of `scaled_dot_product_attention`; (2) without `batch_first=True` the batch is taken for time;
 # (3) `is_causal` aligns the triangle with the top left corner, so that a single newest query sees key 0 alone; (4) a query
 # from which every key is hidden gets nan, but only if the weights are asked for.
-#
+
+# %% [markdown]
 # ### 6.7
 #
 # **Given** a layer with biases. **Count** its parameters, and the operations of its matrix products; a multiplication and
@@ -416,7 +420,8 @@ plots.explore(draw, d=(1, 512, 64))
 # What can several heads do that one head of the same total width cannot? Here is a language of 192 sentences in which one
 # token needs two words at once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is
 # *alike* if both nouns are singular or both are plural, and *different* otherwise; half of the sentences end in each.
-#
+
+# %% [markdown]
 # A model reads `z = word + position`, a learnt vector for each word and one for each position. It predicts the last word from
 # `z + attention(z)` at the token *look*. The first summand is called a **residual connection**. The layer is *yours*
 # if 6.6 passed, else the course's, with 4,224 parameters whatever the number of heads (6.7).
@@ -451,10 +456,12 @@ for num_heads, trained in models.items():
 #
 # $$\big[f(\text{dog}) + g(\text{cat}) + h\big] + \big[f(\text{dogs}) + g(\text{cats}) + h\big] =
 # \big[f(\text{dog}) + g(\text{cats}) + h\big] + \big[f(\text{dogs}) + g(\text{cat}) + h\big]. \tag{2}$$
-#
+
+# %% [markdown]
 # The two brackets on the left should be negative (*alike*) and the two on the right positive (*different*). That is impossible:
 # of such four sentences at least one is wrong. **One head gets at most 75% right, at any width and after any training.**
-#
+
+# %% [markdown]
 # ## Two heads can
 #
 # The maps show where each head looks. Choose a sentence and switch heads off: a head that is off contributes nothing, and its
@@ -472,6 +479,7 @@ asked = model.ids(four)  # (4, 6)
 maps = layer.weights(model.embed(asked)).detach()  # (4, H, T, S)
 
 
+# %%
 def draw(sentence, head_0, head_1):
     *places, last = plots.panels(3, height=3.4, width=11)
     is_on = (bool(head_0), bool(head_1))
@@ -491,6 +499,8 @@ def draw(sentence, head_0, head_1):
 
 
 plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
+
+# %%
 print("weight of 'look' on the first and on the second noun:")
 for pair, weights in zip(pairs, maps[:, :, 5].numpy().round(2), strict=True):
     print(
@@ -513,7 +523,8 @@ print(two_nouns.table(found))
 # %% [markdown]
 # No seed with one head passes 75%, as (2) says. Two heads *can* do it, but training finds the solution in two runs of ten; with
 # four heads in six, with eight in all ten. So the second head adds an ability, and further heads make it easier to learn.
-#
+
+# %% [markdown]
 # ### 6.8
 #
 # **Given** the proof (2), the maps, the switches and the tables. **Explain** in four to six sentences (a) why one head
@@ -578,7 +589,8 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 #
 # **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
 # mean in PyTorch's two functions? Why does `view` alone not split heads? Why can one head not tell *alike* from *different*?
-#
+
+# %% [markdown]
 # **To play with:** `attn playground` opens a page on which you switch heads, masks, positions and the scale of a trained model off.
 #
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks

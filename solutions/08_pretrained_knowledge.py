@@ -58,7 +58,8 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # fewer). *Span:* take out a run of characters of random length, at least one and on average a quarter of what was kept; every
 # place where it fits is equally likely. *Join:* prefix, MASK, suffix, MASK, span, then PAD up to `block_size` characters.
 # **Form:** `corrupt_span(document, rng, block_size)` → string.
-#
+
+# %% [markdown]
 # (This is *span corruption* with one span. From each character the model will predict the next.)
 # *Predict:* how long is the span that your formula takes out of three characters?
 
@@ -104,7 +105,8 @@ for _ in range(4):
 # **Given** a question and its answer, for which the block has room. **Make** two strings of `block_size` − 1 characters. The model
 # reads $x$: question, MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that belongs to the
 # answer or is the MASK that closes it, else PAD, which means *no loss here*. (The first MASK may count or not.)
-#
+
+# %% [markdown]
 # **Given** the answers of a model and the truths. An answer is right if it equals the truth; an empty answer or a part of it is
 # wrong. **Compute** the share of right answers and a 95% interval within $[0, 1]$ that is also valid when nearly all or nearly
 # no answers are right. **Form:** the functions below.

@@ -55,7 +55,8 @@ for german, english in corpus.test[3:7]:
 # Look at the verbs. In the invented corpus *schalten ... ein* has two parts that are far apart in German and together in
 # English; after *weil* or *während* the verb comes last; and after an adverb at the beginning the subject follows the verb. Real
 # captions have the same differences, though less often. So a translator cannot go from word to word.
-#
+
+# %% [markdown]
 # ## The model
 #
 # Three parts, each introduced here: the **encoder** reads the German sentence, the **decoder** writes the English one, and the
@@ -122,7 +123,8 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # returns zeros, for context and weights; *mean* averages the real places of each sentence, the same for every query;
 # *dot* weighs them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** three modules that return
 # `(context, weights)`, of shape (B, T, D) and (B, T, S).
-#
+
+# %% [markdown]
 # The check uses scores of any size; padding must have no influence at all, so the gradient from a padded place is exactly 0.
 # Make new tensors from those given (`queries.new_zeros`), so that the module works on a GPU too.
 #
@@ -179,7 +181,8 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 # ones, of *all* sentences, the **alignment error rate** is
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
-#
+
+# %% [markdown]
 # **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot, and whether it can
 # be 0 where a target word has *two* gold links. The numbers under *What it looks at* answer both.
 
@@ -282,7 +285,8 @@ print(recorder.table(ladder))
 # First your error rate (1) of the live translators, beside the smallest one that is possible: (1) takes one link for each English word, but
 # the gold links may be two or none, so even the best choice misses some. (Real captions have no gold links. There the links of
 # the *bundled model*, described below, take their place; they are another model's opinion, not the truth.)
-#
+
+# %% [markdown]
 # Then maps of *dot* for two sentences: English words down, German words across. The weights of the subwords of one German word are
 # added up, those of one English word averaged. On the right are the links. Last, two failures: what each translator writes
 # for the second sentence, and the test sentence in which the weights of *dot* agree least with the links.
@@ -458,7 +462,8 @@ for name, records in ladder.items():
 # On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. From 5 to 20 the cost is four
 # times as high or more, and the gain is small or nothing. (The beam of 1 above is greedy search. Its *test* BLEU differs from the
 # *validation* BLEU in the table of losses, because these are different sentences.)
-#
+
+# %% [markdown]
 # ## From here to a Transformer
 #
 # A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. It has no recurrence: a GRU hands
@@ -466,7 +471,8 @@ for name, records in ladder.items():
 # [06](06_transformer_attention.ipynb) every word reaches every other in one step. In exchange, the order of the words is no
 # longer built in: positions are added to the words, and the model has to learn what they mean. Notebook
 # [10](10_bleu_comparison.ipynb) compares the two on the same text.
-#
+
+# %% [markdown]
 # ## Trained as a mean, or made a mean afterwards
 #
 # The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more

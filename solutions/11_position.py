@@ -39,7 +39,8 @@ rng = np.random.default_rng(11)
 # | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
 # | $m$, $n$ | positions of a query $q$ and of a key $k$ | integers from 0 | `positions` |
 # | $\delta = m - n$ | how far the query looks back | integer | `delta` |
-#
+
+# %% [markdown]
 # ## The definition
 #
 # Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
@@ -188,7 +189,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
 # orders apart, and *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
 # sequence all outputs are equal at any depth.
-#
+
+# %% [markdown]
 # ### 11.3
 #
 # **Given** frequencies $\theta_i = b^{-2i/d}$. **Compute** an embedding of integer positions that has a sine and a
@@ -236,14 +238,15 @@ for d in (2, 4, 8, 64):
         "d = {}: nearest to 0 is {}, {:.5f} away".format(d, *sinusoid_distance.closest(d, 10_000))
     )
 print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_closer(10_000))
-print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
+print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {355 / 113:.6f}")
 
 # %% [markdown]
 # Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
 # positions apart: with $d = 64$ no position is as close to position 0 as its neighbour 1. The printed lines name the closest
 # of ten thousand positions. Position 355 is printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position
 # 0, but its cosine is almost $-1$, so the hand points the opposite way. Only twice as far, at 710, does it come back.
-#
+
+# %% [markdown]
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
 # one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand comes back again
 # and again.
@@ -397,7 +400,8 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 # Move both sliders by the same amount: query and key turn together, and their score stays the same, for *every* query and key.
 # The score need not fall with distance: the dashed key scores highest at distance nine. Values are not compared with anything,
 # so they are not rotated.
-#
+
+# %% [markdown]
 # ### 11.6
 #
 # **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pair
@@ -424,7 +428,8 @@ check("11.6", look_back)
 # You found such vectors by hand. What does *training* find? We draw random sequences of 8 letters. A model of one causal layer with
 # one head must say, at each place, the letter three back. There are four models: one without positions, one with a learned table
 # of positions, one with added sinusoids, one with rotation (RoPE). They are trained on sequences of 16 letters and tested on 128.
-#
+
+# %% [markdown]
 # *Predict* the accuracy of each up to position 15, and beyond. The model without positions knows at best the counts $N_w$ of
 # the $m$ earlier letters. All orders are equally likely, so its best guess is the commonest letter, which is right with
 # probability $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
@@ -482,7 +487,8 @@ print(delayed_copy.remarks(found))
 #   turns `factor` times slower.
 # - The **NTK-aware** way chooses a larger base $b'$ in $\theta_i = b'^{-2i/d}$, so that the slowest pair turns exactly
 #   `factor` times slower, and the fastest as before. (NTK stands for *neural tangent kernel*, from which the idea came.)
-#
+
+# %% [markdown]
 # ### 11.7
 #
 # **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots, \theta_{d/2-1})$ for both
@@ -572,7 +578,8 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
 # 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
 # 4. Interpolation slows all pairs down, the NTK-aware base mostly the slow ones.
-#
+
+# %% [markdown]
 # **Without notes:** Which orders does a masked layer commute with? Why are *ab* and *aabb* one to a causal layer? Why do two
 # positions never quite agree? Which $W$ score sinusoids by distance? Which failure do random offsets mend?
 #
