@@ -9,14 +9,14 @@
 #
 # - **read** an attention map and a verdict on your answer, and ask for a hint,
 # - **write** a derivation that the computer checks line by line,
-# - **hand in** your work, and know what a person will read.
+# - **hand in** your work, and know which answers a person will read.
 
 # %% [markdown]
 # ## The imports
 #
-# From the course itself you need four names: `check` judges an answer, `hint` gives one more hint at each call, `derive`
-# checks a derivation line by line, and `plots` draws the figures. `attend` is attention, the function that the course is
-# about.
+# From the course itself you mostly need four names: `check` judges an answer, `hint` gives one more hint at each call,
+# `derive` checks a derivation line by line, and `plots` draws the figures. `attend` is attention, the function that the course
+# is about.
 
 # %%
 import numpy as np
@@ -42,7 +42,7 @@ axes = {"xlabel": "German, read", "ylabel": "English, written", "numbers": False
 plots.attention_map(found.weights, found.english, found.german, title="who looks where", **axes)
 
 # %% [markdown]
-# A word with a clear counterpart, such as *hat*, has one dark cell; the attention of the first word and of the full stop is
+# An English word with a clear counterpart (*hat*) has one dark cell; the attention of the first word and of the full stop is
 # spread over several cells. Nobody told the model which words belong together: it learnt this in training. You will build
 # such a model yourself. After [05](05_keys_queries_values.ipynb) you can explain how such a row comes about, and in
 # [09](09_translation.ipynb) your own attention translates. The command `attn playground` (it needs torch) lets you try this
@@ -69,7 +69,7 @@ plots.query_plane(keys, values, query=(3.0, 1.0), limit=4.0, title="whom a query
 # The direction of the query decides *which* keys it prefers, its length decides *how strongly*: colours are mixed near the
 # middle and become purer further out. (Key 1 has near neighbours on both sides, so its colour stays mixed longest.) On a
 # dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight; there
-# is no other such point. For key 3 you have to go left. You will meet this map again in 01, 02, 03 and 04.
+# is no other such point. For key 3 the query must be on the left. You will meet this figure again in 01 to 04.
 #
 # Here is the same query in numbers, computed with `attend`:
 
@@ -85,7 +85,7 @@ print("context", context[0].round(2))
 # other way and gets almost nothing. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend;
 # no single value has been picked.
 #
-# Several queries give a table of weights, drawn like the translation above: one row for each query, one column for each key.
+# Several queries give a table of weights, drawn like the map above: one row for each query, one column for each key.
 # *Predict* the darkest cell of each row.
 
 # %%
@@ -110,7 +110,7 @@ plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="t
 #
 # **Given** a list of numbers. **Compute** their mean. **Form:** a function `mean(values)` that returns one number.
 #
-# Every correct function passes: the judges measure what a function *does*, not how it is written.
+# Every correct function passes: `check` measures what a function *does*, not how it is written.
 
 
 # %% answer="0.1"
@@ -125,7 +125,7 @@ def mean(values):
 check("0.1", mean)
 
 # %% [markdown]
-# There are three verdicts: **correct**, **not yet** (with what was measured), and **not attempted**. A wrong answer never
+# There are three verdicts: **correct**, **not yet** (it says what was measured), and **not attempted**. A wrong answer never
 # stops the notebook. This is what two wrong answers look like:
 
 # %%
@@ -148,8 +148,8 @@ hint("0.1")
 # The first line is given. `where={x: (0, 1)}` says that $x$ lies between 0 and 1; `where={x: 2 * y}` would say that $x$ is $2y$.
 # Put formulas in a reason between dollar signs, as in `"divide by $1 + x$"`.
 #
-# Each line is compared with the line before it, and must be proved by algebra. The first line that does not follow is marked,
-# together with a value of $x$ at which the two sides differ.
+# Each line is compared with the line before it, and algebra must prove that the two are equal. The first line that does not
+# follow is marked, together with a value of $x$ at which it differs from the line before.
 
 # %% answer="0.2"
 x = sp.Symbol("x", positive=True)
@@ -196,16 +196,16 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # ## Handing in
 #
 # 1. Restart the kernel and run all cells. This shows whether an answer still depends on a cell that you have deleted.
-# 2. Read your verdicts once more. A *not yet* only costs the points of that question, so hand in what you have.
+# 2. Read your verdicts once more. A *not yet* costs only the points of that question, so hand in what you have.
 # 3. Save, and hand in the `.ipynb` files of the notebooks you worked on, under their own names. You may add cells: your
 #    answers are found by the hidden ids of their cells and by the names of your functions.
 #
-# The grader uses the same judges as `check`, but draws other inputs. An answer that is right for every input passes both.
+# The grader measures the same things as `check`, but draws other inputs. An answer that is right for every input passes both.
 
 # %% [markdown]
 # ## What is next
 #
 # [01, copying](01_copying.ipynb), asks when attention returns one value unchanged. Work through the notebooks in the order
 # of their numbers: [02](02_average_of_two.ipynb), [03](03_one_noisy_head.ipynb), [04](04_two_heads.ipynb) and
-# [05](05_keys_queries_values.ipynb) need NumPy only. From [06](06_transformer_attention.ipynb) on you need PyTorch. In
+# [05](05_keys_queries_values.ipynb) need no PyTorch. From [06](06_transformer_attention.ipynb) on you need PyTorch. In
 # [09](09_translation.ipynb) your attention translates German; a GPU makes it faster, but is not required.

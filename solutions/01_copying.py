@@ -24,7 +24,7 @@ rng = np.random.default_rng(1)
 # %% [markdown]
 # ## Which row copies?
 #
-# Here is the translation of [00](00_start_here.ipynb) once more. Each row shows how one English word divided its attention
+# Here is the map of [00](00_start_here.ipynb) once more. Each row shows how one English word divided its attention
 # among the German words. If a row gave all of its weight to one German word, the output of that row would be the value of
 # that word, unchanged: attention would *copy* it. *Predict* which row comes closest to copying, and which is furthest from it.
 
@@ -37,7 +37,7 @@ for word, german, weight in found.strongest():
     print(f"{word:10} gives {weight:.2f} of its weight to {german}")
 
 # %% [markdown]
-# No row copies exactly, but some come close. This notebook asks what decides that: which queries and keys make one weight
+# No row copies exactly, but some come close. This notebook asks what decides how close: which queries and keys make one weight
 # almost 1, and how far the output is then from a copy. For this we need letters.
 #
 # ## Notation
@@ -54,9 +54,9 @@ for word, german, weight in found.strongest():
 #
 # $$\alpha_i = \frac{e^{s_i}}{\sum_{h=1}^{n} e^{s_h}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
-# The cell below computes it for four keys. The scores are left as they are (`scale=1.0`); later notebooks divide them by
+# The cell below computes both for four keys. The scores are left as they are (`scale=1.0`); later notebooks divide them by
 # $\sqrt d$. The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that
-# key, and write it into the first line of the cell.
+# key, and write your prediction into the first line of the cell.
 
 # %%
 # my prediction for 1, 4, 16 times key 0: ...
@@ -72,10 +72,10 @@ plots.bars(groups, title="the same direction, three lengths")
 # %% [markdown]
 # The direction never changes, and yet the output moves from a blend of all values almost to the first value: the longer the
 # query, the more sharply it distinguishes the keys. Key 1, which points nearly in the direction of key 0, keeps its weight
-# longest. If you predicted 1.0000 for the longest query, you were nearly right: what is missing is the weight of key 1.
+# longest. If you predicted 1.0000 for the longest query, you were nearly right: the small difference is the weight of key 1.
 #
 # The direction and the length of a query make it a point in the plane, and each point can be coloured by the key that gets
-# the largest weight there. Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* for
+# the largest weight there. Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* in
 # which part of the plane key 4 wins; then drag the query, and drag key 4.
 
 # %%
@@ -86,7 +86,7 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 # %% [markdown]
 # Nowhere. A key inside the *convex hull* of the others (the dotted outline) never wins: in every direction some other key
 # reaches further. Pull key 4 out across the outline, and a sector opens in which it wins. A long query inside that sector
-# copies its value; a query on a dashed border never copies, however long it is.
+# copies the value of key 4; a query on a dashed border never copies, however long it is.
 
 # %% [markdown]
 # ### 1.1
@@ -128,7 +128,7 @@ check("1.1", sum_of_weights, one_weight)
 # `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
 # *Predict:* from which score on does `np.exp` return infinity? And can a computed weight be exactly zero, although you have
-# just proved that every weight is above zero? The last cell of the common mistakes answers both questions.
+# just proved that every weight is above zero? The last cell of *Common mistakes* shows both answers.
 
 
 # %% answer="1.1 code"
@@ -199,15 +199,15 @@ plots.curves(gaps, series, **label)
 
 # %% [markdown]
 # All curves have the same shape and are only shifted to the right: ten times as many rivals always need the same additional
-# lead. A gap of 5 is enough against one rival, but not against a thousand. If some rivals score lower than the gap
-# allows, the weight lies between the curve for one rival and the curve for all of them.
+# lead. A gap of 5 is enough against one rival, but not against a thousand. If only the best rival is exactly $\Delta$
+# below key $j$, the weight lies between the curve for one rival and the curve for all of them.
 
 # %% [markdown]
 # ### 1.3
 #
 # **Given** the scores of all keys and an index $j$. **Decide** whether attention returns almost exactly $v_j$, that is,
-# whether the weight of key $j$ is almost 1. **Form:** `copies(scores, j)`, returning `True` or `False`. In the cases that are
-# tried, this weight is either at most 0.8 or at least 0.9999, so the exact threshold does not matter.
+# whether the weight of key $j$ is almost 1. **Form:** `copies(scores, j)`, returning `True` or `False`. In the cases that the
+# check tries, this weight is either at most 0.8 or at least 0.9999, so the exact threshold does not matter.
 #
 # *Predict:* do the scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? Does a score of 9 against
 # one rival with score 0? Against a thousand such rivals?
@@ -252,7 +252,7 @@ plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weig
 # them. **Find** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
 # numbers.
 #
-# *Predict:* is a long query in the direction of $k_j$ enough? The figure after the check answers.
+# *Predict:* is a long query in the direction of $k_j$ enough? The figure after the check shows the answer.
 
 
 # %% answer="1.4"
@@ -290,8 +290,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
 # The query points exactly along key 0, and yet key 1, which is three times as long and 60° away, gets almost all of the
-# weight. A score is the length of the key's *projection* onto the query, times the length of the query. Turn key 1 until its
-# projection is shorter than key 0, and key 0 wins again.
+# weight. A score is the signed length of the key's *projection* onto the query, times the length of the query. Turn key 1
+# until its projection is shorter than key 0, and key 0 wins again.
 #
 # ### 1.5
 #
@@ -332,8 +332,8 @@ if check("1.5", copy_error_bound):
     plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
 
 # %% [markdown]
-# The points fall with the bound, but none reaches it: most rivals score lower than they may, and the values lie in different
-# directions from $v_j$. "Tight" means that *some* setting reaches the bound. Which one?
+# The distances fall as the bound does, but none reaches it: most rivals are further below key $j$ than the gap, and the values
+# lie in different directions. "Tight" means that *some* setting reaches the bound. Which one?
 #
 # ### 1.6
 #
@@ -371,8 +371,8 @@ if check("1.6", copy_sharpness):
 
 # %% [markdown]
 # The same query copies in 16 dimensions and blends in 256: each curve is the one before it, stretched by a factor of two.
-# Dividing by $\sqrt d$ keeps the scores of random vectors at a moderate size (notebook 06 measures this), and a query that
-# copies must be longer by the same factor. The printed line answers your prediction.
+# Dividing by $\sqrt d$ keeps the scores of random vectors at a moderate size (notebook 06 measures this), so a query that
+# copies must be longer by the factor $\sqrt d$. The printed line tells you whether your prediction was right.
 #
 # ### 1.7
 #
@@ -399,7 +399,7 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of the first four statements is often given as the condition for copying, and the printed weight refutes it. Such
+# Each of the first four printed statements is often given as the condition for copying; the weight after it refutes it. Such
 # conditions are not *necessary* either: in the last three lines all scores are positive, or all are negative, or their ratio
 # is almost one, and yet the first value is copied.
 
@@ -417,11 +417,11 @@ for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 
 
 # %% [markdown]
 # "The query is aligned with the key" is not the condition either, for two reasons: a short aligned query hardly
-# distinguishes the keys, and a key along the query loses to a longer key at an angle. And a key that lies between others can
-# never be copied, whatever the query is.
+# distinguishes the keys, and a key along the query can lose to a longer key at an angle. And if a key lies between others, its
+# value can never be copied, whatever the query is.
 #
-# Last, "weights lie between 0 and 1, including 0 and 1": $e^s$ is *positive*, so with two keys or more no weight is ever
-# exactly 0 or 1, as you proved in 1.1. A weight that is printed as 0 or 1 has been rounded.
+# The last mistake is "weights lie between 0 and 1, including 0 and 1": $e^s$ is *positive*, so with two keys or more no
+# weight is ever exactly 0 or 1; this follows from 1.1. A weight that is printed as 0 or 1 has been rounded.
 
 # %%
 short = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
@@ -444,9 +444,9 @@ with np.errstate(over="ignore"):
 #
 # 1. Why does adding 100 to every score change nothing?
 # 2. Which scores give the first key more weight: $(3, 1)$ or $(103, 102)$?
-# 3. How does the lead that is always enough change when the number of keys is squared?
+# 3. Some lead is enough whatever the rivals score. How does it change when the number of keys is squared?
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
-# 5. What must be true of $k_j$ for *some* query to copy it?
+# 5. What must be true of $k_j$ so that *some* query copies $v_j$?
 #
 # **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #

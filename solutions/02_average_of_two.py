@@ -8,7 +8,7 @@
 # After this notebook you can
 #
 # - **prove** that one matrix recovers one of two vectors from their sum, and **design** a query that averages two values,
-# - **derive** the scores of that query and the weight of two tied keys, and **compute** it for any score,
+# - **derive** the scores of that query and the weight of two tied keys, and **compute** this weight for any score,
 # - **predict** how high the two scores must be when there are more keys, or when scores are divided by $\sqrt d$.
 
 # %%
@@ -34,7 +34,7 @@ rng = np.random.default_rng(2)
 # ## The definition, and what can go wrong
 #
 # The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into the part on $a$ and $b$ and
-# the leftover $r$ on all other keys. If $a$ and $b$ have equal weight, then exactly
+# the leftover $r$ on all other keys. If $a$ and $b$ have equal weight, then without any approximation
 #
 # $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}), \tag{1}$$
 #
@@ -61,8 +61,8 @@ plots.bars(groups, title="three ways to look at items 0 and 1")
 # of the weight is on the values 8 and moves the output far away. A tie alone is not enough: the two scores must also be *high*
 # above all others.
 #
-# In the map of [01](01_copying.ipynb), ties are borders. *Predict* where the query must be so that the keys $a$ and $b$ get the
-# same weight, and where the third key gets almost none. Then drag the query there.
+# In the coloured plane of [01](01_copying.ipynb), ties are borders. *Predict* where the query must be so that $a$ and $b$ get
+# the same weight and the third key gets almost none. Then drag the query there.
 
 # %%
 # my prediction, where the query must be: ...
@@ -71,7 +71,7 @@ names = ["key a", "key b", "key 3"]
 plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
 
 # %% [markdown]
-# On the dashed border between the two sectors both keys have the same weight, near the origin and far from it. Near the
+# On the dashed border between their sectors $a$ and $b$ have the same weight, near the origin and far from it. Near the
 # origin the third key has some weight as well; further out along the border it has almost none. As soon as the query leaves
 # the border, one of the two keys wins, and it wins more clearly the longer the query is.
 #
@@ -83,8 +83,8 @@ plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders
 #
 # **Given** two matrices $A$ and $B$ of height $d$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
 # $A^\top B = 0$. **Find** a matrix
-# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s, and
-# **prove** that yours does it: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
+# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in that of $B$'s columns, and
+# **prove** that your matrix does so: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
 # returning a $(d, d)$ array; the proof in words and formulas.
 #
 # *Predict:* is there only one such matrix?
@@ -135,10 +135,10 @@ if check("2.1", projection):
     plots.curves(angles, {"M (v_a + v_b)": distance}, title="what orthogonality is for", **label)
 
 # %% [markdown]
-# At a right angle the error is zero, as it must be. At other angles most answers count the projection of $v_b$ onto $v_a$ as
-# a part of $v_a$. The smaller the angle, the longer this projection; at 60° it is half as long as $v_b$. If your curve is flat,
-# your $M$ works for *any* two independent subspaces, which is more than was asked. Two right answers may also differ in what
-# they do to vectors orthogonal to both subspaces.
+# At a right angle the error is zero, as it must be. At other angles most right answers count the projection of $v_b$ onto
+# $v_a$ as a part of $v_a$. The smaller the angle, the longer this projection; at 60° it is half as long as $v_b$. If your
+# curve is flat, your $M$ works for *any* two independent subspaces, which is more than was asked. Two right answers may also
+# differ in what they do to vectors orthogonal to both subspaces.
 
 # %% [markdown] only="solution"
 # **All solutions.** Setting $v_b = 0$ and then $v_a = 0$ gives $MA = A$ and $MB = 0$, which is necessary and sufficient: the
@@ -154,9 +154,9 @@ if check("2.1", projection):
 # average of the values of $a$ and $b$, with an error of at most 1% of the largest distance between two values, whatever the
 # values are. **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
 #
-# The check looks at the weights, not at values: each of the two keys must have half of the weight, and at most 1% may be
+# The check looks at the weights, not at values: the two keys must have equal weights, and at most 1% of the weight may be
 # anywhere else. There are between 2 and 100 keys. *Predict:* is one length of the query enough for all these numbers of keys?
-# The sliders below answer.
+# The sliders below show the answer.
 
 
 # %% answer="2.2"
@@ -199,7 +199,7 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
 # The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
-# keys always need the same additional height. The height needed grows like $\log n$, so a length that is enough for the
+# keys always need the same additional height $t$. This height grows like $\log n$, so a length that is enough for the
 # largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
 
 # %% [markdown]
@@ -256,8 +256,8 @@ check("2.3", score_a, score_i, two_tied)
 # **Given** any real number $t$ and any $n \ge 2$. **Compute** the weight $\alpha_a$ of 2.3 without overflow and without a
 # warning. **Form:** `average_weight(t, n)`, returning a float.
 #
-# *Predict* which line of your derivation overflows first when it is computed, and at which $t$. The last of the common
-# mistakes tries it.
+# *Predict* which line of your derivation overflows first when it is computed, and at which $t$. The last line under *Common
+# mistakes* tries it.
 
 
 # %% answer="2.4"
@@ -280,8 +280,8 @@ check("2.4", average_weight)
 # **Change** your formula of 1.6 so that it gives the smallest $t$ for which at most a share $\varepsilon < \frac{n-2}{n}$ of
 # the weight stays on the other keys. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a float.
 #
-# *Predict* before you write it: is the query for two values longer or shorter than the one for a single value, and by how
-# much? The printed lines after the check compare the two.
+# *Predict* before you write it: is the $t$ for two values larger or smaller than the $t$ for a single value, and by how
+# much? The last printed line after the check compares the two.
 
 
 # %% answer="2.5"
@@ -315,7 +315,7 @@ if check("2.5", average_sharpness):
 
 # %% [markdown]
 # The lines are almost straight on a logarithmic axis: ten times as many keys, or a tenth of the leftover, need about the same
-# additional height, the logarithm of ten. A moderately large constant is therefore enough for very many keys. It is not enough
+# additional height, the logarithm of ten. A moderately large $t$ is therefore enough for very many keys, but not
 # if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times as long.
 #
 # ## Going further
@@ -338,7 +338,7 @@ plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
 # over. It stops at two, not at one: no height breaks a tie.
 #
 # **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian with standard
-# deviation $1/\sqrt t$ around the direction of the query. This is the kernel regression of Nadaraya and Watson (1964).
+# deviation $1/\sqrt t$ around the query's unit vector. Averaging with them is the kernel regression of Nadaraya and Watson (1964).
 
 # %%
 keys = rng.normal(size=(6, 3))
@@ -370,11 +370,11 @@ print("200 trials each: within 0.07 in 95% of runs")
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of these statements is often made; each is tried here, and the printed number refutes it.
+# Each statement that the first cell prints is often made; the number printed after it refutes it.
 #
 # The second cell is about "softmax never averages exactly": with two keys it does, at every height. With more keys the two
 # weights are still exactly equal; only the leftover is not zero. Two more mistakes are about computing: a tiny leftover is
-# lost to rounding if it is found by subtraction, and $e^t / (2e^t + n - 2)$, the formula as books print it, fails above
+# lost to rounding if it is found by subtraction, and $e^t / (2e^t + n - 2)$, the formula in its usual form, fails above
 # $t = 709$, where $e^t$ overflows.
 
 # %%
@@ -405,7 +405,7 @@ with np.errstate(all="ignore"):
 # 1. One matrix recovers a vector from its sum with a vector of an orthogonal subspace.
 # 2. A query averages two values when their keys are *tied* and score higher than all others; the error comes from the
 #    leftover alone (1).
-# 3. The height needed grows like the logarithm of the number of keys, and by the factor $\sqrt d$ if scores are divided by it.
+# 3. The height needed grows like the logarithm of the number of keys; dividing scores by $\sqrt d$ multiplies it by $\sqrt d$.
 
 # %% [markdown]
 # ## Without notes
@@ -413,8 +413,8 @@ with np.errstate(all="ignore"):
 # 1. Which weights change when the same vector is added to every key?
 # 2. Why does the check of 2.2 not need to look at any values?
 # 3. When is the average of two exact?
-# 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is it still an average?
-# 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them does a larger $t$ help?
+# 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is the output still close to the average?
+# 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them becomes smaller when $t$ grows?
 #
 # **Next:** [03, one noisy head](03_one_noisy_head.ipynb), adds noise to the keys and asks whether the average survives.
 #

@@ -35,12 +35,12 @@ rng = np.random.default_rng(3)
 # %% [markdown]
 # ## Two kinds of noise
 #
-# The query is chosen first, from the means alone. Then the keys are drawn:
+# The query is chosen first, from the means alone. Then the keys are drawn, each with its covariance matrix $\Sigma_i$:
 #
 # $$k_i \sim \mathcal N(\mu_i, \Sigma_i), \qquad \Sigma_i = \nu I \quad\text{or, for item } a \text{ alone,}\quad
 # \Sigma_a = \nu I + \tfrac12 \mu_a \mu_a^\top. \tag{1}$$
 #
-# The first kind of noise moves every key a little, in all directions alike. The second makes one key long in some draws and
+# The first kind of noise moves every key a little, equally in all directions. The second makes one key long in some draws and
 # short in others.
 
 # %%
@@ -57,11 +57,11 @@ backwards = np.mean(lengths < 0), math.erfc(1) / 2
 print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
 
 # %% [markdown]
-# On the right $k_b$ is unchanged; only $k_a$ is stretched. This is often described as a key that "keeps its direction and
+# On the right $k_b$ is drawn as before; only $k_a$ is stretched. This is often described as a key that "keeps its direction and
 # changes its length". But a normally distributed length can be negative: in almost 8% of the draws the key points *backwards*.
 #
-# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below is where $a$ and $b$ are tied if all keys are
-# at their means; the figure shows one noisy draw. *Predict* what happens to the border when the keys are drawn again. Then
+# What does noise do to the plane of [02](02_average_of_two.ipynb)? The query below lies where $a$ and $b$ are tied if all keys
+# are at their means; the figure shows one noisy draw. *Predict* what happens to the border when the keys are drawn again. Then
 # press the button, and reduce the noise to zero with the slider.
 
 # %%
@@ -80,9 +80,9 @@ plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 #
 # **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, with a very small $\nu$.
 # **Find** a query, made from the means alone, whose output is the average of the values of $a$ and $b$. You may adapt your
-# query of 2.2. If every key is at its mean, at most 1% of the weight may be in the wrong place; with noise, at most 2% in 95%
-# of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. What is new is the reason, **in words**: what does
-# the noise do to the scores, and how small must $\nu$ be?
+# query of 2.2. If every key is at its mean, at most 1% of the weight may be in the wrong place; with noise, at most 2%, in at
+# least 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. Also give the reason, **in words**:
+# what does the noise do to the scores, and how small must $\nu$ be?
 #
 # The check draws noise whose size suits the length of your query: each score varies by about 0.001 (standard deviation).
 
@@ -120,7 +120,7 @@ check("3.1", robust_query)
 # Question 3.1 is often stated with "vanishingly small" noise. Small compared with what? Below, two means are tied exactly by a
 # query of length 10, 100 or 1000. Then the two keys are drawn 5,000 times, and the panels show the share of $a$ in the weight
 # of the two. *Predict* whether the same noise, $\nu = 10^{-4}$, harms a long query more or less than a short one, and which of
-# the three queries still gives the average. Then change the noise with the slider (its logarithm, base ten) until all three do.
+# the three queries still gives the average. Then lower the noise (the slider shows its base-ten logarithm) until all three do.
 
 # %%
 # my prediction: ...
@@ -141,20 +141,20 @@ def draw(log_noise):
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 
 # %% [markdown]
-# One noise, three fates: with the short query the two weights stay equal; with the middle one the share takes every value
-# between 0 and 1; with the long one it is almost always 0 or 1, like the toss of a coin. So noise is not small or large by
-# itself, but only compared with the query. Your answer to 3.1 says how.
+# The same noise has three effects: with the short query the two weights stay almost equal; with the middle one the share takes
+# every value between 0 and 1; with the long one it is almost always near 0 or 1, like the toss of a coin. So noise is not
+# small or large by itself, but only compared with the query. Your answer to 3.1 says how they compare.
 
 # %% [markdown]
 # ### 3.2
 #
 # Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
-# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others, so that the score of $k_a$ is
-# $\ell s_a$. **Find** (i) the weight of $a$ as a function of $t$, $n$ and $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a
-# straight line in $\ell$. **Form:** two derivations, `weight_of_a` and `log_odds`; the first lines are given, and $w$ is the
-# weight of (i).
+# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others, so that the score of the key
+# $k_a$ itself is $\ell s_a$. **Find** (i) the weight of $a$ as a function of $t$, $n$ and $\ell$; (ii) its log-odds
+# $\log\frac{w}{1-w}$, as a straight line in $\ell$; in this question $w$ is the weight of (i). **Form:** two derivations,
+# `weight_of_a` and `log_odds`; the first lines are given.
 #
-# *Predict* the factor of $\ell$ in (ii); your own last line answers.
+# *Predict* the factor of $\ell$ in (ii); the last line of your derivation shows it.
 
 # %% answer="3.2"
 # my prediction: ...
@@ -193,8 +193,8 @@ check("3.2", weight_of_a, log_odds)
 #
 # **Given** that $\ell \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Find** the probability that the
 # weight of $a$ is at most $w$, for the query of 3.2, any $0 < w < 1$, any $t > 0$ (also $t = 1000$) and any $n \ge 2$.
-# **Form:** `weight_cdf(w, t, n)`, returning a number that is right to 0.005. A normal variable is at most $x$ with probability
-# $\frac12\big(1 + \text{erf}\frac{x - \text{mean}}{\sqrt{2 \cdot \text{variance}}}\big)$; in code, `math.erf`.
+# **Form:** `weight_cdf(w, t, n)`, returning a number with an error of at most 0.005. A normal variable is at most $x$ with
+# probability $\frac12\big(1 + \text{erf}\frac{x - \text{mean}}{\sqrt{2 \cdot \text{variance}}}\big)$; in code, `math.erf`.
 #
 # *Predict* `weight_cdf(0.5, t, 2)` for every `t`: with two keys, how often is the weight below one half?
 
@@ -271,10 +271,10 @@ check("3.4", behaviour, robust_query)
 # "other values".
 
 # %% [markdown]
-# Once 3.4 passes, the next cell tries your own query with both kinds of noise. It draws four values in the plane and 500
-# outputs for each kind; the outputs are moved a little at random, so that you can see how many lie at the same point.
+# Once 3.4 passes, the next cell tries your own query with both kinds of noise. It plots four values in the plane and 500
+# outputs for each kind; the plotted outputs are moved a little at random, so that you can see how many lie at the same point.
 #
-# The cell after it draws the density of the weight, which is the slope of *your* function of 3.3. *Predict* at which $t$ its
+# The cell after that plots the density of the weight, which is the slope of *your* function of 3.3. *Predict* at which $t$ its
 # one maximum becomes two, for $n = 2$; then change $t$ with the slider. Then change $n$: which of the two maxima grows, and
 # why?
 
@@ -311,8 +311,8 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
-# Up to $t = 2$ the density has one maximum, at one half; beyond that it has two, which move to the ends. More keys lower the
-# weight of $a$ at every length, so the maximum near 0 grows.
+# With $n = 2$ the density has one maximum, at one half, up to $t = 2$; beyond that it has two, which move to the ends. More
+# keys lower the weight of $a$ at every length, so the maximum near 0 grows.
 #
 # ## Can one head do better?
 #
@@ -329,11 +329,11 @@ label = {"xlabel": "score x of the two tied means", "ylabel": "draws within 0.05
 plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
-# At $x = 0$ the length of $k_a$ is multiplied by zero, and every draw gives the average; at $x = \pm 1$ most draws do not. Such
+# At $x = 0$ the length of $k_a$ is multiplied by zero, and every draw gives the average; at $x = \pm 1$ only a minority do. Such
 # a query has two disadvantages: it needs *all* other means, and it fails when other keys change their sign, as they can in 3.5.
 #
-# **Pause.** This is a good place to stop for a break. What you need for 3.5 is the gap between two scores, and that a gap
-# of a few units decides which key gets the weight.
+# **Pause.** This is a good place to stop for a break. For 3.5 you need to remember only that a gap of a few units
+# between two scores decides which key gets the weight.
 
 # %% [markdown]
 # ### 3.5
@@ -377,11 +377,11 @@ check("3.5", score_a, score_b)
 # How does the output vary from draw to draw? **Find** the variance of the gap between the two scores, and the share of the
 # draws in which *one of the two*, $a$ or $b$, has more than $w \ge \frac12$ of the weight that they have together. **Form:**
 # `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, returning numbers; the second is compared with a
-# simulation and must be right to 0.01. **In words**, below the figure: what is the output on average over many draws, what is it
-# in a single draw, and why do the two differ?
+# simulation and may differ from it by at most 0.01. **In words**, below the figure: what is the output on average over many
+# draws, what is it in a single draw, and why do the two differ?
 #
 # *Predict*, for eight keys with $\beta = \frac14$, $t = 80$, $d = 16$, the mean weight of $a$ over 40,000 draws, and in
-# how many of them it is between 0.4 and 0.6.
+# what share of them it is between 0.4 and 0.6.
 
 
 # %% answer="3.5 code"
@@ -439,15 +439,15 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 #
 # ## Common mistakes
 #
-# Each of these statements is often made; the printed number refutes it.
+# Each of these statements is often made; the number printed for it refutes it.
 #
 # 1. "In 3.4 $k_b$ is random too." Then $a$ would win more often.
-# 2. "The longer key wins." One of length $-1.5$ loses to one of length 1.
-# 3. "The output follows the length of $k_a$." It saturates.
+# 2. "The longer key wins." A key of length $-1.5$ loses to a key of length 1.
+# 3. "The output follows the length of $k_a$." Beyond length 1 it soon stops moving.
 # 4. "The other keys do not count." At a low tie they do.
-# 5. "$\lambda_a$ must be much larger than $\lambda_b$." A difference of 5% is enough.
-# 6. "A query made of the drawn keys scores $t$ on average." It scores $t\lambda^2$.
-# 7. "Normalised keys (*QK-norm*) are safe." A negative length still turns the key round.
+# 5. "$\lambda_a$ must be much larger than $\lambda_b$." If the query is long, a difference of 5% is enough.
+# 6. "A query made of the drawn keys scores $t$ on average." On a key of length $\lambda$ it scores $t\lambda^2$.
+# 7. "Normalised keys (*QK-norm*) are safe." A key of negative length still points backwards.
 
 # %%
 alone = drawn_weight(lengths, 5.0, 2) > 0.9

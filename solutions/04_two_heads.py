@@ -7,7 +7,7 @@
 #
 # After this notebook you can
 #
-# - **design** two queries whose averaged output is the average of two values, also when a key is noisy,
+# - **design** two queries whose outputs average to the mean of two values, even when a key is noisy,
 # - **predict** in how many draws such a design still fails,
 # - **derive** how much smaller the variance of the output is than with one head.
 
@@ -33,7 +33,7 @@ rng = np.random.default_rng(4)
 # ## The definition
 #
 # In [03](03_one_noisy_head.ipynb) one query attended to two keys, and the noise decided between them. Now there are two heads.
-# They have the same keys and values, but each has its own query, and the output is the average of what they return:
+# They have the same keys and values, but head $h$ has its own query $q_h$, and the output is the average of what they return:
 #
 # $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)}_i = \frac{e^{k_i^\top q_h}}{\sum_j e^{k_j^\top q_h}}. \tag{1}$$
 #
@@ -47,10 +47,10 @@ plots.bars(groups, title="weights of two heads, and of their average")
 
 # %% [markdown]
 # For each key the bar of the output is halfway between the bars of the two heads. A single head can have these weights too,
-# if its scores are the logarithms of the weights. So two heads are not useful because they can reach other weights, but
-# because noise affects them differently. Below is the map of 03 with noisy keys and two queries, one for each head. *Predict*
-# what another draw of the keys does to each head. Press the button; then drag a query to a border, where the single query of 03
-# was, and press again.
+# if its scores are the logarithms of the weights. So two heads are useful not because they can reach other weights, but
+# because noise affects them differently. Below is the plane of 03 with noisy keys and two queries, one for each head.
+# *Predict* what another draw of the keys does to each head. Press the button; then drag a query to a border, where the single
+# query of 03 was, and press again.
 
 # %%
 # my prediction: ...
@@ -61,7 +61,7 @@ plots.query_plane(
 )
 
 # %% [markdown]
-# Far inside a sector the weights do not change when a border moves. The average of the two heads stays close to one half for
+# Far inside a sector the weights hardly change when a border moves. The average of the two heads stays close to one half for
 # each of $a$ and $b$, while the weights of a query on the border change with every draw.
 #
 # ### 4.1
@@ -86,8 +86,8 @@ def two_head_queries(means, a, b):
 check("4.1", two_head_queries)
 
 # %% [markdown]
-# More than two: infinitely many pairs of weights have the average one half each. Which ones they are is a question *without
-# notes* at the end. The next question accepts fewer of them.
+# More than two: infinitely many pairs of weights average to one half on $a$ and one half on $b$. The questions *without notes*
+# at the end ask which pairs these are. Question 4.2 accepts fewer of them.
 #
 # ## One key of random length
 #
@@ -110,17 +110,17 @@ trace = ell[:, None] * means[a] + 1e-3 * rng.normal(size=(len(ell), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
-# The first share is the same for every length of the query. And the rule depends on the query: for one that is orthogonal to
-# $\mu_a$ it leaves out half of all draws, without any reason. So we use a rule that does not mention the query: **4.2 and 4.3
+# The first share is the same for every length of the query. But the rule depends on its direction: for a query orthogonal to
+# $\mu_a$ it leaves out half of all draws, for no good reason. So we use a rule that does not mention the query: **4.2 and 4.3
 # are about the draws with $\ell > 0$**, and the other draws are counted separately.
 
 # %% [markdown]
 # ### 4.2
 #
 # **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
-# queries so that the output stays at the average: in 85% of the draws with $\ell > 0$ the averaged weights must be within 0.1
-# (sum of absolute differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`, which is given the means
-# only.
+# queries so that the output stays at the average: in at least 85% of the draws with $\ell > 0$ the averaged weights must be
+# within 0.1 (sum of absolute differences) of one half on $a$ and one half on $b$. **Form:** the same
+# `two_head_queries(means, a, b)`, which is given the means only.
 #
 # *Predict:* does every pair that is right in 4.1 pass here too?
 
@@ -136,10 +136,10 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# Not every pair passes: two *equal* queries are right in 4.1 and fail here as a single head does. For comparison the next cells
-# draw that single head, which scores $t$ on the means of $a$ and $b$ and 0 on all others. Your own pair is drawn as well once
-# 4.1 is right, each query made $t$ long. *Predict* for both where in the plane the outputs lie, if $v_a = (-2, 0)$ and
-# $v_b = (2, 0)$.
+# Not every pair passes: two *equal* queries are right in 4.1 and fail here, as a single head does. For comparison the next
+# cells draw that single head, which scores $t$ on the means of $a$ and $b$ and 0 on all others. Your own pair is drawn as well
+# once 4.1 is right, with each query scaled to length $t$. *Predict* for both where in the plane the outputs lie, if
+# $v_a = (-2, 0)$ and $v_b = (2, 0)$.
 
 
 # %%
@@ -173,8 +173,8 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 
 # %% [markdown]
 # The figure is drawn for $t = 20$. All outputs of the single head lie almost exactly on the segment from $v_a$ to $v_b$; the
-# histogram shows how often they are in its middle. If some outputs of your pair lie away from the average, which draws are
-# these?
+# histogram shows how often they are near the middle of this segment. If some outputs of your pair lie away from the average,
+# which draws are these?
 #
 # ### 4.3
 #
@@ -199,8 +199,8 @@ plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", 
 # averaging; the vector is split among the heads; each head attends to both keys; a longer $k_a$ moves the output towards $v_a$.
 
 # %% [markdown]
-# The next figure counts all draws, including those with $\ell < 0$; for a design that is otherwise right, they are in the
-# bars on the left. *Predict* whether longer queries help the single head; then change $t$ and the variance.
+# The next figure counts all draws, including those with $\ell < 0$; for a design that is otherwise right, the draws
+# with $\ell < 0$ are in the bars on the left. *Predict* whether longer queries help the single head; then change $t$ and the variance.
 
 # %%
 # my prediction: ...
@@ -218,16 +218,16 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
 # Longer queries make the single head *more* sensitive to noise: the bars at both ends grow, and hardly any draws are left in
-# the middle. A weight $w$ with score $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
+# the middle. A weight $w$ whose score is $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
 
 # %% [markdown]
 # ### 4.4
 #
 # **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
 # that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
-# may be in the wrong place when all lengths are 1, and in 85% of the draws with $\lambda_a, \lambda_b > 0$ the weights must be
-# within 0.1 of one half each. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function is given
-# the means, not the lengths.
+# may be in the wrong place when all lengths are 1, and in at least 85% of the draws with $\lambda_a, \lambda_b > 0$ the
+# weights must be within 0.1 of one half each, as in 4.2. **Form:** `scaled_two_head_queries(means, a, b)`, returning
+# `(q1, q2)`. The function is given the means, not the lengths.
 
 # %% [markdown]
 # A right design whose queries are a little short still passes: it is tried as it is, and once more with both queries ten times
@@ -272,9 +272,9 @@ plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
 # This figure counts all draws, including those with negative lengths. One head, which scores 30 on both keys after the
-# division, fails as soon as the lengths differ by a few per cent, because two random lengths are hardly ever equal. Some
-# published solutions claim that one head gives the average here too; the curve shows that it does not. Two heads that give all
-# other keys a negative score do well while no length is negative. Beyond that they lose more draws than heads that give
+# division, fails as soon as the lengths differ by a few per cent, because two random lengths are hardly ever equal. It is
+# sometimes claimed that one head gives the average here too; the curve shows that it does not. Two heads that give all other
+# keys a negative score do well as long as no length is negative. At larger variances they lose more draws than heads that give
 # their own key a high score: if the length of any *other* key is negative, that key gets a high score and all the weight.
 
 # %% [markdown]
@@ -282,7 +282,7 @@ plots.curves(variances, series, log="x", **label)
 #
 # **Given** orthonormal values, a length $\ell \sim \mathcal N(1, \beta)$, and very long queries. One head returns $v_a$ or $v_b$
 # with probability $\frac12$ each, so its variance is that of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a
-# pair, one head is constant; the other returns $v_a$ if $\ell > 0$, which has the probability
+# pair, one head is constant; the other returns $v_a$ if $\ell > 0$, that is, with probability
 # $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and otherwise the mean of the $n - 1$ other values. **Find** the
 # ratio of the variance of $c$ with two heads to that with one. **Form:** a derivation `ratio` from the definition of a variance to
 # a form in $n$ and $\beta$ in which erf occurs once; $P$ is a symbol, and its value is given.
@@ -290,8 +290,8 @@ plots.curves(variances, series, log="x", **label)
 # %% [markdown]
 # Where these numbers come from: the variance of a random vector is the sum of the variances of its coordinates, which equals
 # its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length $\frac1{n-1}$ and is
-# orthogonal to $v_a$, so by Pythagoras their squared distance is $1 + \frac1{n-1} = \frac n{n-1}$. Each head enters $c$ with
-# the factor $\frac12$, so a quarter of its variance remains.
+# orthogonal to $v_a$, so by Pythagoras the squared distance of the two is $1 + \frac1{n-1} = \frac n{n-1}$. Each head enters
+# $c$ with the factor $\frac12$, so a quarter of its variance remains.
 
 # %% answer="4.5"
 n_ = sp.Symbol("n", integer=True, positive=True)
@@ -317,8 +317,8 @@ check("4.5", ratio)
 
 # %% [markdown]
 # That was the limit for very long queries. For a finite $t$ the variance of the weight on $v_a$ is an integral over $\ell$.
-# It is drawn below for one head, together with simulations of 400 draws; 99% of such simulations lie in the grey band.
-# *Predict:* does the variance fall as $t$ grows?
+# This variance is drawn below for one head, together with simulations of 400 draws; 99% of such simulations lie in the grey
+# band. *Predict:* does the variance fall as $t$ grows?
 
 # %%
 # my prediction: ...
@@ -344,10 +344,10 @@ label["ylabel"] = "share of draws (ℓ > 0) off by 0.05"
 plots.curves(lengths, fails | {"-one over t": 1 / lengths}, log="xy", ax=right, **label)
 
 # %% [markdown]
-# With one head the variance tends to one quarter, the variance of a fair coin: that is no better than copying one of the two
-# values at random, and longer queries make it *worse*. On the right, one head misses the average in nearly every draw. A
-# design that passes 4.2 misses it less often the longer its queries are; but its share of misses only falls like $1/t$, as the
-# dashed line shows.
+# With one head the variance tends to one quarter, the variance of a fair coin: one head does no better than copying one of the
+# two values at random, and longer queries make its variance *larger*. On the right, one head misses the average in nearly
+# every draw. A design that passes 4.2 misses it less often the longer its queries are; but its share of misses only falls like
+# $1/t$, as the dashed line shows.
 #
 # ## Common mistakes
 #
@@ -361,10 +361,10 @@ for name, scores in designs.items():
     print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
 
 # %% [markdown]
-# "A longer $k_a$ moves the output towards $v_a$, and averaging reduces the effect": this is true of one head only. "With two
-# heads the output is always the average": the cell counts how often it is. "A head that copies has weight one, whatever the
-# constant": the cell takes the copying query of notebook 01 with $t = 20$, $d = 64$ and eight keys, where the copied key has
-# length $\lambda$.
+# "A longer $k_a$ moves the output towards $v_a$, and averaging reduces the effect": a longer $k_a$ moves only the single head.
+# "With two heads the output is always the average": the cell counts how often it is. "A head that copies gives its key weight
+# one, whatever $t$ is": the cell takes the copying query of notebook 01 with $t = 20$, $d = 64$ and eight keys, where the
+# copied key has length $\lambda$.
 
 # %%
 for name, scores in designs.items():
@@ -403,7 +403,7 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # %% [markdown]
 # ## Summary
 #
-# 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights have the average one half each.
+# 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights average to one half each on $a$ and $b$.
 # 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*; averaging itself cancels nothing.
 # 3. The share of draws that fail falls like $1/t$, except for the draws in which the key points backwards.
 
@@ -412,8 +412,8 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 #
 # 1. Why does averaging two outputs average the weights?
 # 2. Which pairs of weights solve 4.1, and which of them also pass 4.2?
-# 3. At which weight does a softmax change most when a score changes?
-# 4. Which draws fail however long the queries are, and how many are they?
+# 3. At which value does a weight change most when its score changes?
+# 4. Which draws fail however long the queries are, and what share of all draws are they?
 # 5. How large would the variance be for two heads with the same tie and independent noise?
 #
 # **Next:** [05, keys, queries, values](05_keys_queries_values.ipynb), makes keys, queries and values from the same tokens.

@@ -33,7 +33,7 @@ rng = np.random.default_rng(5)
 # ## The definition
 #
 # Up to [04](04_two_heads.ipynb) the keys and values were given, and we chose the query. In **self-attention** the keys, queries
-# and values are all computed from the same tokens, by three matrices:
+# and values are all computed from the same vectors, the *tokens*, by three matrices:
 #
 # $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
 # \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
@@ -113,14 +113,14 @@ if check("5.1", limit_of_c2):
     plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
 
 # %% [markdown]
-# Once your answer is right, the bars show what $c_2$ consists of in each case. The share of $u_b$, which token 1 carries, is too
-# small to be seen; the printed numbers show whether it grows. Was that your prediction?
+# Once your answer is right, the bars show what $c_2$ consists of in each case. The share of $u_b$ is too
+# small to be seen; the printed numbers show whether it grows. Did you predict this?
 #
 # ### 5.2
 #
 # **Given** 5.1. **Decide** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and say why or why not. There
 # are two independent reasons, one about *which token* token 2 attends to, and one about *which outputs are possible at all*;
-# give both. **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
+# give both. **Form:** four to six sentences, with inner products where they help. Answer before you run the cell below.
 
 # %% [markdown] written="5.2"
 # No. *Which token:* with $x_2' = u_a + u_d$ the scores of query 2 are $\rho^2$ with $x_1$, $2\rho^2$ with itself and
@@ -162,7 +162,7 @@ for added in (None, "d"):
 
 # %% [markdown]
 # Whatever the weights are, the output lies on this triangle. Seen from the front, $u_b$ seems to lie on it as well; seen from
-# the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed lines measure it.
+# the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed distances show it.
 
 # %% [markdown]
 # ### 5.3
@@ -171,10 +171,10 @@ for added in (None, "d"):
 # $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. A good order is to find
-# first a $V$ that makes two of the values exactly what is wanted, and then to decide which token should attend to which.
+# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. It is easiest to find
+# first a $V$ that makes two of the values equal to the two wanted outputs, and then to decide which token should attend to which.
 #
-# *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below answers.
+# *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
 
 
 # %% answer="5.3"
@@ -211,9 +211,9 @@ if check("5.3", projections):
     plots.explore(draw, rho=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# In the three matrices a column is what goes in and a row is what comes out; purple entries are positive, orange ones negative.
+# In the three matrices columns stand for what goes in and rows for what comes out; purple entries are positive, orange ones negative.
 # The map on the right shows the weights of your own design. Increase $\rho$ until its second row contains 0.90. If your scores
-# are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this is a lead of only one, and the weights are blurred.
+# are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this lead is only one, and the weights are spread out.
 
 # %% [markdown] only="solution"
 # In each of the first two rows of the map one token has almost all of the weight: the query of token 1 is $u_c$ and matches token
@@ -229,7 +229,7 @@ if check("5.3", projections):
 # given distance to a form in which $\rho$ occurs twice. One line is enough here.
 
 # %% [markdown]
-# Where the given lengths come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
+# Where the given distances come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
 # coefficient of $u_b$ is near + far where it should be 1, and that of $u_c$ is −far where it should be 0. Likewise
 # $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ is wrong by far + near − 1 along $u_b$ and by 1 − near along $u_c$. The
 # $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of squares.
@@ -268,20 +268,20 @@ if check("5.4", error_2, error_1):
     plots.curves(lengths, series, xlabel="length ρ", ylabel="distance from the target", log="y")
 
 # %% [markdown]
-# Once both derivations are right, their results are drawn together with what was measured. The distance first grows with
-# $\rho$, because all vectors get longer, and then falls faster than any exponential, like $e^{-\rho^2}$.
+# Once both derivations are right, their results are drawn together with the measured distances. The distance first grows with
+# $\rho$, because all vectors get longer, and then falls like $\rho e^{-\rho^2}$, faster than $e^{-\rho}$.
 
 # %% [markdown]
 # ### 5.5
 #
 # In 5.3 both outputs are known when $V$ is written down, so a suitable $V$ can produce them for almost any weights. Such a
-# design does not show what keys and queries are *for*. In this question the contents are therefore unknown.
+# design does not show what keys and queries are *for*. In this question the contents are therefore not known in advance.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
 # $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
 # $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
 #
-# *Predict:* can a suitable $V$ still do it if every token attends to itself?
+# *Predict:* can a suitable $V$ still give these outputs if every token attends to itself?
 
 
 # %% answer="5.5"
@@ -317,9 +317,9 @@ found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 
 # %% [markdown]
-# A token that attends to itself returns the same output whatever the others carry: the line is flat. With your projections the
-# output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches token 2.
-# Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
+# A token that attends only to itself returns the same output whatever the others carry: the line is flat. With your
+# projections the output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches
+# token 2. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
 
 # %% [markdown] only="solution"
 # ## How far a $V$ alone can go
@@ -369,7 +369,7 @@ print("u and v are 3 long, (u v^T) v is", np.linalg.norm(np.outer(u[0], u[1]) @ 
 # ## Going further: narrow heads
 #
 # The scores depend only on the product $K^\top Q$, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If the rank of $K^\top Q$ is
-# less than $d$, then keys and queries with only as many numbers as the rank give the same weights. The cell finds the rank of
+# less than $d$, then keys and queries whose width is only this rank can give the same weights. The cell finds the rank of
 # your own design, and computes the weights with keys and queries of that width.
 
 # %%
@@ -397,24 +397,24 @@ axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numb
 plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
 
 # %% [markdown]
-# Where the two languages put their words in a different order, the dark cells leave the diagonal: a query finds its key by
-# content, not by position. A pale row belongs to a word for which no single German word was decisive. The map is the mean of the
+# Where the two languages put their words in a different order, the dark cells leave the diagonal: a query need not attend to
+# the key at its own position. A pale row belongs to a word that attends to several German words. The map is the mean of the
 # four heads in the last layer of the model. The translation is not perfect: the verb *is* is missing.
 
 # %% [markdown]
 # ## Summary
 #
-# 1. A token that is its own key, query and value attends to itself, and every output is a mixture of the tokens (1).
+# 1. In 5.1 a token that is its own key, query and value attends to itself, and every output is a mixture of the tokens (1).
 # 2. $Q$ decides what a token asks for, $K$ which tokens match, and $V$ what they return; outer products build such matrices.
-# 3. If the scores differ by $\rho^2$, the error falls like $\rho e^{-\rho^2}$; only unknown contents show that keys and queries
-#    are needed.
+# 3. If the scores differ by $\rho^2$, the error falls like $\rho e^{-\rho^2}$; keys and queries are really needed only when the
+#    contents are unknown.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?
 # 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
-# 3. Which product of matrices decides the scores, and can different pairs $K, Q$ share it?
+# 3. Which product of matrices decides the scores, and can different pairs $K, Q$ have the same product?
 # 4. Why must the differences of the scores grow with $\rho$ in 5.3?
 # 5. Which of $K$, $Q$, $V$ may respond to the contents in 5.5, and which must not?
 #

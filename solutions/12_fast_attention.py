@@ -8,7 +8,7 @@
 # After this notebook you can
 #
 # - **derive** how two halves of a softmax become one, and **implement** attention that never holds all scores,
-# - **derive** the gradient of one score, and **implement** the gradient of attention without autograd,
+# - **derive** the gradient for one score, and **implement** the gradient of attention without autograd,
 # - **predict** what a training step must keep, and **compute** the rest again, block by block.
 
 # %%
@@ -34,16 +34,16 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $m_j$ | the largest score of block $j$ | number | `m1` |
 # | $s_j$, $l_j$ | its sum of $e^{\text{score} - m_j}$, and its log-sum-exp $m_j + \log s_j$ | numbers | `s1`, `lse` |
 # | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
-# | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{s_i}$, and of $e^{s_i} v_i$ | numbers | `Z_0`, `C_0` |
+# | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
 
 # %% [markdown]
 # ## The definition
 #
-# Two blocks of the keys of one query, with a softmax each, give together
+# Split the keys of one query into two blocks, and let each block have its own softmax. Together they give
 #
 # $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
 #
-# *Predict:* block 1 has two keys with score 0, block 2 one key with score 1. Which has the larger weight?
+# *Predict:* block 1 has two keys with score 0, block 2 has one key with score 1. Which block has the larger weight?
 
 
 # %%
@@ -58,14 +58,14 @@ def draw(lead):
 plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 
 # %% [markdown]
-# In its own unit, $e^{m_j}$, each block looks larger or smaller than it is. In a common unit the single key is ahead,
-# though by less than its score suggests: two keys weigh twice. Move the slider to where both weights are one half: the
-# lead there is $\log 2$, not 0.
+# Measured in its own unit $e^{m_j}$, a block can look larger or smaller than it is. In a common unit the single key is
+# ahead, but by less than its score suggests, because the other block has two keys. Move the slider until both weights are
+# one half: the score of block 2 is then $\log 2$, not 0.
 #
 # ### 12.1
 #
 # **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice.
+# definition to a line that contains only $l_1$, $l_2$ and one exponential, which may occur twice.
 
 # %%
 m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
@@ -88,13 +88,13 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# This is the tie of [02](02_average_of_two.ipynb): a block acts as one key with score $l_j$ and value $c_j$. Blocks merge
-# exactly, in any order, one after the other or on many processors. FlashAttention merges blocks that fit into fast memory.
+# A block acts as one key with score $l_j$ and value $c_j$, as two tied keys do in [02](02_average_of_two.ipynb). Blocks
+# merge exactly, in any order, one by one or on many processors. FlashAttention merges blocks that fit into fast memory.
 #
 # **The code of 12.1** (2 points). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, tensors, block by block.
-# **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
-# size; `merge(a, b)` makes one state of two; `finish(state)` gives the context $(d_v,)$. Blocks may be empty, keys hidden
-# (score $-\infty$), scores as large as $\pm 10^5$.
+# **Find** what must be kept of a block. **Form:** `summary(scores, values)` returns a *state*, which may be anything of fixed
+# size; `merge(a, b)` makes one state out of two; `finish(state)` returns the context $(d_v,)$. Blocks may be empty, keys may
+# be hidden (score $-\infty$), and scores may be as large as $\pm 10^5$.
 
 
 # %% answer="12.1 code"
@@ -135,10 +135,10 @@ check("12.1", summary, merge, finish)
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: the check watches the largest tensor on the
-# way, and how many numbers are held at a time. Smaller blocks, or one query after another, pass too.
+# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: the check watches the largest tensor that
+# you make, and how many numbers you hold at a time. Smaller blocks, or one query after another, are accepted too.
 #
-# *Predict:* does it take fewer multiplications? How does the largest tensor grow with the length?
+# *Predict:* does `stream` need fewer multiplications? How does its largest tensor grow with the length?
 
 
 # %% answer="12.2"
@@ -186,16 +186,16 @@ plots.curves(lengths, sizes, title="the way there, d = 16", **label_of_sizes)
 
 # %% [markdown]
 # Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
-# as many operations, $4TSd$ as printed; what is saved is memory, and the time to move it.
+# just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it.
 
 # %% [markdown]
 # ### 12.3
 #
-# Training needs the way back: given $g$, the gradient of the loss for the context, what are the gradients of q, k and v?
+# Training needs the way back: from $g$, the gradient of the loss with respect to the context, to those of q, k and v.
 #
-# **Given** one query and one key with score $s$ and value $v$, a number. All other keys enter through $Z_0$ and $C_0$ of
-# the notation table, so $c = (e^s v + C_0)/(e^s + Z_0)$. The quotient rule gives the first line. **Prove** that the loss
-# changes with $s$ as $g\,\alpha\,(v - c)$. **Form:** the chain `pull`, last line in $g$, $\alpha$, $v$ and $c$ alone.
+# **Given** one query and one key. Its score is $s$ (not the sum $s_j$), its value $v$ is one number. All other keys enter
+# through $Z_0$ and $C_0$: $c = (e^s v + C_0)/(e^s + Z_0)$. The quotient rule gives the first line. **Prove** that the
+# derivative of the loss for $s$ is $g\,\alpha\,(v - c)$. **Form:** the chain `pull`, with only $g$, $\alpha$, $v$, $c$ at the end.
 
 # %%
 s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
@@ -220,9 +220,9 @@ pull
 check("12.3", pull)
 
 # %% [markdown]
-# A score should grow where its value leads the context the right way, *compared with what the context says already*. For
-# vectors $v - c$ becomes a dot product with $g$: with $P$ the weights, $dP = g\,v^\top$, and one number $g_t \cdot c_t$
-# for each query,
+# What counts for a score is how its value would change the loss *compared with the context as it is*. For vectors,
+# $g\,(v - c)$ becomes a dot product. Let $P$ be the weights and $dP = g\,v^\top$ their gradient, and subtract one number
+# $g_t \cdot c_t$ for each query. The gradient of the scores, called $dS$, is then
 #
 # $$dS = P \odot (dP - g \cdot c) . \tag{2}$$
 #
@@ -262,19 +262,19 @@ for (name, table), ax in zip(tables.items(), plots.panels(3, height=3.2), strict
 print("rows of dS add up to", *(abs(round(total, 12)) for total in dS.sum(1).tolist()))
 
 # %% [markdown]
-# Each row of $dS$ adds up to 0, as printed: raising all scores of a query alike changes nothing, so no gradient may ask
-# for it. Large entries of $dP$ with little weight stay small in $dS$.
+# Each row of $dS$ adds up to 0, as printed: raising all scores of a query by the same amount changes nothing, so the
+# gradient has no part in that direction. Where the weight is small, even a large entry of $dP$ gives a small one in $dS$.
 
 # %% [markdown]
 # ### 12.4
 #
-# The weights are as large as the scores, so a stream does not keep them. It keeps two things for each query: the context
+# There are as many weights as scores, so a stream does not keep them. It keeps two things for each query: the context
 # `out` and `lse`, the log-sum-exp of its *scaled* scores.
 #
 # **Given** q (T, d), k (S, d), v (S, $d_v$), `out` (T, $d_v$), `lse` (T,), `d_out` (T, $d_v$), `block`. **Compute** the
-# three gradients again without ever holding $T \times S$ numbers. **Form:** `stream_backward`, in torch's basic operations.
+# same three gradients, but never hold $T \times S$ numbers. **Form:** `stream_backward`, in torch's basic operations.
 #
-# *Predict:* which number of (2) seems to need a whole row of keys, and why does it not?
+# *Predict:* which number in (2) seems to need all keys of a query at once, and why does it not need them?
 
 
 # %% answer="12.4"
@@ -319,19 +319,19 @@ if sizes:
 
 # %% [markdown]
 # The way back has the same two slopes as the way there. Blocks are independent of each other because $g \cdot c$ needs no
-# keys: the context already holds their sum. Five products instead of four are the price, a quarter more operations, and
-# for it no $T \times S$ tensor waits in memory between the two passes of a training step.
+# keys: the context already contains the sum over them. The price is five products instead of the four that kept weights
+# would need, a quarter more operations. In return no $T \times S$ tensor waits in memory between the two passes of a step.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# 1. "A running sum may be kept in the type of the inputs." In half precision it stops growing at 2048, and 4096 equal
-#    weights add up to 2.
-# 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too high for a row 800 below it,
-#    whose sum is then 0.
-# 3. "Merged blocks approximate." They differ in the last digits at most.
-# 4. "Each score has its own gradient, $\alpha(1-\alpha)\,dP$." That is the diagonal of the Jacobian alone; the
-#    printed error is what it leaves out.
+# 1. "A running sum may be kept in the type of the inputs." In half precision a sum of ones stops growing at 2048, so
+#    4096 equal weights add up to 2.
+# 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too high for a row whose scores
+#    lie 800 below it: the sum of that row is then 0.
+# 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
+# 4. "The gradient of a score is $\alpha(1-\alpha)\,dP$." That uses only the diagonal of the Jacobian; the printed error
+#    is what the other entries contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]
@@ -346,15 +346,15 @@ print(f"4. the diagonal alone is off by up to {(P * (1 - P) * dP - dS).abs().max
 # %% [markdown]
 # ## Summary
 #
-# 1. A block of keys acts as one key with score log-sum-exp (1); blocks merge exactly, in any order.
-# 2. The gradient of a score is weight times lead over the context (2), and it is computed from `out` and `lse` alone.
+# 1. A block of keys acts as one key whose score is the log-sum-exp of the block (1); blocks merge exactly, in any order.
+# 2. The gradient of a score compares its value with the context (2); besides the inputs it needs only `out` and `lse`.
 # 3. Neither pass needs all weights at once: memory grows with the length, not with its square.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. What is the state of an empty block, and why must it be that?
-# 2. Which tensor does streaming never hold, and which operations does it save?
+# 2. Which tensor does streaming never hold, and how many operations does it save?
 # 3. Why does a row of $dS$ add up to zero?
 # 4. Which two things does the way there keep for the way back?
 # 5. Why is $dq$ a sum over blocks, and $dk$ not?

@@ -28,9 +28,9 @@ torch.set_num_threads(1)  # the models here are small
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $x$ | the *stream*: one row for each token, to which heads add | $(T, D)$ | `x` |
-# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; rows ask, columns answer | $(D, D)$ | `W_QK` |
-# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
-# | $n_1$, $n_0$ | keys that match, and all other keys | numbers | `num_matches`, $n - n_1$ |
+# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; its rows belong to the query, its columns to the key | $(D, D)$ | `W_QK` |
+# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; its rows read, its columns write | $(D, D)$ | `W_OV` |
+# | $n_1$, $n_0$ | how many keys match, and how many do not | numbers | `num_matches`, $n - n_1$ |
 # | $b_1$, $b_0$ | how many of them are the letter B | numbers | `b_1`, `b_0` |
 # | $s$ | the score of a match; all others have score 0 | number | `s` |
 # | $\alpha$ | the weight on all matches together | number | `alpha` |
@@ -44,9 +44,9 @@ torch.set_num_threads(1)  # the models here are small
 #
 # $$x + A\,x\,W_{OV}, \qquad A = \operatorname{softmax}(x W_{QK} x^\top) . \tag{1}$$
 #
-# Our stream has four *subspaces*, each one-hot or empty: `token`, the letter; `before` and `after`, which start empty;
-# and `place`, the position. Each of the first three has `num_letters` features, `place` has `length`. There is no root of
-# $d$ here; it may be thought of as a part of $W_{QK}$.
+# Our stream has four *subspaces*. At the start each is one-hot or empty: `token` is the letter; `before` and `after` are
+# empty; `place` is the position. Each of the first three has `num_letters` features, `place` has `length`. We do not divide
+# by $\sqrt d$ here; you may think of that factor as a part of $W_{QK}$.
 
 
 # %%
@@ -103,12 +103,12 @@ check("13.1", previous_token_head)
 # %% [markdown]
 # ### 13.2
 #
-# Token 0 can look at itself alone, so it writes its *own* letter into its `before`. That is a trap for the next head.
+# Token 0 can look only at itself, so it writes its *own* letter into its `before`. That is a trap for the next head.
 #
-# **Given** the stream after head 1, which now has `before` filled. **Find** the second head: the token at place $t$ looks
-# with equal weight at all places $s$ in $1 \dots t$ that stand right after an earlier occurrence of its letter, that is
-# $x_{s-1} = x_t$, and writes the letters there into `after`, as shares that add up to one. Nothing else changes. Tokens
-# without such a place are free. **Form:** `induction_head(num_letters, length)`, as in 13.1.
+# **Given** the stream after head 1, in which `before` is now filled. **Find** the second head: the token at place $t$ looks
+# with equal weight at all places $j$ in $1 \dots t$ that stand right after an earlier occurrence of its letter (the letter at
+# $j - 1$ equals that at $t$), and writes the letters there into `after`, as shares that add up to one. Nothing else changes.
+# A token that has no such place may look anywhere. **Form:** `induction_head(num_letters, length)`, as in 13.1.
 
 
 # %% answer="13.2"
@@ -144,14 +144,14 @@ if check("13.1", previous_token_head) and check("13.2", induction_head):
     )
 
 # %% [markdown]
-# Head 1 is a stripe below the diagonal, whatever the letters. Head 2 looks one to the right of earlier occurrences: at the
-# second *b* it finds *r* and says it; at *a* it finds *b*, *c* and *d*, a third each. It works for every word.
+# Head 1 gives a stripe below the diagonal for any letters. Head 2 looks one to the right of each earlier occurrence: at the
+# second *b* it finds *r* and says it; at the *a* before it, *b*, *c* and *d*, a third each. It works for every word.
 #
 # ### 13.3
 #
 # **Given** $n_1$ matches with score $s$ and $n_0$ other keys with score 0; $b_1$ and $b_0$ of them are the letter B.
-# **Prove** that B's share is a mixture of two counts. **Form:** the chain `share`, last line in $n_0, n_1, b_0, b_1$ and
-# $\alpha$, the weight on all matches.
+# **Prove** that the share of B is a mixture of two counted shares. **Form:** the chain `share`; its last line has only
+# $n_0, n_1, b_0, b_1$ and $\alpha$, the weight on all matches.
 
 # %%
 s, alpha = sp.Symbol("s", real=True), sp.Symbol("alpha", positive=True)
@@ -178,14 +178,14 @@ share
 check("13.3", share)
 
 # %% [markdown]
-# For a sharp head $\alpha \to 1$, and what it says is $b_1/n_1$: a table of pairs, *counted in the context*. It never says
-# more than that: if three of four followers were B, the best share is 3/4. This is the merging of
-# [12.1](12_fast_attention.ipynb), with matches and other keys as the two blocks.
+# For a sharp head $\alpha \to 1$, and what it says is $b_1/n_1$: a table of pairs, *counted in the context*. A higher
+# score gives no more than that: if three of four followers were B, the share tends to 3/4. The proof is the merging of
+# [12.1](12_fast_attention.ipynb), with the matches and the other keys as the two blocks.
 #
 # **The code of 13.3** (1 point). **Find** the smallest score $s$ with which the matches keep $1 - \varepsilon$ of the
 # weight. **Form:** `sharpness(n, num_matches, epsilon)`, a number, for $n$ keys in all.
 #
-# *Predict:* for a text a thousand times as long, how much larger must the score be?
+# *Predict:* if a text is a thousand times as long, by how much must the score grow?
 
 
 # %% answer="13.3 code"
@@ -221,15 +221,15 @@ if is_sharp:
     print(*(f"n = {n:,}: {sharpness(n, 1, 0.01):.2f}" for n in (32, 1000, 1_000_000)), sep="; ")
 
 # %% [markdown]
-# The needed score grows with the *logarithm* of the length: a thousand times as many keys cost $\log 1000$, by which the
-# last two printed numbers differ.
+# The needed score grows with the *logarithm* of the length: for a thousand times as many keys it must
+# rise by $\log 1000 \approx 6.91$, the difference between the last two printed numbers.
 #
 # ### 13.4
 #
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. **Prove** that no layer with *one*
-# head, however wide and whatever it knows of places, followed by the residual and a linear read-out, says all four right.
+# head, however wide and whatever it knows about places, followed by the residual and a linear read-out, gets all four right.
 # What could two heads do, and what does a second layer do instead? The cell below trains one, two and three heads from 60
-# random starts; each has a free score and a free value for each letter at each place.
+# random starts; each head has a free score and a free value for each letter at each place.
 
 # %%
 for H in (1, 2, 3):
@@ -254,10 +254,10 @@ for H in (1, 2, 3):
 # %% [markdown]
 # ## The experiment: songs
 #
-# Does training find the two heads? A *song* has 4 to 24 different letters. It is sung once, then snatches of it follow:
-# after each letter the song goes on with probability 3/4, else it jumps. Asked for is the next letter wherever it goes on.
+# Does training find the two heads? A *song* has 4 to 24 different letters. It is sung once, then short pieces of it follow:
+# after each letter it goes on with probability 3/4, else it jumps. Models must say the next letter wherever the song goes on.
 # The models have embeddings, learned places and two heads in each layer, nothing else. They are tested on ten letters
-# *said twice*, which they were never trained on.
+# *said twice* in the same order, a kind of text on which they were never trained.
 #
 # *Predict:* which of the two heads appears first?
 
@@ -285,14 +285,14 @@ for name, runs in recorded["runs"].items():
     )
 
 # %% [markdown]
-# The loss stays, then falls within a few steps: both scores rise together, for neither head earns anything alone. One
-# layer knows which letters belong to the song and not which comes next; the recorded seeds agree.
+# The loss stays level, then falls within a few steps. Both heads appear together, because neither helps without the other.
+# One layer learns which letters belong to the song, but not which comes next; the recorded seeds agree.
 #
 # ### 13.5
 #
 # **Given** weights (H, T, T), causal, rows are queries, and tokens (T,). **Compute** for each head (i) the mean over
 # $t \ge 1$ of the weight on $t - 1$; (ii) the mean, over the places $t$ whose letter has occurred before, of the *total*
-# weight on all $s$ in $1 \dots t$ with $x_{s-1} = x_t$. **Form:** `previous_token_score(weights)` and
+# weight on all $j$ in $1 \dots t$ for which token $j - 1$ equals token $t$. **Form:** `previous_token_score(weights)` and
 # `induction_score(weights, tokens)`, shape (H,) each.
 
 
@@ -319,13 +319,13 @@ check("13.5", previous_token_score, induction_score)
 # %% [markdown]
 # ### 13.6
 #
-# Weights show where a head looks. What it does with it can be read off its matrices, letter by letter.
+# Attention weights show where a head looks. What it does with what it finds can be read from its matrices, letter by letter.
 #
 # **Given** $E$ (letters, D), $W_q, W_k, W_v$ (D, d), $W_o$ (d, D), read-out $U$ (D, letters), and $W_{v1}, W_{o1}$ of the
-# previous-token head. **Compute** `ov_circuit(E, W_v, W_o, U)`: row, the letter attended to, column, the letter said;
-# `matching_circuit(E, W_q, W_k, W_v1, W_o1)`: the score of a query letter (row) with a key *before which* stood another
-# letter (column), as head 1 wrote it, divided by $\sqrt d$; and
-# `copying_score(C)` $= \sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over the eigenvalues, in $[-1, 1]$.
+# previous-token head. **Compute** `ov_circuit(E, W_v, W_o, U)`: rows are letters attended to, columns letters said;
+# `matching_circuit(E, W_q, W_k, W_v1, W_o1)`: the score of a query letter (row) with a key that comes *right after*
+# a given letter (column), using only what head 1 wrote about that letter, divided by $\sqrt d$; and
+# `copying_score(C)` $= \sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over the eigenvalues of $C$, in $[-1, 1]$.
 
 
 # %% answer="13.6"
@@ -373,15 +373,15 @@ if check("13.5", previous_token_score, induction_score) and check(
         plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
 
 # %% [markdown]
-# Both tables are diagonals, as in the hand-made heads: a letter matches keys that had *it* before them, and what is found
-# is said.
+# In both tables the diagonal stands out, as in the hand-made heads: a letter matches the keys that come right after *it*,
+# and the head says the letter that it finds there.
 #
 # ### 13.7
 #
-# **Given** the stream x (T, D) before layer 2, what layer 1 has `written` into it, what is to stand there `instead` (its mean
-# over many sequences), and the `weights` $(W_q, W_k, W_v, W_o)$ of one head. **Compute** what this causal head writes if
-# *one* of its three inputs, `path` in "q", "k", "v", had not seen `written` but `instead`. **Form:**
-# `patched(x, written, instead, weights, path)`, shape (T, D), scores divided by $\sqrt d$; inputs stay unchanged.
+# **Given** the stream x (T, D) before layer 2, the part of x that layer 1 has `written`, what replaces that part, `instead`
+# (its mean over many sequences), and the matrices `weights` $(W_q, W_k, W_v, W_o)$ of one head. **Compute** what this causal
+# head writes if *one* of its three inputs, `path` in "q", "k", "v", sees `instead` in place of `written`. **Form:**
+# `patched(x, written, instead, weights, path)`, shape (T, D), scores divided by $\sqrt d$; do not change the arguments.
 #
 # *Predict:* which of the three cuts destroys the answer?
 
@@ -421,9 +421,9 @@ for (name, inputs), ax in zip(keys.items(), plots.panels(2, height=3.8), strict=
     plots.attention_map(weights, said, said, numbers=False, colour_bar=False, title=title, ax=ax)
 
 # %% [markdown]
-# One number for the claim: the induction score of this head, before and after its keys lose what layer 1 wrote. How much
-# of the *answer* is lost? The bars cut each path, and each head (a head that is cut writes its mean). Below them is a
-# model with one layer that was trained on ten letters said twice, always ten.
+# One number tests the claim: the induction score of head 2.0, before and after its keys lose what layer 1 wrote. How much
+# of the *answer* is lost? The bars show what remains when one path or one head is cut (a head that is cut writes its mean).
+# Below them is a model with one layer that was trained only on ten letters said twice, never on another number.
 
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}
@@ -448,11 +448,11 @@ with torch.no_grad():
 print(f"its induction score: {scores.item():.2f}")
 
 # %% [markdown]
-# Queries and values do without layer 1, keys do not. Cutting either head of layer 2 alone changes little, for the other
-# does the same; cutting both destroys the answer.
+# Queries and values can do without layer 1, but keys cannot. Cutting only one head of layer 2 changes little, because the
+# other head does the same; cutting both destroys the answer.
 #
 # **The written part of 13.7** (1 point). What evidence would convince you that a head "does induction"? Give two ways in
-# which evidence of this notebook could fool you. Use the printed lines.
+# which the evidence in this notebook could fool you. Use the printed lines.
 
 # %% [markdown] written="13.7"
 # Three kinds together: *behaviour* on input that was never trained on (rules out a memorised sequence), the *circuit* read
@@ -471,16 +471,16 @@ print(f"its induction score: {scores.item():.2f}")
 #
 # 1. A head is two matrices (1): where it looks, and what it writes.
 # 2. Two heads in two layers make a table of pairs, counted in the context; one head of one layer cannot.
-# 3. A claim about a head needs a score, a circuit and a cut: each alone can fool.
+# 3. A claim about a head needs a score, a circuit and a cut: each of them alone can fool you.
 
 # %% [markdown]
 # ## Without notes
 #
-# 1. Which subspace do the keys of head 2 answer with, and who wrote it?
-# 2. Why does place 0 need a guard?
+# 1. Which subspace of the keys does head 2 compare with the query, and which head wrote it?
+# 2. Why must head 2 be kept from looking at place 0?
 # 3. By how much must a score grow for a text ten times as long?
 # 4. Which sum is the same for rows 1 and 4 as for rows 2 and 3?
-# 5. Which of the three cuts tells that head 2 needs head 1?
+# 5. Which of the three cuts shows that head 2 needs head 1?
 #
 # **Next:** [14](14_decoding.ipynb), what a decoder keeps. **References.** Elhage et al. (2021), circuits; Olsson et al.
 # (2022), induction heads; Sanford, Hsu and Telgarsky (2024), one layer; Wang et al. (2022), path patching.

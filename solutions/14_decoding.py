@@ -36,19 +36,19 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # ## The definition
 #
-# A model that writes attends with each new token to all before it,
+# When a model writes a text, each new token attends to itself and to all tokens before it,
 #
 # $$c_t = \sum_{j \le t} \alpha_{tj}\, v_j , \qquad \alpha_{tj} \propto e^{q_t^\top k_j / \sqrt d} , \tag{1}$$
 #
-# so keys and values of old tokens are needed again at every step, and their queries never.
+# so the keys and values of old tokens are needed again at every step, but their queries never are.
 
 # %% [markdown]
 # ### 14.1
 #
-# **Given** `rotate` at construction (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new*
-# tokens, (B, T, d), T ≥ 1, up to 16 tokens in all. **Compute** what the full causal pass gives for them alone: the work for
-# one token may grow with the number of tokens before it, not with its square. **Form:** the class `Cache`; values are not
-# rotated, the first position is 0.
+# **Given** first `rotate` (`rotate(x, positions)` of 11, or a function that changes nothing), then at each step q, k, v of T
+# *new* tokens in a batch of B texts, (B, T, d), T ≥ 1, up to 16 tokens in all. **Compute** only their contexts, as the full
+# causal pass gives them. The work for one token may grow with the number of tokens before it, but not with the square of
+# that number. **Form:** the class `Cache`; values are not rotated, and the first position is 0.
 #
 # *Predict:* what would change without the causal mask?
 
@@ -92,13 +92,13 @@ for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict
 
 # %% [markdown]
 # Each cell counts how often its score is computed while eight tokens are written. Nothing is approximated: under a causal
-# mask, keys and values of a prefix do not depend on what follows. Without it each new token would change all contexts.
+# mask, keys and values of a prefix do not depend on what follows. Without the mask each new token would change all contexts.
 #
 # ### 14.2
 #
-# **Compute** (i) how many scores one head computes while it writes $T$ tokens one at a time; without a cache, step $t$ runs
-# the whole prefix again, all $t^2$ scores, hidden ones too; (ii) the bytes of all caches at length $T$, with `groups` sets
-# of keys and values of width $d$ in each layer, and `size` bytes a number. **Form:** the two functions.
+# **Compute** (i) how many scores one head computes while it writes $T$ tokens one at a time; without a cache, step $t$
+# computes all $t^2$ scores of the prefix, hidden ones too; (ii) the bytes of all caches at length $T$, with `groups` sets
+# of keys and values of width $d$ in each layer, and `size` bytes for each number. **Form:** the two functions below.
 
 
 # %% answer="14.2"
@@ -120,9 +120,9 @@ def cache_bytes(batch: int, layers: int, groups: int, d: int, T: int, size: int)
 check("14.2", decode_scores, cache_bytes)
 
 # %% [markdown]
-# A cache turns $\frac13 T^3$ scores into $\frac12 T^2$, and pays with memory that grows with every token. One step reads
-# all of it for two operations a number: writing a text waits for memory, not for arithmetic. So the rest of this notebook
-# keeps less.
+# A cache turns about $\frac13 T^3$ scores into $\frac12 T^2$, and pays with memory that grows with every token. One step
+# reads the whole cache and does only two operations for each number in it: writing a text waits for memory, not for
+# arithmetic. So the rest of this notebook is about keeping less.
 #
 # ### 14.3
 #
@@ -148,17 +148,17 @@ def grouped(q, k, v):
 check("14.3", grouped)
 
 # %% [markdown]
-# Neighbours share: heads 0, 1, 2 and heads 3, 4, 5. This is another model, trained that way from the start. Two trained
-# heads could be given one set of keys without a change only if one key projection were an invertible matrix times the
-# other, which random or trained projections never are.
+# Neighbours share: heads 0, 1, 2 and heads 3, 4, 5. This is another model, and it must be trained that way. Two trained
+# heads could share one set of keys with the same result only if one key projection were the other times an invertible
+# matrix, which is practically never so for random or trained projections.
 
 # %% [markdown]
 # ### 14.4
 #
-# **Fewer tokens.** A token sees the last `window` tokens, itself among them, and besides the first `sinks` tokens of the
-# text, never the future. **Form:** `window_mask(T, window, sinks)`, boolean (T, T), True = may look; and the class `Ring`
-# with `step(q, k, v)` for *one* token, q, k (B, d), v (B, $d_v$): the same contexts (B, $d_v$), no rotation, holding at
-# most `window` + `sinks` tokens after each step.
+# **Fewer tokens.** A token sees the last `window` tokens, itself included, and also the first `sinks` tokens of the
+# text, but never the future. **Form:** `window_mask(T, window, sinks)`, boolean (T, T), True = may look; and the class `Ring`
+# with `step(q, k, v)` for *one* token, q, k (B, d), v (B, $d_v$), which returns the same contexts (B, $d_v$) as the mask,
+# without rotation, and holds at most `window` + `sinks` tokens after each step.
 #
 # *Predict:* how far back does the output of layer 4 reach if each layer has a window of 8?
 
@@ -198,10 +198,10 @@ class Ring:
 check("14.4", window_mask, Ring)
 
 # %% [markdown]
-# What is lost? A softmax must give its weight to *something*. This head is trained below: its tokens carry a letter and a
-# number from 1 to 2, and it returns the number of its letter's *partner*, or 0 if there was none. It learns to rest on the
-# start token, whose number is 0. Then it meets texts of 96 tokens through a window of 16. Move the slider: the token asks
-# for its partner in the text so far.
+# What is lost? A softmax must give its weight to *something*. The cell below trains one head. Each token carries a letter
+# and a number between 1 and 2; the head must return the number of the *partner* of the token's letter, or 0 if the text so
+# far has no partner. In that case it learns to put its weight on the start token, whose number is 0. Then it reads texts of
+# 96 tokens through a window of 16. The slider chooses the token that looks for its partner.
 
 # %%
 sink, T = attention_sink.train(), 96
@@ -235,23 +235,23 @@ reach = np.linalg.matrix_power(masks.get("window", masks["all tokens"]).astype(f
 print("four layers with a window of 16 reach", 95 - reach[95].argmax(), "tokens back")
 
 # %% [markdown]
-# As long as there is a partner in the window, nothing is lost. Where there is none, the weight of the start token falls on
-# whatever is left, and the head says about 1.5 where 0 is right. *One* token kept mends it. Layers reach further than one
-# window: each adds `window` - 1 tokens, as printed; through a chain of layers, not in one look.
+# As long as there is a partner in the window, nothing is lost. If the text has none, the weight that lay on the start token
+# falls on the tokens that are left, and the head says about 1.5 where 0 is right. Keeping *one* token, the first, repairs
+# this. Several layers reach further back than one window: each adds `window` - 1 tokens, as printed, but only step by step.
 
 # %% [markdown]
 # ### 14.5
 #
-# **Shorter keys.** Keep one *latent* $z_t$ for each token; all heads make their keys $z_t W_k$ and values $z_t W_v$ of it.
+# **Shorter keys.** Keep one *latent* $z_t$ for each token; all heads make their keys $z_t W_k$ and values $z_t W_v$ from it.
 # **Given** the newest token's q (H, d), `latents` (T, $d_z$), `W_k` and `W_v` (H, $d_z$, d). **Compute** its context
-# (H, d), exactly that of the full keys and values, *without making either*. **Form:** `latent_attention`.
+# (H, d), exactly as full keys and values would give it, *without computing either of them*. **Form:** `latent_attention`.
 
 # %% [markdown]
-# Then with rotations: **given** `W_k` ($d_z$, d) of one head, an array, and `rotate(x, position)`, which turns the last
+# Then with rotations: **given** `W_k` ($d_z$, d) of one head, an array, and `rotate(x, position)`, which rotates the last
 # axis. **Find** the matrix $M$ ($d_z$, d) with $(zM) \cdot q = R(m)q \cdot R(n)(zW_k)$ for every latent $z$, query $q$ and
 # positions $m$, $n$ with $m - n$ = `distance`. **Form:** `absorbed_matrix(W_k, distance, rotate)`.
 #
-# *Predict:* can one matrix be absorbed for all tokens?
+# *Predict:* does one matrix $M$ serve all tokens, so that it can be multiplied into (*absorbed* by) the query once?
 
 
 # %% answer="14.5"
@@ -293,9 +293,9 @@ if check("14.5", latent_attention, absorbed_matrix):
     print("dimensions spanned by the matrices of 20 distances:", np.linalg.matrix_rank(needed))
 
 # %% [markdown]
-# Without rotations one matrix serves all tokens, so latents cost neither exactness nor full keys. With them every distance
-# needs a matrix of its own: the rotation of the *key* stands between $z$ and $W_k$ and cannot be absorbed. So each token
-# keeps a few rotated features besides, shared by all heads: the 64 of the bars.
+# Without rotations one matrix serves all tokens, so latents are exact and full keys are never made. With rotations every
+# distance needs a matrix of its own: the rotation of the *key* stands between $W_k$ and the query and cannot be absorbed. So
+# each token also keeps a few rotated features, which all heads share: the 64 in the bars.
 
 # %% [markdown]
 # ### 14.6
@@ -304,7 +304,7 @@ if check("14.5", latent_attention, absorbed_matrix):
 # attention whose weights are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:**
 # `linear_attention(q, k, v, phi)`, q and k (T, d), v (T, $d_v$), all at once or token by token.
 #
-# *Predict* the rank of such weights for 16 queries after 16 keys, $d = 4$.
+# *Predict* the rank of the matrix of such weights for 16 queries that come after 16 keys, with $d = 4$.
 
 
 # %% answer="14.6"
@@ -333,14 +333,14 @@ print("ranks:", {name: int(torch.linalg.matrix_rank(W)) for name, W in weights.i
 print(f"the two differ by up to {torch.sub(*weights.values()).abs().max():.2f}")
 
 # %% [markdown]
-# The state has $d \times d_v$ numbers however long the text. Its weights are other weights than those of the softmax, and
-# their rank, as printed, is only $d = 4$.
+# Token by token, only a *state* must be kept: $d \times d_v$ numbers, and $d$ for the sum that normalises, however long the
+# text is. The weights differ from those of the softmax, and their rank, as printed, is only $d = 4$.
 #
 # ### 14.7
 #
 # **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$, the sum of
-# $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values been
-# zero. **Form:** `invisible(features)`, a tensor to a tensor or an array, shape (n, any).
+# $\varphi(k_i) v_i^\top$. **Find** values, not all zero, that leave the state exactly as if all values were
+# zero. **Form:** `invisible(features)`, which takes a tensor and returns a tensor or an array of shape (n, any).
 
 
 # %% answer="14.7"
@@ -356,9 +356,9 @@ def invisible(features):
 check("14.7", invisible)
 
 # %% [markdown]
-# So some values are lost. How many? Store $n$ values of mean 0 and variance 1 and read each with a query of its own. If
-# $W$ is the matrix of weights, the mean squared error is $\lVert W - I\rVert^2 / n$ on average over values. Train queries
-# and keys of linear attention to make it small. *Predict* the error for $n = 10$, $d = 4$.
+# So some values are lost. How many? Store $n$ independent values of mean 0 and variance 1 and read each with its own query.
+# If $W$ is the matrix of weights, the expected squared error of a value is $\lVert W - I\rVert^2 / n$. The cell below trains
+# queries and keys of linear attention to make this error small. *Predict* the error for $n = 10$, $d = 4$.
 
 # %%
 # my prediction: ...
@@ -374,11 +374,11 @@ for colour, (name, errors) in enumerate(associative_recall.errors_by_count(count
 plots.attention_map(trained, numbers=False, title="trained, 10 keys, d = 4", ax=right)
 
 # %% [markdown]
-# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers and
-# returns the average of a drawer. Softmax reads every key even with $d = 2$, if its queries are long enough.
+# Training reaches $1 - d/n$ and never goes below it. The map shows how: linear attention sorts its keys into $d$ drawers
+# and returns the average of a drawer. Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
 #
-# **The written part of 14.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
-# writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
+# **The written part of 14.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows read with fixed
+# queries, by *any* rule that writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
 
 # %% [markdown] written="14.7"
 # What is read is $\Phi_Q S$, where $\Phi_Q$ (n, d) does not know the values and the state $S$ is any function of them. So
@@ -397,16 +397,16 @@ plots.attention_map(trained, numbers=False, title="trained, 10 keys, d = 4", ax=
 # %% [markdown]
 # ## Summary
 #
-# 1. A cache is exact under a causal mask (1); it turns operations into memory.
+# 1. A cache is exact under a causal mask (1); it saves operations and costs memory.
 # 2. Groups and latents keep less for each token, a window keeps fewer tokens and needs its sink.
-# 3. A state of $d$ rows recalls $n$ values with an error of at least $1 - d/n$; softmax pays in memory instead.
+# 3. A state of $d$ rows, read with fixed queries, recalls $n$ values with error at least $1 - d/n$; softmax pays with memory.
 
 # %% [markdown]
 # ## Without notes
 #
-# 1. Where does the next token stand after 5 tokens? And if the oldest was dropped?
+# 1. After 5 tokens, what is the position of the next one? And what is it if the oldest key was dropped?
 # 2. Why does writing a text wait for memory?
-# 3. What does a head do that has nothing to say, and why does a window disturb it?
+# 3. Where does a head put its weight when it has nothing to say, and why does a window disturb this?
 # 4. Which part of a rotated key cannot be absorbed, and why?
 # 5. Which values does a sum of $\varphi(k)v^\top$ not see?
 
@@ -414,10 +414,10 @@ plots.attention_map(trained, numbers=False, title="trained, 10 keys, d = 4", ax=
 # ## Where this goes
 #
 # - *Packed masks and FlexAttention*: a mask written as a function and compiled; Dong et al. (2024).
-# - *Paged caches*: keys in pages, as an operating system keeps memory; Kwon et al. (2023).
+# - *Paged caches*: keys are stored in pages, as an operating system manages memory; Kwon et al. (2023).
 # - *Speculative decoding*: a small model proposes tokens, the large one checks several at once; Leviathan et al. (2023).
-# - *QK-norm*: queries and keys of length one before their product, so that scores stay small; Henry et al. (2020).
-# - *The delta rule*: before a value is written, what the state says for its key is taken out; Yang et al. (2024).
+# - *QK-norm*: queries and keys are scaled to length one before their product, so that scores stay small; Henry et al. (2020).
+# - *The delta rule*: before a value is written, the state's old value for that key is taken out; Yang et al. (2024).
 
 # %% [markdown]
 # **References.** Shazeer (2019) and Ainslie et al. (2023), fewer key heads; Beltagy et al. (2020), windows; Xiao et al.
