@@ -28,13 +28,13 @@ torch.set_num_threads(1)  # the models here are small
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $x$ | the *stream*: one row for each token, to which heads add | $(T, D)$ | `x` |
-# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; its rows belong to the query, its columns to the key | $(D, D)$ | `W_QK` |
-# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; its rows read, its columns write | $(D, D)$ | `W_OV` |
+# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; rows belong to the query, columns to the key | $(D, D)$ | `W_QK` |
+# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
 # | $n_1$, $n_0$ | how many keys match, and how many do not | numbers | `num_matches`, $n - n_1$ |
 # | $b_1$, $b_0$ | how many of them are the letter B | numbers | `b_1`, `b_0` |
 # | $s$ | the score of a match; all others have score 0 | number | `s` |
 # | $\alpha$ | the weight on all matches together | number | `alpha` |
-# | $\varepsilon$ | the weight that other keys may keep, as in 01 | number | `epsilon` |
+# | $\varepsilon$ | the weight that other keys may keep | number | `epsilon` |
 # | $E$, $U$ | embedding of the letters, and read-out | $(n, D)$, $(D, n)$ | `E`, `U` |
 
 # %% [markdown]
@@ -105,7 +105,7 @@ check("13.1", previous_token_head)
 #
 # Token 0 can look only at itself, so it writes its *own* letter into its `before`. That is a trap for the next head.
 #
-# **Given** the stream after head 1, in which `before` is now filled. **Find** the second head: the token at place $t$ looks
+# **Given** the stream after head 1. **Find** the second head: the token at place $t$ looks
 # with equal weight at all places $j$ in $1 \dots t$ that stand right after an earlier occurrence of its letter (the letter at
 # $j - 1$ equals that at $t$), and writes the letters there into `after`, as shares that add up to one. Nothing else changes.
 # A token that has no such place may look anywhere. **Form:** `induction_head(num_letters, length)`, as in 13.1.
@@ -221,15 +221,15 @@ if is_sharp:
     print(*(f"n = {n:,}: {sharpness(n, 1, 0.01):.2f}" for n in (32, 1000, 1_000_000)), sep="; ")
 
 # %% [markdown]
-# The needed score grows with the *logarithm* of the length: for a thousand times as many keys it must
-# rise by $\log 1000 \approx 6.91$, the difference between the last two printed numbers.
+# The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by
+# $\log 1000$, the difference between the last two printed numbers.
 #
 # ### 13.4
 #
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. **Prove** that no layer with *one*
 # head, however wide and whatever it knows about places, followed by the residual and a linear read-out, gets all four right.
 # What could two heads do, and what does a second layer do instead? The cell below trains one, two and three heads from 60
-# random starts; each head has a free score and a free value for each letter at each place.
+# random starts, with a free score and value for each letter at each place.
 
 # %%
 for H in (1, 2, 3):
@@ -373,8 +373,7 @@ if check("13.5", previous_token_score, induction_score) and check(
         plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
 
 # %% [markdown]
-# In both tables the diagonal stands out, as in the hand-made heads: a letter matches the keys that come right after *it*,
-# and the head says the letter that it finds there.
+# In both tables the diagonal stands out, as in the hand-made heads.
 #
 # ### 13.7
 #
