@@ -36,6 +36,16 @@ SHORTER = {
 _SLOW = ("plots.", "check(", "train", "contest(", ".fit(", "Trainer(", "display(", "print(")
 
 
+def all_parts(notebook):
+    """Every part of every question of a notebook, in order."""
+    return [part for question in register.questions_of(notebook) for part in question.parts]
+
+
+def machine_points(notebook):
+    """What the judges give for a notebook in which all is right."""
+    return sum(part.points for part in all_parts(notebook) if part.judge)
+
+
 def bank(question, kind):
     """The RIGHT or WRONG answers on record for a question, as name -> entry."""
     module = importlib.import_module(f"bank.{question.notebook[3:]}")

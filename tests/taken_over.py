@@ -3,6 +3,7 @@
 import os
 import time
 
+from attn_course import register
 from attn_course.grading.sandbox import channel, judge
 
 ASKS = b"# taken over\n"
@@ -36,7 +37,9 @@ def serve(lines, *, output):
         supervisor.send(report, time.monotonic() + 60)
 
 
-def honest(said="", num_parts=8):
+def honest(said="", num_parts=None):
     """A report of the right form on 01, with `said` as the message of its first part."""
+    if num_parts is None:
+        num_parts = sum(len(question.parts) for question in register.questions_of("01_copying"))
     parts = [("not yet", said, "", 0.0)] * (num_parts - 1) + [("not attempted", "", "", 0.0)]
     return {"do": "report", "problem": "", "remarks": [], "parts": parts}

@@ -15,4 +15,5 @@ def test_cards_and_the_release_say_that_points_are_a_bonus(monkeypatch):
     question = register.questions_of(EXTRA)[1]
     assert f"\n\n*code · {question.points:g} bonus points · " in heading(question)
     readme = release_archive.files_of(ROOT)["README.md"].decode()
-    assert f"| `{EXTRA}` | 7 (bonus) |" in readme and f"| `{PROPER}` | 6 |" in readme
+    assert f"| `{EXTRA}` | {register.points_of(EXTRA):g} (bonus) |" in readme
+    assert f"| `{PROPER}` | {register.points_of(PROPER):g} |" in readme

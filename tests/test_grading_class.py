@@ -13,15 +13,17 @@ import zipfile
 
 import pytest
 from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
+from course import all_parts, machine_points
 
-from attn_course import cli
+from attn_course import cli, register
 from attn_course.grading import grade_class
 from attn_course.grading.sandbox import tiers
 
 MISSING = tiers.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 NAME = "01_copying"
-FULL, WRITTEN = 5.5, 1  # what the machine gives for it all, and the answers a person reads
+FULL = machine_points(NAME)  # what the machine gives for it all
+WRITTEN = sum(part.judge is None for part in all_parts(NAME))  # the answers a person reads
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
@@ -364,18 +366,18 @@ def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
 def test_columns_are_questions_subtotal_total_and_what_awaits(graded):
     row = graded[-1]["right"]
     assert list(row) == [
-        *("student", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", NAME),
+        *("student", *(question.id for question in register.questions_of(NAME)), NAME),
         *("total", "awaiting", "problems"),
     ]
-    assert row[NAME] == row["total"] == "5.5" and row["1.3"] == "0.5"
+    assert row[NAME] == row["total"] == f"{FULL:g}" and row["1.3"] == "0.5"
     assert graded[-1]["untouched"]["total"] == "0"
-    assert graded[-1]["nbgrader's layout"]["total"] == "5.5"
+    assert graded[-1]["nbgrader's layout"]["total"] == f"{FULL:g}"
 
 
 @needs_sandbox
 def test_results_follow_the_schema_of_gradescope(graded):
     found = results(graded[1], "right")
-    assert found["score"] == 5.5 and len(found["tests"]) == 8
+    assert found["score"] == FULL and len(found["tests"]) == len(all_parts(NAME))
     for test in found["tests"]:
         assert set(test) == {
             *("name", "number", "score", "max_score", "status", "output", "visibility")
@@ -461,7 +463,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     assert {"1.1", NAME} < found["ann"].keys() and "2.1" not in found["ann"]
     assert found["bob"]["total"] == "" and found["bob"]["problems"] == "nothing was handed in."
     canvas = (tmp_path / "out" / "canvas.csv").read_text().splitlines()
-    assert canvas[2:] == ["Ann Lee,,17,,,5.5", "Bob,,18,,,"]
+    assert canvas[2:] == [f"Ann Lee,,17,,,{FULL:g}", "Bob,,18,,,"]
     refused = attn(*arguments, "--export", "moodle")
     assert refused.returncode == 2 and "--export needs a --roster" in refused.stderr
 
@@ -656,4 +658,4 @@ def test_the_autograder_grades_in_an_empty_folder_and_holds_no_solution(tmp_path
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     subprocess.run(["sh", source / "run_autograder"], env={**environment, **known}, check=True)
     found = json.loads((tmp_path / "autograder" / "results" / "results.json").read_text("utf-8"))
-    assert found["score"] == FULL and len(found["tests"]) == 8
+    assert found["score"] == FULL and len(found["tests"]) == len(all_parts(NAME))

@@ -13,11 +13,11 @@ from datetime import datetime
 
 import pytest
 from classroom import cell, filled, notebook, parts_of, right, save
-from course import ROOT
+from course import ROOT, machine_points
 from sessions import HERE, needs_sandbox, on_a_machine_like
 
 NAME = "01_copying"
-FULL = 5.5
+FULL = machine_points(NAME)
 MACHINES = {"namespaces": "", "landlock": "docker"}
 pytestmark = needs_sandbox
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 import sessions
-from course import ROOT
+from course import ROOT, all_parts, machine_points
 from sessions import descendants, needs_sandbox
 from taken_over import ASKS
 
+from attn_course import register
 from attn_course.grading import grade_one as grading
 from attn_course.grading.grade_one import Settings, grade_one, secret_of
 from attn_course.grading.record import Record, State
@@ -21,7 +22,8 @@ from attn_course.grading.sandbox.session import MAX_CHILDREN
 from attn_course.grading.sandbox.supervisor import Supervisor
 from attn_course.grading.submissions import File
 
-NAME, FULL = "01_copying", 5.5
+NAME = "01_copying"
+FULL = machine_points(NAME)
 SEED = 0xFEDCBA9876543210
 LIMITS = Limits(total=60.0)
 tier = sessions.tier  # a fixture
@@ -136,21 +138,17 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_
     file = File("mallory66", NAME, path, path.name)
     expected = Record.of(file, file.stamp)
     assert replace(found, parts=(), tier="", cpu=0.0) == expected
-    assert [part.points for part in found.parts] == [0] * 8
-    assert sum(part.out_of for part in found.parts) == FULL + 0.5
+    assert [part.points for part in found.parts] == [0] * len(all_parts(NAME))
+    assert sum(part.out_of for part in found.parts) == register.points_of(NAME)
 
 
 @needs_sandbox
 def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, supervisor):
-    found = attack(
-        """
-        def attack():
-            parts = [("correct", "", "", 1.0)] * 7 + [("awaits a person", "", "", 0.0)]
-            return honest() | {"parts": parts}
-        """
-    )
+    right, waiting = ("correct", "", "", 1.0), ("awaits a person", "", "", 0.0)
+    parts = [right if part.judge else waiting for part in all_parts(NAME)]
+    found = attack(f"def attack(): return honest() | {{'parts': {parts!r}}}")
     assert sum(part.points for part in found.parts) == FULL
-    assert found.parts[-1].points == 0 and a_classmate_gets_full_points(supervisor)
+    assert a_classmate_gets_full_points(supervisor)
 
 
 UNREADABLE = {
