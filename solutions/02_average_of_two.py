@@ -3,7 +3,7 @@
 #
 # > When does one query return the average of two chosen values?
 #
-# *75 min, needs 01*
+# *84 min, needs 01; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -201,6 +201,9 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
 # keys always need the same additional height $t$. This height grows like $\log n$, so a length that is enough for the
 # largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
+#
+# **A good place for a pause.** You can build a query that averages two values. The second half derives how exactly, and
+# asks how long the query must be.
 
 # %% [markdown]
 # ### 2.3

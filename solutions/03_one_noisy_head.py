@@ -3,7 +3,7 @@
 #
 # > Does one query still return the average of two values when the keys are noisy?
 #
-# *105 min, needs 02*
+# *124 min, needs 02; a pause is marked in the middle*
 #
 # After this notebook you can
 #

@@ -3,7 +3,7 @@
 #
 # > Two heads, whose outputs are averaged, can resist noise that one head cannot.
 #
-# *65 min, needs 03*
+# *82 min, needs 03; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -219,6 +219,9 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # %% [markdown]
 # Longer queries make the single head *more* sensitive to noise: the bars at both ends grow, and hardly any draws are left in
 # the middle. A weight $w$ whose score is $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
+#
+# **A good place for a pause.** You have seen why two heads are steady where one is not. The second half adds the scale
+# $\sqrt d$ and counts what the second head gains.
 
 # %% [markdown]
 # ### 4.4

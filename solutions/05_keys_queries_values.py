@@ -3,7 +3,7 @@
 #
 # > Three matrices decide which tokens a token attends to, and what it receives from them.
 #
-# *68 min, needs 04*
+# *96 min, needs 04; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -163,6 +163,9 @@ for added in (None, "d"):
 # %% [markdown]
 # Whatever the weights are, the output lies on this triangle. Seen from the front, $u_b$ seems to lie on it as well; seen from
 # the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed distances show it.
+#
+# **A good place for a pause.** You have seen what attention without matrices cannot do. The second half lets three matrices
+# choose.
 
 # %% [markdown]
 # ### 5.3

@@ -9,7 +9,7 @@
 #
 # - **predict** the shape of every tensor in a batched attention layer before it runs,
 # - **implement** that layer so that its outputs and gradients equal those of PyTorch's own,
-# - **find** by a gradient whether a mask leaks, and **prove** what one head cannot do and two heads can.
+# - **find** with a gradient whether a mask leaks, and **prove** what one head cannot do and two heads can.
 
 # %%
 import torch
@@ -52,8 +52,8 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # %% [markdown]
 # ## One query in a loop
 #
-# Equation (1) for a single query, as slowly as possible: a score for each key, a softmax, a weighted sum. Every
-# batched line below must agree with it.
+# Here is equation (1) for a single query, one step at a time: a score for each key, a softmax, a weighted sum. Every
+# batched computation below must agree with this loop.
 
 
 # %%
@@ -73,12 +73,12 @@ for query in x[0]:
 # %% [markdown]
 # These are the weights of sequence 0. Each row belongs to one query and sums to one. The largest weight of a row is mostly
 # on the diagonal, because a token resembles itself. The loop computed $B \cdot T \cdot S$ products of two short vectors, one
-# after the other. A matrix product computes all of them at once, if every axis is where it should be.
+# after the other. A matrix product computes all of them at once, provided that the axes are in the right order.
 #
 # ### 6.1
 #
 # **Given** $B = 2$, $T = 5$, $D = 12$, $H = 3$. **Find** the shape of each tensor, first with one head of width $D$, then
-# with three heads. **Form:** the dictionary `shapes`, with a tuple for each name. Do it without running any code.
+# with three heads. **Form:** the dictionary `shapes`, with a tuple for each name. Answer without running any code.
 
 # %% answer="6.1"
 B, T, D, H = 2, 5, 12, 3
@@ -131,11 +131,11 @@ check("6.2", scores)
 # ### 6.3
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, dv) and a boolean `mask` (..., T, S). **Compute** context and weights.
-# The weights are a softmax over the keys in which a hidden key has weight exactly 0; in a row where every key is hidden, all
-# weights are 0 and gradients stay finite. **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
+# The weights are a softmax over the keys, and a hidden key has weight exactly 0. In a row where every key is hidden, all
+# weights are 0 and the gradients stay finite. **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # The check also tries scores of size 25,000, hidden scores far above and far below the others, and float32.
-# *Predict:* what does `softmax` give for a row in which every score is $-\infty$? The text after 6.6 tells what PyTorch's own
+# *Predict:* what does `softmax` give for a row in which every score is $-\infty$? The text after 6.6 says what PyTorch's own
 # module gives.
 
 
@@ -160,10 +160,10 @@ check("6.3", attend)
 # ### 6.4
 #
 # **Given** a length. **Decide** which query may look at which key, if each token sees itself and all tokens before it.
-# **Form:** `causal_mask(length)`, shape (length, length). We judge the weights that follow from your mask: a boolean mask
+# **Form:** `causal_mask(length)`, shape (length, length). The check judges the weights that follow from your mask: a boolean mask
 # passes whether True means *may look* or *hidden*, and so does a mask of numbers that is added to the scores.
 #
-# *Predict:* the cell after the check contains two mistakes on purpose. One sets weights to zero **after** the softmax, the other
+# *Predict:* the cell after the check makes two mistakes on purpose. One sets weights to zero **after** the softmax, the other
 # multiplies hidden scores by zero **before** it. In each case, which outputs $c_t$ depend on later inputs $x_s$?
 
 
@@ -199,24 +199,24 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # %% [markdown]
 # ## Does the mask leak?
 #
-# A gradient tells. The cell in row $t$ and column $s$ above is the size of $\partial c_t / \partial x_s$. Below and on the
-# diagonal it may be anything, since a token may see itself and its past. The hatched cells should be hidden: every number in
-# them is a leak. On the left there is none. In the middle, later tokens still count in the denominator of the softmax: their *values*
-# are hidden, but their *scores* are not. On the right a hidden score of 0 still has the weight $e^0 = 1$ before it is
-# normalised.
+# A gradient shows it. The number in row $t$ and column $s$ above is the size of $\partial c_t / \partial x_s$. Below and on the
+# diagonal it may be anything, since a token may see itself and its past. The hatched entries should be zero: any other number in
+# them is a leak. On the left there is no leak. In the middle, later tokens still count in the denominator of the softmax: their *values*
+# are hidden, but their *scores* are not. On the right a hidden score is 0, so it still adds $e^0 = 1$ to that
+# denominator.
 
 # %% [markdown]
-# In the middle one can divide each row by its new sum. That is right for moderate scores; but if a hidden score is far above
-# the others, it has taken all the weight, and the row becomes 0/0. So hide scores *before* the softmax.
+# The middle version can be repaired by dividing each row by its new sum. That works for moderate scores; but if a hidden score
+# is far above the others, it has taken all the weight, and the row becomes 0/0. So hide scores *before* the softmax.
 
 # %% [markdown]
 # ### 6.5
 #
 # **Given** x of shape (B, T, D) and the number of heads. **Rearrange** it as (B, H, T, d), where head $i$ holds the features
-# $i d, \dots, (i+1)d - 1$ of every token, and undo it. **Form:** `split_heads(x, num_heads)` and `merge_heads(x)`.
+# $i d, \dots, (i+1)d - 1$ of every token, and write the inverse. **Form:** `split_heads(x, num_heads)` and `merge_heads(x)`.
 #
 # *Predict:* `x.view(B, H, T, d)` has the right shape and raises no error. Suppose that six words have eight features each.
-# Which words does head 0 of 2 then hold? The figure after the check answers.
+# Which words does the first of two heads then hold? The figure after the check answers.
 
 
 # %% answer="6.5"
@@ -254,18 +254,18 @@ for ax, (title, whose) in zip(plots.panels(2, height=2.8), halves.items(), stric
 
 # %% [markdown]
 # **A good place for a pause.** You have written every step of the layer: scores, mask, softmax, heads. The second half puts
-# them together and asks why there is a root and why there are several heads.
+# these steps together and asks why we divide by a root and why we need several heads.
 
 # %% [markdown]
 # ### 6.6
 #
-# **Given** the steps above. **Build** causal self-attention with $H$ heads: project, split, attend, merge, project; with
-# dropout on the weights and on the output. **Form:** the class below. The check copies parameters into `query`, `key`, `value`
-# and `out` (or into one `nn.MultiheadAttention`) and compares outputs and gradients. The gradient from a later token must be
+# **Given** the steps above. **Build** causal self-attention with $H$ heads: project, split, attend, merge, project. Apply
+# dropout to the weights and to the output. **Form:** the class below. The check copies parameters into `query`, `key`, `value`
+# and `out` (or into one `nn.MultiheadAttention`) and compares outputs and gradients. The gradient with respect to a later token must be
 # exactly 0, however large its score is.
 #
 # *Predict:* in the mask of PyTorch's own module True means *hidden*, and the batch is the first axis only with
-# `batch_first=True`. If you get one of the two wrong, is there an error? The cell after the check tries both.
+# `batch_first=True`. If you get one of the two wrong, does PyTorch raise an error? The cell after the check tries both.
 
 
 # %% answer="6.6"
@@ -323,17 +323,17 @@ print("4. no key to see, nan with weights and without:", [bool(y.isnan().any()) 
 # ## Beside PyTorch's own
 #
 # With equal parameters both modules agree. PyTorch has four traps that raise no error: (1) True *hides* in the mask of the
-# module and *shows* in that of `scaled_dot_product_attention`; (2) without `batch_first=True` the batch is taken for time;
-# (3) `is_causal` aligns the triangle with the top left corner, so that a single newest query sees key 0 alone; (4) a query
-# from which every key is hidden gets nan, but only if the weights are asked for.
+# module and *shows* in that of `scaled_dot_product_attention`; (2) without `batch_first=True` the batch axis is read as the token axis;
+# (3) `is_causal` aligns the triangle with the top left corner, so that the newest query, given alone, sees only key 0; (4) a query
+# from which every key is hidden gets nan, but only if the module is asked to return the weights.
 
 # %% [markdown]
 # ### 6.7
 #
-# **Given** a layer with biases. **Count** its parameters, and the operations of its matrix products; a multiplication and
+# **Given** a layer with biases. **Count** its parameters and the operations in its matrix products, where a multiplication and
 # the addition that follows it are two operations. **Form:** the functions below.
 #
-# *Predict:* at which $T$ do scores and context cost as much as the projections? The verdict gives two examples.
+# *Predict:* at which $T$ do the scores and the context cost as much as the projections? The verdict of the check gives two examples.
 
 
 # %% answer="6.7 code"
@@ -360,12 +360,12 @@ check("6.7", num_parameters, num_flops)
 # %% [markdown]
 # ## Why divide by the root of d
 #
-# Draw queries and keys with independent standard normal entries, 128 keys for each query. For growing $d$ we measure the
-# variance of a score, and the size of the Jacobian of the softmax, $\partial \alpha / \partial s$ (weights by scores): every
+# We draw queries and keys with independent standard normal entries, 128 keys for each query. For growing $d$ we measure the
+# variance of a score, and the size of the Jacobian of the softmax, $\partial \alpha / \partial s$ (weights $\alpha$, scores $s$): every
 # gradient that reaches queries and keys passes through it. *Predict* both for $d = 64$ without the root. The figure shows
 # the median over 200 queries and the 5% quantile, below which one query in twenty lies.
 #
-# Below it, one query and five of its keys, with $d$ on a slider. Every $d$ uses the first $d$ coordinates of the same draw,
+# The second figure shows one query and five of its keys, with $d$ on a slider. Every $d$ uses the first $d$ coordinates of the same draw,
 # so that nothing but the width changes.
 
 
@@ -419,12 +419,12 @@ plots.explore(draw, d=(1, 512, 64))
 #
 # What can several heads do that one head of the same total width cannot? Here is a language of 192 sentences in which one
 # token needs two words at once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is
-# *alike* if both nouns are singular or both are plural, and *different* otherwise; half of the sentences end in each.
+# *alike* if both nouns are singular or both are plural, and *different* otherwise; each of the two ends half of the sentences.
 
 # %% [markdown]
 # A model reads `z = word + position`, a learnt vector for each word and one for each position. It predicts the last word from
-# `z + attention(z)` at the token *look*. The first summand is called a **residual connection**. The layer is *yours*
-# if 6.6 passed, else the course's, with 4,224 parameters whatever the number of heads (6.7).
+# `z + attention(z)` at the token *look*. Adding `z` itself is called a **residual connection**. The layer is *yours*
+# if 6.6 passed, otherwise the course's. It has 4,224 parameters, whatever the number of heads (6.7).
 #
 # *Predict:* what share of the 192 last words can one head get right, and what share two?
 
@@ -449,8 +449,8 @@ for num_heads, trained in models.items():
 # %% [markdown]
 # ## One head cannot
 #
-# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. So *different* minus *alike*, as the model
-# scores them, is $\frac1Z$ times a sum with one term for each word: $e^{\text{score}}$ times what this word's value adds. (A
+# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. So the model's output for *different* minus
+# its output for *alike* is $\frac1Z$ times a sum with one term for each word: $e^{\text{score}}$ times what the value of this word adds. (A
 # constant $b$, from the residual or a bias, is $\frac1Z \sum e^{\text{score}}\, b$, of the same form.) Let $f$ and $g$ be the
 # terms of the two nouns and $h$ the rest. Then
 #
@@ -459,7 +459,7 @@ for num_heads, trained in models.items():
 
 # %% [markdown]
 # The two brackets on the left should be negative (*alike*) and the two on the right positive (*different*). That is impossible:
-# of such four sentences at least one is wrong. **One head gets at most 75% right, at any width and after any training.**
+# of any four such sentences the model gets at least one wrong. **One head gets at most 75% right, at any width and after any training.**
 
 # %% [markdown]
 # ## Two heads can
@@ -512,8 +512,8 @@ for off in ([], [0], [1], [0, 1]):
     print(f"right without heads {off!s:7} {right:.0%}")
 
 # %% [markdown]
-# With both heads all sentences are right. Without either of them the model is back at 75%, the bound for one head. The seed
-# was chosen because its maps are easy to read. Here are ten seeds, recorded, with 600 steps each:
+# With both heads all sentences are right. With only one of them, whichever it is, the model is back at 75%, the bound for one
+# head. We chose this seed because its maps are easy to read. Here are ten seeds, recorded, with 600 steps each:
 
 # %%
 found = two_nouns.recorded()
@@ -521,16 +521,16 @@ print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machin
 print(two_nouns.table(found))
 
 # %% [markdown]
-# No seed with one head passes 75%, as (2) says. Two heads *can* do it, but training finds the solution in two runs of ten; with
-# four heads in six, with eight in all ten. So the second head adds an ability, and further heads make it easier to learn.
+# No seed with one head exceeds 75%, as (2) says. Two heads *can* do it, but training finds the solution in only two runs of ten;
+# with four heads it does so in six, and with eight in all ten. So the second head adds an ability, and further heads make it easier to learn.
 
 # %% [markdown]
 # ### 6.8
 #
 # **Given** the proof (2), the maps, the switches and the tables. **Explain** in four to six sentences (a) why one head
 # fails: which property of a row of weights does the proof use? (b) what each of the two heads looks for, with the rows and
-# words of the maps that show it, and how the last projection gets *alike* or *different* from what they found; (c) why this is not
-# explained by more parameters. **Form:** text.
+# words of the maps that show it, and how the last projection turns what they found into *alike* or *different*; (c) why more
+# parameters are not the explanation. **Form:** text.
 
 # %% [markdown] written="6.8"
 # (a) In one head all words share one denominator $Z$, so the decision is the sign of a sum in which each noun has its own
@@ -553,10 +553,10 @@ print(two_nouns.table(found))
 # Each claim is refuted by a number that the cell prints.
 #
 # 1. "`k.T` transposes the keys." On three axes it also mixes sequences.
-# 2. "The softmax runs over the second dimension." Then a causal layer sees the future.
-# 3. "Scores are clipped." Then 30 and 31 become the same score.
+# 2. "The softmax runs over the queries." Then a causal layer sees the future.
+# 3. "Dividing the scores is a way of clipping them." Clipped, 30 and 31 become the same score.
 # 4. "Heads are layers on top of each other." Then head 1 would change when head 0 is changed.
-# 5. "Each head reads its own chunk of the input." Then there would be far fewer weights.
+# 5. "Each head reads its own chunk of the input." Then a projection would have far fewer entries.
 # 6. "Tokens 2 and 3 have the score $W_q x_2^\top W_k x_3$." Transposing a product reverses its order:
 #    $(W_q x_2)^\top W_k x_3 = x_2^\top W_q^\top W_k x_3$.
 
@@ -584,14 +584,14 @@ print(f"6. shape {tuple(product.shape)}, where a score is one number")
 # ## Summary
 #
 # 1. Equation (1) is one matrix product, a masked softmax over the *last* axis, and another product.
-# 2. A mask is right if the gradient from every hidden token is exactly zero.
+# 2. A mask is right if the gradient with respect to every hidden token is exactly zero.
 # 3. Heads regroup features. Each has its own normalisation, so two heads can decide what one head cannot (2).
 #
-# **Without notes:** Which axis does the softmax run over? When does softmax, `tril`, renormalise end in nan? What does True
-# mean in PyTorch's two functions? Why does `view` alone not split heads? Why can one head not tell *alike* from *different*?
+# **Without notes:** Which axis does the softmax run over? When does the order softmax, `tril`, renormalise give nan? What does True
+# mean in the masks of PyTorch's module and function? Why does `view` alone not split heads? Why can one head not tell *alike* from *different*?
 
 # %% [markdown]
-# **To play with:** `attn playground` opens a page on which you switch heads, masks, positions and the scale of a trained model off.
+# **To play with:** `attn playground` opens a page on which you can switch off heads, masks, positions and the scale of a trained model.
 #
 # **Next:** [07, attention without comparisons](07_synthesizer.ipynb), removes keys and queries from this layer and asks
 # what is lost.

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Translation
 #
-# > A translator with a slot for cross-attention: what you put into it decides what it can learn.
+# > A translator with a slot for cross-attention: what you put into the slot decides what the translator can learn.
 #
 # *90 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **implement** three fillings of the slot that neither padding nor the other sentences of a batch disturb,
+# - **implement** three modules for the slot, on which neither padding nor the other sentences of a batch have any influence,
 # - **measure** what a trained translator looks at, against alignments that are known,
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
@@ -40,8 +40,8 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 #
 # With `"default"` everything below runs offline on one core. The text is an invented corpus of German scenes with their
 # English translations and **gold alignments**: whoever makes up a sentence knows which word became which. With `"full"` the same
-# cells train on Multi30k, 29,000 real captions, downloaded or from the folder in the environment variable `ATTN_DATA`. A GPU is
-# found by itself. (`"tiny"` shows within seconds whether every cell runs; its scores mean nothing.) The next cell prints what
+# cells train on Multi30k, 29,000 real captions, downloaded or from the folder named by the environment variable `ATTN_DATA`. A GPU is
+# found automatically. (`"tiny"` shows within seconds whether every cell runs; its scores mean nothing.) The next cell prints what
 # will be used and how long it may take.
 
 # %% tags=["nbval-ignore-output"]
@@ -59,15 +59,15 @@ for german, english in corpus.test[3:7]:
 # %% [markdown]
 # ## The model
 #
-# Three parts, each introduced here: the **encoder** reads the German sentence, the **decoder** writes the English one, and the
+# The model has three parts: the **encoder** reads the German sentence, the **decoder** writes the English one, and the
 # **slot** between them decides what the decoder sees of the German words.
 #
 # - The text is cut into **subwords**: frequent words are one piece, rare ones are made of several, so that no word is unknown.
-# - A **GRU** (gated recurrent unit) reads a sequence from left to right and updates a vector, its state, at every step: what to
-#   keep and what to replace is learnt. The encoder has one in each direction; its states are the *memory*.
+# - A **GRU** (gated recurrent unit) reads a sequence from left to right and updates a vector, its state, at every step; it learns what to
+#   keep and what to replace. The encoder has one GRU in each direction; the states of both are the *memory*.
 # - The decoder is a GRU too. It starts from the encoder's last state. In training it reads the *true* English words so far,
-#   whatever it would have written itself; this is called **teacher forcing**. So all $T$ steps of a sentence are known
-#   beforehand, and the slot treats them at once.
+#   whatever it would have written itself; this is called **teacher forcing**. So the inputs of all $T$ steps are known
+#   beforehand, and the slot computes all steps at once.
 
 # %%
 boxes = {
@@ -88,13 +88,13 @@ arrows += [(context, logits), (queries, logits)]
 plots.diagram(boxes, arrows, strong=[slot], ax=plots.panels(1, width=9, height=3.6)[0])
 
 # %% [markdown]
-# Attention in the slot is called **cross-attention**: the queries come from one sequence, English, the keys and values from
+# Attention in the slot is called **cross-attention**: the queries come from one sequence, English, and the keys and values from
 # another, German. (In [06](06_transformer_attention.ipynb) both came from the same sequence: *self*-attention.) Keys and values are
-# both the memory. If the slot is empty, the only way from German to English is the arrow at the bottom, one vector for a whole sentence.
+# both the memory. If the slot is empty, the only way from German to English is the arrow from encoder to decoder, one vector for a whole sentence.
 #
 # Sentences of a batch have different lengths, so shorter ones are filled up with **padding**, and a mask (B, S) is True at real
-# places. Below is a batch of two sentences with seven and three places. *Predict:* how much weight does *dot* give to padding if
-# the mask is forgotten?
+# places. Below is a batch of two sentences with seven and three places. *Predict:* how much weight does *dot*, attention by dot products, give to
+# padding if the mask is forgotten?
 
 # %%
 # my prediction: ...
@@ -113,23 +113,23 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
-# The figure shows the second sentence, which has three real places. Hatched cells are hidden: they are padding. On the right no
-# error is raised, and yet each query gives weight to places that hold no word.
+# The figure shows the second sentence, which has three real places. Hatched entries are hidden, because they are padding. On the right
+# no error is raised, and yet each query gives weight to places that hold no word.
 
 # %% [markdown]
 # ### 9.1
 #
 # **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three modules for the slot: *none*
-# returns zeros, for context and weights; *mean* averages the real places of each sentence, the same for every query;
-# *dot* weighs them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** three modules that return
+# returns zeros, both for the context and for the weights; *mean* averages the real places of each sentence, in the same way for every query;
+# *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** three modules that return
 # `(context, weights)`, of shape (B, T, D) and (B, T, S).
 
 # %% [markdown]
-# The check uses scores of any size; padding must have no influence at all, so the gradient from a padded place is exactly 0.
+# The check uses scores of any size; padding must have no influence at all, so the gradient with respect to a padded place is exactly 0.
 # Make new tensors from those given (`queries.new_zeros`), so that the module works on a GPU too.
 #
 # *Predict:* which of the three could translate a sentence of three words, and which one of twenty?
-# [10](10_bleu_comparison.ipynb) draws the score over the length.
+# [10](10_bleu_comparison.ipynb) plots the score against the length.
 
 
 # %% answer="9.1"
@@ -176,15 +176,15 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 # ### 9.2
 #
 # Before training, we need a number that says how well weights agree with alignments. **Given** for each sentence its weights
-# (target words, source words) and a set of links $(t, s)$ that are taken as right. Each target word is linked to its heaviest
-# source word, the first if several tie; a row without any weight is linked to nothing. With $A$ the links found and $G$ the right
-# ones, of *all* sentences, the **alignment error rate** is
+# (target words, source words) and a set of links $(t, s)$ that are taken as right. Each target word is linked to the source word with the largest
+# weight, or to the first of them if several tie; a row without any weight is linked to nothing. Let $A$ be the links found and $G$ the right
+# ones, in *all* sentences together. The **alignment error rate** is
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
 
 # %% [markdown]
 # **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot, and whether it can
-# be 0 where a target word has *two* gold links. The numbers under *What it looks at* answer both.
+# be 0 if some target word has *two* gold links. The numbers under *What it looks at* answer both.
 
 
 # %% answer="9.2 code"
@@ -207,8 +207,8 @@ check("9.2", alignment_error_rate)
 # %% [markdown]
 # ## Three translators
 #
-# The text, the seed and the number of parameters are the same; only the slot differs. It is yours if it passed, else the
-# course's. *Predict* two orders before you run the cell: that of the three losses, and that of the three **BLEU** scores. BLEU goes
+# The text, the seed and the number of parameters are the same; only the slot differs. The slot is yours if 9.1 passed, otherwise the
+# course's. *Predict* two rankings before you run the cell: that of the three losses, and that of the three **BLEU** scores. BLEU goes
 # from 0 to 100 and measures how many runs of one to four words agree with the reference; [10](10_bleu_comparison.ipynb) builds
 # it. **Perplexity** is $e^{\text{cross-entropy}}$: a model with perplexity 5 is as unsure about the next subword as if it had to guess
 # among 5 equally likely ones.
@@ -239,12 +239,12 @@ print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
 # Loss, perplexity and the BLEU of this table are measured on the *validation* set, the precisions on the *test* set. Loss and
-# perplexity are measured with teacher forcing. The loss is that of *smoothed* labels, which give 0.1 of their weight to all subwords
-# equally, so its smallest possible value is not zero; the cross-entropy has no such floor. BLEU is measured on what the model
+# perplexity are measured with teacher forcing. The loss is computed with *smoothed* labels, which spread 0.1 of their weight equally over
+# all subwords, so its smallest possible value is not zero; the cross-entropy has no such floor. BLEU is measured on what the model
 # writes by itself.
 #
 # **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in cross-entropy, and how
-# large in validation BLEU? Why should one not compare the raw losses? Why is the gap in BLEU wider?
+# large in validation BLEU? Why should one not compare the raw losses? Why is the gap in BLEU, in proportion, wider?
 
 # %% [markdown] written="9.2"
 # The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their validation BLEU is 7.6 and 83.6, a factor of
@@ -264,7 +264,7 @@ print(f"smallest possible loss: {floor:.2f}")
 # ## The same on real text, recorded
 #
 # These runs were trained on 400,000 subwords of Multi30k, less than one pass over its training text, with three seeds for each slot;
-# BLEU is that of the test set of 2016. The command that made each run is stored with it. *Predict:* are the differences as large as
+# BLEU is measured on the test set of 2016. The command that made each run is stored with it. *Predict:* are the differences as large as
 # above? Notebook [10](10_bleu_comparison.ipynb) compares these runs in detail.
 
 # %%
@@ -282,16 +282,16 @@ print(recorder.table(ladder))
 #
 # ## What it looks at
 #
-# First your error rate (1) of the live translators, beside the smallest one that is possible: (1) takes one link for each English word, but
-# the gold links may be two or none, so even the best choice misses some. (Real captions have no gold links. There the links of
+# First comes your error rate (1) for the three translators above, beside the smallest possible one: (1) takes one link for each English
+# word, but the word may have two gold links or none, so even the best choice is wrong at some. (Real captions have no gold links. There the links of
 # the *bundled model*, described below, take their place; they are another model's opinion, not the truth.)
 
 # %% [markdown]
-# Then maps of *dot* for two sentences: English words down, German words across. The weights of the subwords of one German word are
-# added up, those of one English word averaged. On the right are the links. Last, two failures: what each translator writes
+# Then come maps of *dot* for two sentences: each row is an English word, each column a German one. The weights of the subwords of one German word are
+# added up, those of one English word averaged. On the right are the links. Last come two failures: what each translator writes
 # for the second sentence, and the test sentence in which the weights of *dot* agree least with the links.
 #
-# The next cell prints the two sentences. *Predict:* where do the words of the English verb look?
+# The next cell prints the two sentences. *Predict:* which German words do the words of the English verb look at?
 
 
 # %% tags=["nbval-ignore-output"]
@@ -341,9 +341,9 @@ if measured:
 # %% [markdown]
 # ## Real captions
 #
-# The course has a bundled translator, so that this works offline: a Transformer (more about it below) that was trained on 10 million
+# The course comes with a *bundled* translator, so that this section works offline: a Transformer (more about it below) that was trained on 10 million
 # subwords of Multi30k and stored in half precision. Its test BLEU is in [10](10_bleu_comparison.ipynb), in the last row of a
-# table. Here it translates two captions that are not in its training text, with a beam of 5 (explained below). The maps are its last
+# table. Here it translates two captions that are not in its training text, with a beam of 5 (explained below). The maps show its last layer of
 # cross-attention, averaged over four heads.
 #
 # *Predict:* which German word do *sand* and *castle* look at? What does *wearing* look at?
@@ -367,7 +367,7 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # ### 9.3
 #
 # **Given** the maps, the error rates and the outputs above. **Find** one example each, naming the words, of (a) a
-# *monotone* run, where both languages go on word by word, (b) *re-ordering*, (c) one word in one language that corresponds to
+# *monotone* run, where both languages proceed word by word, (b) *re-ordering*, (c) one word in one language that corresponds to
 # several in the other; and (d) one way in which the maps are *not* alignments, or one failure of a slot, with a reason.
 # **Form:** four short items; quote your error rates.
 
@@ -395,7 +395,7 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # ### 9.4
 #
 # **Given** a function `step(last, state)` → `(logits, state)`: from the tokens just chosen, shape (B,), and the state (None at
-# first) it computes the logits (B, V) of the next token. **Choose** the likeliest token at every step, for all sentences at once. Start
+# first) it computes the logits (B, V) of the next of $V$ tokens. **Choose** the likeliest token at every step, for all sentences at once. Start
 # from `BOS`. A sentence ends with its own `EOS` and is filled with `PAD` after it. Stop when all sentences have ended or at
 # `max_length` tokens, and do not call `step` more often than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` →
 # long tensor (B, T), with `EOS` and without `BOS`.
@@ -430,12 +430,12 @@ if check("9.4", greedy_search):  # yours against the course's, the whole test se
     print(f"equal to the course's search for {same} of {len(german)} sentences")
 
 # %% [markdown]
-# A batch of one sentence stops at its `EOS`, so it is never filled with `PAD` while others go on.
+# A batch of one sentence stops at its `EOS`, so the rule never tested is that a sentence is filled with `PAD` while others go on.
 #
 # ## A beam
 #
-# Greedy search cannot take a word back. *Beam search* with $K$ keeps the $K$ best beginnings of each sentence. It compares
-# log-probabilities divided by length, because otherwise the shortest would win. The course's function does it. *Predict:* how much
+# Greedy search cannot take a word back. *Beam search* with width $K$ keeps the $K$ best beginnings of each sentence. It compares
+# log-probabilities divided by length, because otherwise short sentences would win. Here we use the course's function. *Predict:* how much
 # test BLEU does $K = 5$ gain here, what does it cost, and does $K = 20$ gain as much again?
 
 # %% tags=["nbval-ignore-output"]
@@ -459,14 +459,14 @@ for name, records in ladder.items():
     print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} test BLEU")
 
 # %% [markdown]
-# On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. From 5 to 20 the cost is four
-# times as high or more, and the gain is small or nothing. (The beam of 1 above is greedy search. Its *test* BLEU differs from the
+# On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. A beam of 20 costs at least four times as
+# much as one of 5, and gains little or nothing. (The beam of 1 above is greedy search. Its *test* BLEU differs from the
 # *validation* BLEU in the table of losses, because these are different sentences.)
 
 # %% [markdown]
 # ## From here to a Transformer
 #
-# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. It has no recurrence: a GRU hands
+# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. It has no recurrence. A GRU passes
 # on what it knows from word to word, so that two words that are seven places apart are seven steps apart. In the self-attention of
 # [06](06_transformer_attention.ipynb) every word reaches every other in one step. In exchange, the order of the words is no
 # longer built in: positions are added to the words, and the model has to learn what they mean. Notebook
@@ -477,7 +477,7 @@ for name, records in ladder.items():
 #
 # The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more
 # text. *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
-# weight, and if it returns nothing. Do these two stay above the slots *mean* and *none* of the table?
+# weight, and if it returns zeros. Do these two stay above the slots *mean* and *none* in the table of recorded runs?
 
 # %%
 # my prediction: ...
@@ -488,12 +488,12 @@ for name in ("mean", "none"):
     print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
 
 # %% [markdown]
-# They fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
-# its weights. Type a sentence and take more of its attention out with `attn playground`.
+# Both fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
+# its attention weights. In `attn playground` you can type a sentence and take out more of its attention.
 #
 # ## Common mistakes
 #
-# Three claims, and a number against each: *padding does no harm if its states are zero*; *the axis of a
+# Here are three claims, and the cell prints a number against each: *padding does no harm if its states are zero*; *the axis of a
 # softmax does not matter*; *perplexity and BLEU say the same*.
 
 # %%
@@ -511,7 +511,7 @@ print(f"test BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu
 # ## Summary
 #
 # 1. The slot for cross-attention takes queries, memory and a mask; the mask acts before the softmax or the mean.
-# 2. The loss is computed after the true words, BLEU on what the model writes; AER (1) says where it looks, not why.
+# 2. The loss is computed with the true words as input, BLEU on what the model writes; AER (1) says where it looks, not why.
 # 3. Greedy search keeps one beginning of each sentence; a beam keeps several.
 #
 # ## Without notes

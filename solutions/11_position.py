@@ -7,9 +7,9 @@
 #
 # After this notebook you can
 #
-# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention does not,
-# - **implement** sinusoids and rotations, and **derive** that a rotated score knows distances alone,
-# - **predict** which model fails at positions it never saw and which at distances, and **extend** RoPE to longer sequences.
+# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention without a mask does not,
+# - **implement** sinusoids and rotations, and **derive** that a rotated score depends on position only through the distance,
+# - **predict** which model fails at positions that it never saw and which at distances that it never saw, and **extend** RoPE to longer sequences.
 
 # %%
 from itertools import permutations
@@ -43,11 +43,11 @@ rng = np.random.default_rng(11)
 # %% [markdown]
 # ## The definition
 #
-# Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
+# This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases and transposes are left out:
 #
 # $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
-# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get now?
+# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get in the reversed order?
 
 # %%
 # my prediction: ...
@@ -63,9 +63,9 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 # ### 11.1
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
-# *equivariant*: permuting the tokens, in any way, permutes the outputs in the same way and does nothing else.
-# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in another order. Then a
-# paragraph below.
+# *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change otherwise.
+# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in another order. Then write
+# a paragraph below.
 #
 # *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
 
@@ -114,11 +114,11 @@ kept = {
 print("orders of 720 that merely move the outputs:", kept)
 
 # %% [markdown]
-# The padding mask is computed from the tokens, moves along with them and does no harm. The triangle and the ring stay
-# where they are while the tokens move, and the outputs change. The ring survives a few orders, turns of the circle and
-# mirror images, which is why one lucky permutation proves nothing.
+# The padding mask is computed from the tokens, so it moves along with them and does no harm. The causal triangle and the ring stay
+# where they are while the tokens move, so the outputs change. With the ring a few orders only move the outputs: turns of the
+# circle and mirror images. That is why one lucky permutation proves nothing.
 #
-# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PZ$: follow
+# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$: follow
 # $P$ through equation (1) to the end. Then say what a causal mask changes.
 
 # %% [markdown] written="11.1"
@@ -141,7 +141,7 @@ print("orders of 720 that merely move the outputs:", kept)
 # of different sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
 #
 # - `"unmasked"`: the mean output is the same for a stack of any depth without a mask.
-# - `"one layer"`: the *last* output of one causal layer is the same, that of two layers is not.
+# - `"one layer"`: the *last* output of one causal layer is the same, but that of two layers is not.
 # - `"any depth"`: sequences of *different lengths* with the same last output of a causal stack of any depth.
 #
 # *Predict:* can a causal layer without positions count how often a word occurred?
@@ -185,9 +185,9 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders give the same point. The last token knows itself and the *proportions* of the words before it, since
-# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
-# orders apart, and *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
+# With one layer all 24 orders give the same point. The last token knows itself and the *proportions* of all words up to and including itself, since
+# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words $w$ double. Two layers tell
+# orders apart, and also *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
 # sequence all outputs are equal at any depth.
 
 # %% [markdown]
@@ -197,8 +197,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
 # `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# Picture each pair as the hand of a clock that turns by $\theta_i$ at every position. *Predict:* every hand comes back to where
-# it was again and again. Do two different positions ever have the same embedding?
+# Picture each pair as the hand of a clock that turns by $\theta_i$ at every position. *Predict:* every hand goes round again and
+# again. Do two different positions ever have the same embedding?
 
 
 # %% answer="11.3"
@@ -244,11 +244,11 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {
 # Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
 # positions apart: with $d = 64$ no position is as close to position 0 as its neighbour 1. The printed lines name the closest
 # of ten thousand positions. Position 355 is printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position
-# 0, but its cosine is almost $-1$, so the hand points the opposite way. Only twice as far, at 710, does it come back.
+# 0, but its cosine is almost $-1$, so the hand points the opposite way. Only at 710, twice as far, is it almost back.
 
 # %% [markdown]
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
-# one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand comes back again
+# one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand goes round again
 # and again.
 
 # %% [markdown] written="11.3"
@@ -270,7 +270,7 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {
 #
 # **Given** the layout $e(p) = (\sin\theta_0 p, \cos\theta_0 p, \sin\theta_1 p, \cos\theta_1 p, \dots)$ with base 10,000.
 # **Find** the matrix with $M\,e(p) = e(p + j)$ for all $p$. **Form:** `shift_matrix(j, d)`, shape (d, d), which
-# multiplies a column.
+# multiplies a column vector from the left.
 #
 # *Predict:* is the score $e(p)^\top W e(p')$ a function of $p' - p$ for every matrix $W$?
 
@@ -313,19 +313,19 @@ asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM
 print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Stripes mean that scores depend on the distance alone. The inner product has them, and so has every $W$ of blocks
-# $xI + yJ$ with $J$ a quarter turn: these are the matrices that commute with $M$, and they are few (printed above). So a layer
+# Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$ made of
+# blocks $xI + yJ$, where $J$ is a quarter turn: these matrices are the ones that commute with $M$, and they are few (printed above). So a layer
 # with added sinusoids *can* attend by distance, but training has to find one of these few matrices.
 
 # %% [markdown]
 # **A good place for a pause.** So far positions were *added* to the tokens. In the second half queries and keys are *rotated*,
-# and every $W$ scores by distance.
+# and then the scores depend on position by distance alone, for every $W$.
 
 # %% [markdown]
 # ### 11.5
 #
-# **Given** one pair of a query at $m$ and one of a key at $n$, turned by position times $\theta$. **Prove** that
-# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`, its last line free of $m$ and $n$.
+# **Given** one pair of coordinates of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Prove**
+# that their inner product depends on position only through $\delta = m - n$. **Form:** the chain `score`, with no $m$ or $n$ in its last line.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -355,9 +355,9 @@ score
 check("11.5", score)
 
 # %% [markdown]
-# Now for all pairs. **Compute** the rotation of many vectors at once: position 0 stays as it is, lengths are kept,
-# turning by $j$ and then by $j'$ is turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ a step. **Form:**
-# `rotate(x, positions, base)` with x (..., T, d), same shape out. Which coordinates you pair, and in which sense they
+# Now for all pairs. **Compute** the rotation of many vectors at once: a vector at position 0 stays as it is, lengths are kept,
+# turning by $j$ and then by $j'$ is the same as turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ at each step. **Form:**
+# `rotate(x, positions, base)` with x (..., T, d), which returns the same shape. Which coordinates you pair, and in which direction they
 # turn, is up to you. *Predict:* must the values be rotated too?
 
 
@@ -404,10 +404,10 @@ plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 # %% [markdown]
 # ### 11.6
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pair
-# turns fast, and in which sense. **Find** one query and one key, the same at every position, so that each of 24 tokens puts 99% of
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pairs
+# turn fast, or in which direction they turn. **Find** one query and one key, the same at every position, so that each of 24 tokens puts 99% of
 # its causal attention on the token $r$ back, if there is one. Scores are divided by $\sqrt d$.
-# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; a paragraph below.
+# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below, after the experiment.
 
 
 # %% answer="11.6"
@@ -425,9 +425,9 @@ check("11.6", look_back)
 # %% [markdown]
 # ## Say the token three back
 #
-# You found such vectors by hand. What does *training* find? We draw random sequences of 8 letters. A model of one causal layer with
-# one head must say, at each place, the letter three back. There are four models: one without positions, one with a learned table
-# of positions, one with added sinusoids, one with rotation (RoPE). They are trained on sequences of 16 letters and tested on 128.
+# You found such vectors by hand. What does *training* find? We draw random sequences from an alphabet of 8 letters. A model of one causal
+# layer with one head must say, at each place, the letter three places back. There are four models: one without positions, one with a learned table
+# of positions, one with added sinusoids, and one with rotation (RoPE). They are trained on sequences of length 16 and tested on length 128.
 
 # %% [markdown]
 # *Predict* the accuracy of each up to position 15, and beyond. The model without positions knows at best the counts $N_w$ of
@@ -457,11 +457,11 @@ print(delayed_copy.remarks(found))
 
 # %% [markdown]
 # The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways, which you
-# are asked to tell apart; how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
-# position in training, not always at 0. A trained RoPE model whose positions are halved says the token *six* back.
+# will tell apart below; how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
+# position in training, not always at 0. If all positions of a trained RoPE model are halved, it mostly says the token *six* back.
 #
-# **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
-# had each never seen? Use the numbers above.
+# **The written part of 11.6** (1 point). Which models fail at once beyond position 15, which one stays right for a while, and what
+# had each of them never seen in training? Use the numbers above.
 
 # %% [markdown] written="11.6"
 # The learned table falls to chance (one in eight) at once: its rows from 16 on are the random vectors they began as. The
@@ -480,8 +480,8 @@ print(delayed_copy.remarks(found))
 # %% [markdown]
 # ## Longer than it was trained for
 #
-# A model with RoPE was trained on 16 tokens and should read 64. Two ways change its frequencies $\theta_i$ by a `factor`
-# (here 4), and nothing else:
+# A model with RoPE was trained on 16 tokens and should read 64. There are two ways to do this. Both change its frequencies $\theta_i$ by
+# means of a `factor` (here 4), and nothing else:
 #
 # - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16. Every pair
 #   turns `factor` times slower.
@@ -494,7 +494,7 @@ print(delayed_copy.remarks(found))
 # **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots, \theta_{d/2-1})$ for both
 # ways. **Form:** the two functions below, each returning an array (d/2,).
 #
-# *Predict:* the model says the letter three back. Which way still finds it without further training?
+# *Predict:* the model was trained to say the letter three back. Which way still finds this letter without further training?
 
 
 # %% answer="11.7"
@@ -533,26 +533,26 @@ print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machin
 print(delayed_copy.table_of_longer(found))
 
 # %% [markdown]
-# The curves of scores tell why. Interpolation stretches the whole curve: the peak moves from distance 3 to distance 12, and the
-# model says the letter twelve back. It would have to learn its distances again, and 100 steps are not enough. The NTK-aware base
+# The curves of scores show why. Interpolation stretches the whole curve: the peak moves from distance 3 to distance 12, and the
+# model most often says the letter twelve back. It would have to learn its distances again, and 100 steps of further training are not enough. The NTK-aware base
 # leaves the fast pairs as they were, and these decide between neighbours: the peak stays at 3. On this task neither way is
-# better than leaving RoPE alone, since a short distance is all that matters. They are made for large models that use slow
-# pairs too, whose angles beyond the trained length were never seen; there both are followed by some further training.
+# better than leaving RoPE alone, since a short distance is all that matters. Both are made for large models that also use the slow
+# pairs, whose angles beyond the trained length were never seen; such models are then trained a little further.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# The cell prints a number against each.
+# The cell prints a number for each of these claims.
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is invariant; the output at one place is not.
 # 2. "Pairing halves instead of neighbours is a bug." If the features are reordered, the scores agree. It is a bug only with
 #    weights that were trained the other way.
-# 3. "Rotation makes scores decay with distance." With a key turned by nine they are highest at distance nine.
+# 3. "Rotation makes scores decay with distance." With a key turned by nine positions they are highest at distance nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
 # 5. "The slowest hand takes $2\pi b$ steps for a turn." With $\theta_i = b^{-2i/d}$ it takes fewer. (With exponents
 #    $2i/(d-2)$ it does take that many; 11.3 accepts them with a remark.)
 # 6. "Without positions nothing can count." If a causal head looks at all $t$ tokens equally, the first token, a start mark, gets
-#    the weight $1/t$, from which the position can be read.
+#    the weight $1/t$, from which the position $t$ can be read.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
@@ -574,14 +574,14 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # %% [markdown]
 # ## Summary
 #
-# 1. Attention (1) is equivariant; one causal layer is not, and knows proportions, not order or counts.
-# 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
-# 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
+# 1. Attention (1) is equivariant; a causal layer is not. Its last output depends on proportions of words, not on order or counts.
+# 2. Sinusoids never repeat, and a step to the next position is a matrix; scores depend on distance alone only for special $W$.
+# 3. Rotated scores do so for every $W$. Unseen positions and unseen distances are two ways to fail.
 # 4. Interpolation slows all pairs down, the NTK-aware base mostly the slow ones.
 
 # %% [markdown]
-# **Without notes:** Which orders does a masked layer commute with? Why are *ab* and *aabb* one to a causal layer? Why do two
-# positions never quite agree? Which $W$ score sinusoids by distance? Which failure do random offsets mend?
+# **Without notes:** Which permutations does a masked layer commute with? Why can one causal layer not tell *ab* from *aabb*? Why do
+# two positions never quite agree? For which $W$ do sinusoids score by distance? Which failure do random offsets cure?
 #
 # **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #

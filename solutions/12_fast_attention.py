@@ -3,7 +3,7 @@
 #
 # > The same attention, and the same gradient, with far less memory: what must be kept, and what can be computed again?
 #
-# *58 min, needs 06*
+# *77 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -187,6 +187,9 @@ plots.curves(lengths, sizes, title="the way there, d = 16", **label_of_sizes)
 # %% [markdown]
 # Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
 # just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it.
+#
+# **A good place for a pause.** You can compute the output without ever holding all scores. The second half does the same
+# for the gradient.
 
 # %% [markdown]
 # ### 12.3

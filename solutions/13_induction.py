@@ -3,7 +3,7 @@
 #
 # > A head that finds what came next: built by hand, trained in seconds, found again in the trained weights, and cut out.
 #
-# *60 min, needs 06, and 12.1 for its log-sum-exp*
+# *96 min, needs 06, and 12.1 for its log-sum-exp; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -223,6 +223,9 @@ if is_sharp:
 # %% [markdown]
 # The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by
 # $\log 1000$, the difference between the last two printed numbers.
+#
+# **A good place for a pause.** You have built and derived the two heads. The second half trains a model and looks for them
+# in its weights.
 #
 # ### 13.4
 #

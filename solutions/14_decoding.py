@@ -3,7 +3,7 @@
 #
 # > What must a model keep of the text that it has written: all keys, fewer keys, the newest keys, shorter keys, or none?
 #
-# *60 min, needs 06, and 11 for its rotations*
+# *84 min, needs 06, and 11 for its rotations; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -151,6 +151,9 @@ check("14.3", grouped)
 # Neighbours share: heads 0, 1, 2 and heads 3, 4, 5. This is another model, and it must be trained that way. Two trained
 # heads could share one set of keys with the same result only if one key projection were the other times an invertible
 # matrix, which is practically never so for random or trained projections.
+#
+# **A good place for a pause.** You have counted what a decoder keeps. The second half keeps less: a window, latents, one
+# state.
 
 # %% [markdown]
 # ### 14.4

@@ -155,3 +155,12 @@ def test_a_notebook_takes_at_least_the_minutes_of_its_questions():
         assert minutes >= needed, (
             f"solutions/{source.name}: its head line says less than {needed} min"
         )
+
+
+def test_a_notebook_of_more_than_75_minutes_marks_a_pause():
+    for source in SOURCES:
+        text = source.read_text("utf-8")
+        minutes = int(re.search(r"^# \*(\d+) min, ", text, re.M)[1])
+        assert minutes <= 75 or re.search(r"\*\*(?:A good place for a pause|Pause)\.\*\*", text), (
+            source.name
+        )
