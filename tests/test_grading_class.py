@@ -482,7 +482,8 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
     changed = all_right()
     cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
     save(notebook_path, changed)
-    assert "1 answer awaits a person" in attn(*arguments).stdout
+    said = "1 notebook of 1 student graded, 0 could not be, 1 answer awaits a person."
+    assert said in attn(*arguments).stdout
     page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
     assert "has changed since 0.3333 points were" in page and "by Eve" in page
 
