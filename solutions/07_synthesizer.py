@@ -3,7 +3,7 @@
 #
 # > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *65 min, needs 06*
+# *74 min, needs 06*
 #
 # After this notebook you can
 #

@@ -3,7 +3,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *80 min, needs 06 and 07; a pause is marked in the middle*
+# *105 min, needs 06 and 07; a pause is marked in the middle*
 #
 # After this notebook you can
 #

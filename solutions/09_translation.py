@@ -3,7 +3,7 @@
 #
 # > A translator with a slot for cross-attention: what you put into the slot decides what the translator can learn.
 #
-# *90 min, needs 06; a pause is marked in the middle*
+# *115 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #

@@ -3,7 +3,7 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *75 min, needs 09*
+# *100 min, needs 09; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -136,6 +136,9 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
     print(metric.get_signature())
 
 # %% [markdown]
+# **A good place for a pause.** You can compute BLEU and read its signature. The second half asks what a difference of two scores
+# means.
+#
 # ### 10.2
 #
 # A test set is a sample; another sample gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays

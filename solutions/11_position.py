@@ -3,7 +3,7 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *100 min, needs 06; a pause is marked in the middle*
+# *137 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -125,7 +125,7 @@ print("orders of 720 that merely move the outputs:", kept)
 # Queries, keys and values are computed token by token, so they become $PQ$, $PK$, $PV$. The scores become
 # $PQ(PK)^\top = P\,QK^\top P^\top$: rows *and* columns move. The softmax works along a row; the order of the columns
 # reorders the terms of its sum, so the weights are $P A P^\top$ with $A$ the old ones. Multiplied by $PV$ this is
-# $P A P^\top P V = P A V = PZ$, since $P^\top P = I$. Whatever works on each token alone commutes with $P$ too, and so do
+# $P A P^\top P V = P A V = PY$, since $P^\top P = I$. Whatever works on each token alone commutes with $P$ too, and so do
 # whole stacks. A causal mask is tied to places, not to tokens: it is not permuted along, other scores are hidden, and
 # the equality fails for every $P$ but the identity.
 

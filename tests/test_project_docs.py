@@ -1,0 +1,44 @@
+"""README and docs/: short enough to be read, and every link leads somewhere."""
+
+import re
+
+import pytest
+from course import ROOT
+
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md")]
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
+
+
+def headings(text):
+    """The anchors of a page, as GitHub makes them from its headings."""
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page):
+    text = CODE.sub("", page.read_text("utf-8"))
+    for found in LINK.findall(text):
+        address = found[0] or found[1]
+        if re.match(r"https?://|mailto:", address):
+            continue
+        path, _, anchor = address.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.relative_to(ROOT)}: {address}"
+        if anchor:
+            assert anchor in headings(target.read_text("utf-8")), f"{page.name}: {address}"
+
+
+def test_readme_can_be_read_in_three_minutes():
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = re.sub(r"<!--.*?-->|<[^<>]+>|\]\([^)]*\)", " ", text, flags=re.S)
+    assert len(re.findall(r"\w[\w'’.-]*", shown)) <= 700
+
+
+def test_every_page_of_the_docs_is_linked_from_readme_or_contributing():
+    texts = [(ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")]
+    for page in (ROOT / "docs").glob("*.md"):
+        assert any(f"docs/{page.name}" in text for text in texts), page.name
