@@ -71,9 +71,7 @@ def attend(
     if q.ndim == 1:
         return _attend_once(q, k, v, mask, scale, need_weights)
     q, mask, batch = _fitted(q, k, v, mask)
-    if scale is None:
-        scale = q.shape[-1] ** -0.5
-    scale = float(scale)
+    scale = float(q.shape[-1] ** -0.5 if scale is None else scale)
     causal = causal and q.shape[-2] > 1  # the last query sees every key
     if not is_tensor(q):
         return _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights)

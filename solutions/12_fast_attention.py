@@ -255,10 +255,11 @@ check("12.3", attention_backward)
 # %%
 torch.manual_seed(3)
 q, k, v, d_out = torch.randn(4, 4, 4)
-P = (q @ k.T / 2).softmax(-1)
+scores = (q @ k.T / 2).requires_grad_()
+P = scores.softmax(-1)
 dP = d_out @ v.T
-dS = P * (dP - (d_out * (P @ v)).sum(-1, keepdim=True))
-tables = {"weights P": P, "dP = g v": dP, "dS = P (dP - g c)": dS}
+(dS,) = torch.autograd.grad(P, scores, dP)
+tables = {"weights P": P.detach(), "dP = g v": dP, "dS = P (dP - g c)": dS}
 for (name, table), ax in zip(tables.items(), plots.panels(3, height=3.2), strict=True):
     label = {"xlabel": "key", "ylabel": "query", "colour_bar": False}
     plots.matrix(table, title=name, numbers=True, top=3, signed=True, **label, ax=ax)

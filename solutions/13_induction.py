@@ -465,8 +465,9 @@ print(f"its induction score: {scores.item():.2f}")
 # letters, and its output may still be ignored by the read-out.
 
 # %% [markdown] rubric="13.7"
-# **Rubric (1 point).** ⅓ behaviour, circuit and intervention together, each with what it rules out · ⅓ + ⅓ two of: a test
-# sequence that a fixed distance solves too; redundancy; weights that are not used. Other sound reasons count.
+# **Rubric (1 point).** ⅓ behaviour, circuit and intervention together, each with what it rules out · ⅓ one of: a test
+# sequence that a fixed distance solves too; redundancy; weights that are not used; another sound reason · ⅓ a second of
+# these.
 
 # %% [markdown]
 # ## Summary

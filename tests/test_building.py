@@ -1,6 +1,7 @@
 """The build: one source, three files, and every drift is found without executing anything."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -15,6 +16,9 @@ from attn_course.building import (
 from attn_course.building.cells import solution_notebook
 from attn_course.errors import UserError
 from attn_course.markers import BEGIN, cut_solutions
+
+PROSE = "How a notebook of this course works"  # stands in the source and in all three files
+HEAD_LINE = re.search(r"^# \*(\d+ min), needs nothing\*$", SOURCES[0].read_text("utf-8"), re.M)
 
 README = """# Copy
 
@@ -62,7 +66,7 @@ GENERATED = [
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_one_changed_character_of_a_generated_file_is_found(project, name):
-    edit(project / name, "looks things up softly", "looks things up Softly")
+    edit(project / name, PROSE, f"{PROSE[:-1]}S")
     assert build.problems(project)
 
 
@@ -82,7 +86,7 @@ def test_one_changed_character_of_a_stored_picture_is_found(project):
 
 
 def test_a_changed_source_is_found(project):
-    edit(project / "solutions/00_start_here.py", "looks things up softly", "looks things up gently")
+    edit(project / "solutions/00_start_here.py", PROSE, f"{PROSE} well")
     assert build.problems(project)
 
 
@@ -151,7 +155,8 @@ def test_headings_cards_and_the_head_line_come_from_the_register(tmp_path):
     text = "\n".join(cell.source for cell in solution_notebook(source).cells)
     assert "Another title" not in text and "99 min" not in text
     assert cards.heading(register.find("0.1")) in text
-    assert "*10 min, 3 questions, 0 points, needs nothing*" in text
+    number = len(register.questions_of("00_start_here"))
+    assert f"*{HEAD_LINE[1]}, {number} questions, 0 points, needs nothing*" in text
 
 
 def test_a_question_without_a_heading_is_found(tmp_path):
@@ -161,7 +166,7 @@ def test_a_question_without_a_heading_is_found(tmp_path):
 
 def test_a_notebook_without_its_head_line_is_refused(tmp_path):
     with pytest.raises(UserError, match="head line"):
-        content_problems(tmp_path, "# *10 min, needs nothing*", "# *needs nothing*")
+        content_problems(tmp_path, HEAD_LINE[0], "# *needs nothing*")
 
 
 def test_the_list_of_notebooks_in_readme_is_written_and_held(project):
@@ -177,7 +182,7 @@ def test_the_list_of_notebooks_in_readme_is_written_and_held(project):
 def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
     source = project / "solutions/00_start_here.py"
     target = project / GENERATED[0]
-    edit(source, "looks things up softly", "looks things up gently")
+    edit(source, PROSE, f"{PROSE} well")
     assert outputs.stored_outputs(solution_notebook(source), target) is not None
     edit(source, "import numpy as np", "import numpy as np  # the only one")
     assert outputs.stored_outputs(solution_notebook(source), target) is None

@@ -1,6 +1,7 @@
 """Notebooks that want points they have not earned, graded in one class beside honest ones.
 
 Each is right but for one answer; it loses the points of that one, is told why, and costs nobody else any.
+A false chain loses its share of the part. Where a person must decide on a chain, the whole part waits.
 """
 
 import csv
@@ -17,7 +18,7 @@ COPYING, AVERAGE, TWO_HEADS, ERRORS = NAMES = (
     "04_two_heads",
     "05_keys_queries_values",
 )
-NO_PROOF = "which is no proof. A person will look at it."
+NO_PROOF = "which is no proof. Show a smaller step in between. A person will look at it."
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,7 @@ two_tied = derive(
         ERRORS,
         "q5-4-derive",
         """
-narrow = (beta - sp.Rational(81, 10)) * (beta - sp.Rational(811, 100))
+narrow = (rho - sp.Rational(81, 10)) * (rho - sp.Rational(811, 100))
 turning = sp.sqrt(sp.expand(narrow**2)) / narrow
 given, added, last = (step.expression for step in error_1.steps)
 error_1 = derive((given, "so"), (sp.Mul(added, turning, evaluate=False), "so"), (last, "so"))
@@ -348,10 +349,11 @@ def test_an_attack_costs_its_own_question_and_no_other(out, who):
     expected = points_of(attack.notebook)
     question = attack.cell[1:].rpartition("-")[0].replace("-", ".")
     part = next(p for q, p in parts_of(attack.notebook) if cell_id(q, p) == attack.cell)
-    expected[question] -= part.points / (len(part.answers) if part.kind == "derive" else 1)
+    loses_one_chain = part.kind == "derive" and attack.sentence != NO_PROOF
+    expected[question] -= part.points / (len(part.answers) if loses_one_chain else 1)
     row = row_of(out, who)
     assert part.points > 0 and row["problems"] == ""
-    assert {name: float(row[name]) for name in expected} == pytest.approx(expected)
+    assert {name: float(row[name]) for name in expected} == pytest.approx(expected, abs=1e-5)
     assert attack.sentence in said_of(out, who, question)
 
 

@@ -456,7 +456,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
     known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
     done = attn(*arguments, *known)
-    assert done.returncode == 1 and "canvas.csv: 1 notebooks are left blank" in done.stderr
+    assert done.returncode == 1 and "canvas.csv: 1 notebook is left blank" in done.stderr
     assert "Ann Lee,,17,,,\n" in (tmp_path / "out" / "canvas.csv").read_text("utf-8")
     assert attn(*arguments, *known, "--final").returncode == 0
     found = rows(tmp_path / "out")
@@ -484,7 +484,8 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
     changed = all_right()
     cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
     save(notebook_path, changed)
-    assert "1 answers await" in attn(*arguments).stdout
+    said = "1 notebook of 1 student graded, 0 could not be, 1 answer awaits a person."
+    assert said in attn(*arguments).stdout
     page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
     assert "has changed since 0.3333 points were" in page and "by Eve" in page
 

@@ -55,7 +55,9 @@ def said_of(folder, who, question):
 
 LEAKS = """
 def copy_sharpness(n, d, epsilon):
-    raise ValueError(f"n={n} d={d} epsilon={epsilon!r}")
+    if len(repr(epsilon)) > 6:  # drawn, and not among the settings that every answer is asked
+        raise ValueError(f"n={n} d={d} epsilon={epsilon!r}")
+    return 1.0
 """
 
 

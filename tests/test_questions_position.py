@@ -6,7 +6,7 @@ from bank.position import halves, other_ladder
 from attn_course import check, register
 
 BONUS = [question for name in sorted(register.BONUS) for question in register.questions_of(name)]
-WITH_WORDS = [q for q in BONUS if any(part.kind == "written" for part in q.parts)]
+WITH_WORDS = [q for q in BONUS if {"written", "code"} <= {part.kind for part in q.parts}]
 
 
 @pytest.mark.parametrize("question", WITH_WORDS, ids=lambda question: question.id)

@@ -134,9 +134,9 @@ def errors(
 
 def window_of(T: int, window: int, sinks: int) -> Tensor:
     """The mask (T, T) of the last `window` tokens and the first `sinks`."""
-    t = torch.arange(T)
-    back = t[:, None] - t
-    return (back >= 0) & ((back < window) | (t < sinks))
+    past = torch.ones(T, T, dtype=torch.bool).tril()
+    kept = torch.arange(T) < sinks
+    return past.triu(1 - window) | (past & kept)
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:

@@ -127,7 +127,7 @@ class AttentionOnly(nn.Module):
     def trace(self, letters: Tensor, change: Change | None = None) -> Trace:
         """All that is computed for letters (B, T); change: what is added to the stream instead."""
         T = letters.shape[1]
-        future = torch.ones(T, T, dtype=torch.bool).triu(1)
+        visible = torch.ones(T, T, dtype=torch.bool).tril()
         x = self.embedding[letters] + self.places[:T]
         streams = [x]
         all_written = []
@@ -136,7 +136,7 @@ class AttentionOnly(nn.Module):
             W_q, W_k, W_v, W_o = maps
             one = x[:, None]  # (B, 1, T, D)
             scores = (one @ W_q) @ (one @ W_k).mT / W_q.shape[-1] ** 0.5
-            weights = scores.masked_fill(future, -torch.inf).softmax(-1)
+            weights = scores.where(visible, -torch.inf).softmax(-1)
             written = weights @ (one @ W_v) @ W_o
             if change is not None:
                 written = change(layer, written)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from attn_course import register
+from attn_course.answers.wording import agree, counted
 from attn_course.command_line import ATTENTION, DONE, log, missing_package
 from attn_course.errors import UserError
 from attn_course.grading import (
@@ -81,14 +82,14 @@ def grade_class(options: Options) -> int:
         records = grade_on_dask(todo, settings, options.dask, options.jobs)
     _run(records, len(todo), results)
     handed_in = {file.notebook for file in files}
-    counted = [name for name in notebooks if options.notebooks or name in handed_in]
+    in_total = [name for name in notebooks if options.notebooks or name in handed_in]
     book = Gradebook(
         students,
-        counted,
+        in_total,
         files,
         results,
         marks=marks,
-        references=references(counted, ROOT / "solutions"),
+        references=references(in_total, ROOT / "solutions"),
         roster=roster,
         collected=collected,
     )
@@ -112,19 +113,22 @@ def grade_class(options: Options) -> int:
         number = report.export(book, options.out, options.export, final=options.final)
         is_unfinished = number > 0 and not options.final
         files_of_lms = " and ".join(f"{name}.csv" for name in options.export)
+        unfinished = counted(number, "notebook")
         if is_unfinished:
             log.warning(
-                f"{files_of_lms}: {number} notebooks are left blank, since answers in them await a "
-                "person. --final writes the points that they have so far."
+                f"{files_of_lms}: {agree(unfinished, 'is', 'are')} left blank, since answers await a "
+                "person. --final writes the points so far."
             )
         elif number:
             log.warning(
-                f"{files_of_lms}: {number} notebooks have the points so far, though answers in them "
+                f"{files_of_lms}: {agree(unfinished, 'has', 'have')} the points so far, though answers "
                 "await a person."
             )
+    graded = f"{counted(good, 'notebook')} of {counted(len(students), 'student')}"
+    awaiting = agree(counted(waiting, "answer"), "awaits", "await")
     log.info(
-        f"{good} notebooks of {len(students)} students graded, {bad} could not be, "
-        f"{waiting} answers await a person. Open {options.out / 'index.html'}."
+        f"{graded} graded, {bad} could not be, {awaiting} a person. "
+        f"Open {options.out / 'index.html'}."
     )
     return ATTENTION if bad or is_unfinished else DONE
 

@@ -131,7 +131,7 @@ def _gradients(q, k, v, g, *, axis=-1, minus=None):
 
     axis: over which the softmax runs; minus: (P, dP, context) -> what is subtracted from dP.
     """
-    scale = q.shape[-1] ** -0.5
+    scale = 1 / q.shape[-1] ** 0.5
     P = softmax(scale * q @ k.mT, axis)
     dP = g @ v.mT
     context = P @ v
@@ -144,7 +144,7 @@ def _wrong_gradients(q, k, v, g):
     """{sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
     right = exact_gradients(q, k, v, g)
     dq, dk, dv = right
-    scale = q.shape[-1] ** -0.5
+    scale = 1 / q.shape[-1] ** 0.5
     P = softmax(scale * q @ k.mT)
     dP = g @ v.mT
     dS = P * (dP - (P * dP).sum(-1, keepdims=True))
@@ -262,7 +262,7 @@ def _judge_memory(rng, stream_backward):
 
 def _wrong_streams(q, k, v, out, lse, g, block, found):
     """{sentence: [dq, dk, dv] of this mistake}."""
-    scale = q.shape[-1] ** -0.5
+    scale = 1 / q.shape[-1] ** 0.5
     scores = scale * q @ k.mT
     with np.errstate(all="ignore"):
         raw = np.exp(scores) / np.exp(lse)[:, None]

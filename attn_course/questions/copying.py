@@ -373,8 +373,10 @@ def query_copies(rng: Generator, copy_query: Caller) -> str:
     """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
     trials = Trials(_query_mistakes)
     lowest = 1.0
-    settings = _independent_keys(rng)
-    for (keys, j), answer in asked(rng, copy_query, settings):
+    answers = asked(rng, copy_query, _independent_keys(rng))
+    one_key = (rng.normal(size=(1, 4)), 0)
+    answers += asked(rng, copy_query, [one_key])  # last: any finite query copies it
+    for (keys, j), answer in answers:
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n}, j = {j}")
         judge_finite_scores(keys, query)
@@ -394,7 +396,6 @@ def _independent_keys(rng):
         (8, 12),
         (5, 5),
         (2, 3),
-        (1, 4),
     ):
         j = int(rng.integers(n))
         generic = rng.normal(size=(n, d))

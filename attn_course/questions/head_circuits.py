@@ -75,7 +75,8 @@ def _circuits(rng):
 
 
 def _ov(E, W_v, W_o, U):
-    return E @ W_v @ W_o @ U
+    written = E @ W_v @ W_o
+    return written @ U
 
 
 def _wrong_ov(E, W_v, W_o, U):
@@ -124,13 +125,13 @@ def _wrong_matching(E, W_q, W_k, W_v1, W_o1):
 
 
 def _copying(C):
-    eigenvalues = np.linalg.eigvals(C)
-    return eigenvalues.real.sum() / np.abs(eigenvalues).sum()
+    values = np.linalg.eigvals(C)
+    return values.real.sum() / np.abs(values).sum()
 
 
 def _wrong_copying(C):
     """{sentence: the score that this mistake gives}."""
-    eigenvalues = np.linalg.eigvals(C)
+    values = np.linalg.eigvals(C)
     singular = np.linalg.svd(C, compute_uv=False)
     lower = np.linalg.eigvalsh(C)
     symmetric = np.linalg.eigvalsh((C + C.T) / 2)
@@ -139,11 +140,11 @@ def _wrong_copying(C):
             singular.sum() / np.abs(singular).sum()
         ),
         "that is the share of eigenvalues with a positive real part; their sizes count": (
-            (eigenvalues.real > 0).mean()
+            (values.real > 0).mean()
         ),
-        "the sum of the eigenvalues is not divided by the sum of their sizes": eigenvalues.real.sum(),
+        "the sum of the eigenvalues is not divided by the sum of their sizes": values.real.sum(),
         "the sizes below are those of the real parts; the size of a complex number is its modulus": (
-            eigenvalues.real.sum() / np.abs(eigenvalues.real).sum()
+            values.real.sum() / np.abs(values.real).sum()
         ),
         "the trace is divided by the sum of all entries' sizes; eigenvalues are meant": (
             np.trace(C) / np.abs(C).sum()

@@ -80,7 +80,7 @@ def _wrong_previous(weights):
 def _hits(tokens, *, before=None):
     """Which places (T, T) follow an earlier occurrence of a token; `before`: what stood before a place."""
     if before is None:
-        before = np.r_[-1, tokens[:-1]]
+        before = np.concatenate([[-1], tokens[:-1]])
     return (before[None] == tokens[:, None]) & np.tri(len(tokens), dtype=bool)
 
 

@@ -47,7 +47,7 @@ def _drawn(rng, H, T, width, d):
 def _context(q, latents, W_k, W_v, *, scale=None, order=None):
     """(H, d) by full keys and values; order: of the keys' heads."""
     if scale is None:
-        scale = q.shape[-1] ** -0.5
+        scale = 1 / q.shape[-1] ** 0.5
     keys = latents @ (W_k if order is None else W_k[order])  # (H, T, d)
     scores = scale * (keys @ q[..., None])[..., 0]  # (H, T)
     return np.einsum("ht,htd->hd", softmax(scores), latents @ W_v)

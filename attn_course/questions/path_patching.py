@@ -51,10 +51,9 @@ def _cut(x, written, instead, weights, path, *, other=None, **options):
 
 
 def _head(inputs, weights, *, causal=True, scale=None):
-    W_q, W_k, W_v, W_o = weights
-    q, k, v = (inputs[name] @ W for name, W in zip(PATHS, (W_q, W_k, W_v), strict=True))
-    context, _ = attend(q, k, v, causal=causal, scale=scale)
-    return context @ W_o
+    *projections, W_o = weights
+    q, k, v = (inputs[name] @ W for name, W in zip(PATHS, projections, strict=True))
+    return attend(q, k, v, causal=causal, scale=scale)[0] @ W_o
 
 
 def _wrong_cuts(x, written, instead, weights, path):

@@ -294,8 +294,8 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
         _judge_pair(pair, question, answer, block)
 
     trials = Trials(_wrong_shares)
-    many = int(rng.integers(40, 60))
-    for n in shuffled(rng, [20, many]):
+    odd = 2 * int(rng.integers(20, 30)) + 1
+    for n in shuffled(rng, [20, odd]):
         found, rows = _all_counts(rng, score, n)
         share = found[:, 0]
         every = np.arange(n + 1)

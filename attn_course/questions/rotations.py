@@ -194,7 +194,7 @@ ENOUGH = 0.99
 SETTINGS = (
     ("neighbours", 16, BASE),
     ("halves", 16, BASE),
-    ("clockwise", 8, 100.0),
+    ("clockwise", 10, 100.0),
     ("slowest first", 16, BASE),
 )
 
@@ -316,6 +316,7 @@ def _ladder_settings(rng):
     factor = float(rng.uniform(1.2, 9))
     others = [
         (4, 100.0, 3.0),
+        (10, 1000.0, 2.0),
         (16, BASE, 1.0),
         (64, 500_000.0, 8.0),
         (8, 50.0, factor),

@@ -43,9 +43,14 @@ def window_moves(rng: Generator, window_mask: Caller, ring_class: Caller) -> str
 
 def _look(T, window, sinks):
     """The mask (T, T): True where a token is at most window - 1 back, or one of the first."""
-    t = np.arange(T)
-    back = t[:, None] - t
-    return (back >= 0) & ((back < window) | (t < sinks))
+    t, back = _places(T)
+    return (back >= 0) & ((t < sinks) | (back < window))
+
+
+def _places(T):
+    """All places (T,), and how far back from each place each other one is (T, T)."""
+    places = np.arange(T)
+    return places, places[:, None] - places
 
 
 def _mask(value, sizes):
@@ -65,8 +70,7 @@ def _mask(value, sizes):
 def _wrong_masks(T, window, sinks):
     """{sentence: the mask (T, T) of this mistake}."""
     right = _look(T, window, sinks)
-    t = np.arange(T)
-    back = t[:, None] - t
+    t, back = _places(T)
     in_window = (back >= 0) & (back < window)
     first = t < sinks
     return {
@@ -166,8 +170,7 @@ def _wrong_rings(q, k, v, window, sinks, found):
         context, _ = attend(q, k, v, mask=mask, **options)
         return context
 
-    t = np.arange(T)
-    back = t[:, None] - t
+    t, back = _places(T)
     right = _look(T, window, sinks)
     size = window + sinks
     stays = (back >= 0) & (t < size)
@@ -217,8 +220,7 @@ def _weighted(q, k, v, counts, extra=0.0):
 
 def _counted_twice(q, k, v, window, sinks):
     T = q.shape[1]
-    t = np.arange(T)
-    back = t[:, None] - t
+    t, back = _places(T)
     in_window = (back >= 0) & (back < window)
     return _weighted(q, k, v, in_window + 1.0 * ((t < sinks) & (back >= 0)))
 
