@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import functools
 import json
 import os
 import shutil
@@ -536,7 +537,9 @@ def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
     options = {"stderr": pipe, "text": True, "start_new_session": True, "env": environment}
-    with subprocess.Popen(command, **options) as process:
+    # A shell starts what runs in the background deaf to Ctrl-C; this one listens, whoever started the tests.
+    listen = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, preexec_fn=listen, **options) as process:
         while process.poll() is None and num_lines(tmp_path / "out") == 0:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
