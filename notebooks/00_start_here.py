@@ -4,13 +4,13 @@
 #
 # > How a notebook of this course works: read, predict, answer, check.
 #
-# *10 min, 3 questions, 0 points, needs nothing*
+# *22 min, 3 questions, 0 points, needs nothing*
 #
 # After this notebook you can
 #
 # - **read** an attention map and a verdict on your answer, and ask for a hint,
 # - **write** a derivation that the computer checks line by line,
-# - **hand in** your work, and know what a person will read.
+# - **hand in** your work, and know which answers a person will read.
 
 # %%
 # Does nothing where the course is installed.
@@ -25,8 +25,9 @@ if find_spec("attn_course") is None:
 # %% [markdown]
 # ## The imports
 #
-# From the course itself you need four names: `check` judges an answer, `hint` gives one hint more at each call, `derive`
-# checks a chain of algebra, `plots` draws. `attend` is attention, the function that the course is about.
+# From the course itself you mostly need four names: `check` judges an answer, `hint` gives one more hint at each call,
+# `derive` checks a derivation line by line, and `plots` draws the figures. `attend` is attention, the function that the course
+# is about.
 
 # %%
 import numpy as np
@@ -39,10 +40,10 @@ from attn_utils import attend
 # %% [markdown]
 # ## What the course is about
 #
-# A translator reads a German sentence and writes an English one, word by word. Before each word it *looks* at the German
-# words, at some more than at others. Below is one such translation, recorded from the model that comes with this course;
-# each row says how the look of one English word was divided. *Predict* where the darkest cells lie: in which rows do you
-# expect one dark cell, and in which several pale ones?
+# A translation model reads a German sentence and writes an English one, word by word. Before it writes a word, it *looks* at
+# the German words, at some of them more than at others. The map below was recorded from the model that is bundled with this
+# course. Each row belongs to one English word and shows how its attention was divided among the German words. *Predict*
+# where the darkest cells lie: in which rows do you expect one dark cell, and in which several pale ones?
 
 # %%
 # my prediction: ...
@@ -52,20 +53,22 @@ axes = {"xlabel": "German, read", "ylabel": "English, written", "numbers": False
 plots.attention_map(found.weights, found.english, found.german, title="who looks where", **axes)
 
 # %% [markdown]
-# Words with a counterpart, such as *hat*, have one dark cell; the look of the first word and of the full stop is spread
-# over several. Nobody told the model which words belong together: training found it. You will build this. By
-# [05](05_keys_queries_values.ipynb) you can say how such a row comes about, and in [09](09_translation.ipynb) your own
-# attention translates.
+# An English word with a clear counterpart (*hat*) has one dark cell; the attention of the first word and of the full stop is
+# spread over several cells. Nobody told the model which words belong together: it learnt this in training. You will build
+# such a model yourself. After [05](05_keys_queries_values.ipynb) you can explain how such a row comes about, and in
+# [09](09_translation.ipynb) your own attention translates. The command `attn playground` (it needs torch) lets you try this
+# model on sentences of your own.
 #
-# *Attention* looks things up softly. A **query** is compared with some **keys**; each comparison gives a **score**,
-# the inner product of the two; the scores become **weights**, positive numbers that sum to one, the larger score the
-# larger weight; the output, the **context**, is the average of the **values** under those weights.
+# *Attention* is a look-up that returns a blend instead of a single entry. A **query** is compared with several **keys**.
+# Each comparison gives a **score**, the inner product of the two. The scores are turned into **weights**, positive numbers
+# that sum to one; a larger score gets a larger weight. The output, called the **context**, is the average of the **values**
+# under these weights.
 
 # %% [markdown]
-# Now with numbers you can check by hand. Here are four keys in the plane, key 0 to key 3, whose values are the numbers 1 to
-# 4. Every place of the plane is a query; it is coloured by the keys that such a query attends to. *Predict* where a query
-# must stand for key 3 to get almost all of the weight, and where for all four to get the same. Then drag the query there
-# (where the page can run it).
+# Now an example with numbers that you can check by hand. Here are four keys in the plane, key 0 to key 3, whose values are
+# the numbers 1 to 4. Every point of the plane is a possible query, and its colour shows the keys to which that query attends.
+# *Predict* where the query must be so that key 3 gets almost all of the weight, and where all four keys get the same weight.
+# Then drag the query there (if the page is interactive).
 
 # %%
 # my prediction: ...
@@ -74,11 +77,12 @@ values = np.array([[1.0], [2.0], [3.0], [4.0]])  # (S, dv)
 plots.query_plane(keys, values, query=(3.0, 1.0), limit=4.0, title="whom a query attends to")
 
 # %% [markdown]
-# Turning the query changes *which* keys it prefers, stretching it changes *how much*: colours are pure far out and mixed
-# near the middle. On a dashed border two keys tie. At the origin every score is zero and all keys weigh the same; this is
-# the only place where these four do. For key 3 you have to go left. You will come back to this map in 01, 02, 03 and 04.
+# The direction of the query decides *which* keys it prefers, its length decides *how strongly*: colours are mixed near the
+# middle and become purer further out. (Key 1 has near neighbours on both sides, so its colour stays mixed longest.) On a
+# dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight; there
+# is no other such point. For key 3 the query must be on the left. You will meet this figure again in 01 to 04.
 #
-# The same query in numbers, with the function that the rest of the course is about:
+# Here is the same query in numbers, computed with `attend`:
 
 # %%
 query = np.array([[3.0, 1.0]])  # (T, d)
@@ -88,12 +92,12 @@ print("weights", weights[0].round(2))
 print("context", context[0].round(2))
 
 # %% [markdown]
-# Keys 0 and 1 point roughly where the query points, score about 3 and share 93% of the weight; key 3 points the other
-# way and gets next to none. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend:
-# nothing has been picked yet.
+# Keys 0 and 1 point roughly in the direction of the query: they score about 3 and share 93% of the weight. Key 3 points the
+# other way and gets almost nothing. The context, 1.56, is therefore close to the middle of the values 1 and 2. It is a blend;
+# no single value has been picked.
 #
-# Several queries make a table, and it is drawn like the translation above: queries down, keys across. *Predict* the
-# darkest cell of each row.
+# Several queries give a table of weights, drawn like the map above: one row for each query, one column for each key.
+# *Predict* the darkest cell of each row.
 
 # %%
 # my prediction, a key for each row: ...
@@ -102,24 +106,24 @@ names = ["(3, 1)", "(-6, 0)", "(0, 0)"]
 plots.attention_map(attend(queries, keys, values, scale=1.0)[1], names, title="three queries")
 
 # %% [markdown]
-# Each row sums to one, columns need not. The first row is the query from above, the second has found key 3, and the
-# third, the zero vector, cannot tell the keys apart.
+# Each row sums to one; columns need not. The first row is the query from above, the second row attends to key 3, and the
+# third row belongs to the zero vector, which gives every key the same weight.
 
 # %% [markdown]
 # ## Questions come in three kinds
 #
-# Every question has a card like the one below: its kind, what it is worth, and how long it should take. You write
-# where the cell says *your answer here*. **Before** you run anything, predict the result, and write it down where a line
-# says `# my prediction: ...`: nobody marks it, but a surprise that was written down is a lesson.
+# Every question has a card like the one below, with its kind, its points and the time it should take. You write your answer
+# where the cell says *your answer here*. **Before** you run a cell, predict its result and write the prediction where a line
+# says `# my prediction: ...`. Nobody marks it, but you learn most where your prediction was wrong.
 
 # %% [markdown]
 # ### 0.1 A function
 #
-# *code · 0 points · 2 min*
+# *code · 0 points · 3 min*
 #
 # **Given** a list of numbers. **Compute** their mean. **Form:** a function `mean(values)` that returns one number.
 #
-# Any right way of writing it passes: judges measure what a function *does*, never how it looks.
+# Every correct function passes: `check` measures what a function *does*, not how it is written.
 
 
 # %% answer="0.1"
@@ -132,8 +136,8 @@ def mean(values):
 check("0.1", mean)
 
 # %% [markdown]
-# A verdict is one of three: **correct**, **not yet** (with what was measured), or **not attempted**. A wrong answer
-# never stops the notebook (a line that Python itself cannot run, such as `math.exp` of a symbol, stops its own cell). This is what a slip looks like:
+# There are three verdicts: **correct**, **not yet** (it says what was measured), and **not attempted**. A wrong answer never
+# stops the notebook. This is what two wrong answers look like:
 
 # %%
 check("0.1", lambda values: sum(values))
@@ -142,7 +146,7 @@ check("0.1", lambda values: sum(values))
 check("0.1", lambda values: 1 / 0)
 
 # %% [markdown]
-# Stuck? Ask for a hint. Run the cell again and you get the next one as well. No hint gives the answer away.
+# If you are stuck, ask for a hint. Run the cell again to get the next one as well. No hint gives the answer away.
 
 # %%
 hint("0.1")
@@ -150,15 +154,15 @@ hint("0.1")
 # %% [markdown]
 # ### 0.2 A derivation
 #
-# *derive · 0 points · 4 min*
+# *derive · 0 points · 5 min*
 #
-# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Find** it as one fraction with $x$ in one place. **Form:**
-# `derive(...)` with one `(expression, reason)` per line, in SymPy. The first line is given, and `where` says between
-# which numbers a symbol lies. One thing a line: a common denominator first, then $x$ in one place.
+# **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Write** it as one fraction in which $x$ occurs once. **Form:**
+# `derive(...)` with one `(expression, reason)` for each line, in SymPy, and at least one line between the first and the last.
+# The first line is given. `where={x: (0, 1)}` says that $x$ lies between 0 and 1; `where={x: 2 * y}` would say that $x$ is $2y$.
+# Put formulas in a reason between dollar signs, as in `"divide by $1 + x$"`.
 #
-# Each line is compared with the line before it: algebra can prove it, numbers at a dozen points only refute it. The first
-# line that does not follow is marked, with a point where the two sides differ. SymPy may tidy a line up or merge two:
-# what is displayed counts.
+# Each line is compared with the line before it, and algebra must prove that the two are equal. The first line that does not
+# follow is marked, together with a value of $x$ at which it differs from the line before.
 
 # %% answer="0.2"
 x = sp.Symbol("x", positive=True)
@@ -175,7 +179,7 @@ one_fraction
 check("0.2", one_fraction)
 
 # %% [markdown]
-# And this is what a false step looks like. The chain is shown as you wrote it, with the line to mend in a box.
+# And this is what a false step looks like: the derivation is shown as you wrote it, with the wrong line in a box.
 
 # %%
 derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 1)})
@@ -183,12 +187,12 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # %% [markdown]
 # ### 0.3 An answer in words
 #
-# *written · 0 points · 2 min*
+# *written · 0 points · 3 min*
 #
 # **Given** the four keys and the query $(3, 1)$ above. **Say** in two sentences which value the context would approach if
-# the query grew ever longer in the same direction, and why. **Form:** replace the line in the cell below.
+# the query grew longer and longer in the same direction, and why. **Form:** replace the line in the cell below.
 #
-# Written answers are read by a person, who has a reference answer and a list of ideas with points.
+# Written answers are read by a person, who has a reference answer and a list of the ideas that earn points.
 
 # %% [markdown] written="0.3"
 # *Your answer to 0.3: replace this line.*
@@ -196,18 +200,17 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # %% [markdown]
 # ## Handing in
 #
-# 1. Restart the kernel and run all cells: an answer that needs a deleted cell shows itself now.
-# 2. Read your verdicts once more. A *not yet* costs nothing but its points; hand in what you have.
-# 3. Save, and hand in the `.ipynb` files of the notebooks you worked on. Keep their names. Cells you add are welcome;
-#    your answers are found by the hidden ids of their cells, and by the names of your functions.
+# 1. Restart the kernel and run all cells. This shows whether an answer still depends on a cell that you have deleted.
+# 2. Read your verdicts once more. A *not yet* costs only the points of that question, so hand in what you have.
+# 3. Save, and hand in the `.ipynb` files of the notebooks you worked on, under their own names. You may add cells: your
+#    answers are found by the hidden ids of their cells and by the names of your functions.
 #
-# `check` in your notebook and the grader use the same judges, with inputs of their own. What passes here for the
-# right reason passes there.
+# The grader measures the same things as `check`, but draws other inputs. An answer that is right for every input passes both.
 
 # %% [markdown]
 # ## What is next
 #
-# [01, copying](01_copying.ipynb), asks when attention returns one value unchanged. After it the order is the number:
-# [02](02_average_of_two.ipynb), [03](03_one_noisy_head.ipynb), [04](04_two_heads.ipynb) and
-# [05](05_keys_queries_values.ipynb) with NumPy alone. From [06](06_transformer_attention.ipynb) on you need PyTorch; in
-# [09](09_translation.ipynb) your attention translates German, and a GPU helps and is not required.
+# [01, copying](01_copying.ipynb), asks when attention returns one value unchanged. Work through the notebooks in the order
+# of their numbers: [02](02_average_of_two.ipynb), [03](03_one_noisy_head.ipynb), [04](04_two_heads.ipynb) and
+# [05](05_keys_queries_values.ipynb) need no PyTorch. From [06](06_transformer_attention.ipynb) on you need PyTorch. In
+# [09](09_translation.ipynb) your attention translates German; a GPU makes it faster, but is not required.

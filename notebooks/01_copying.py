@@ -2,15 +2,15 @@
 # <!-- Made by "attn build" from solutions/01_copying.py. Instructors edit that file. -->
 # # Copying
 #
-# > When does a soft look-up return one value, as if it had been picked by hand?
+# > When does attention return one single value, as if it had been picked by hand?
 #
-# *56 min, 7 questions, 6 points, needs 00*
+# *97 min, 7 questions, 6 points, needs 00; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **prove** that attention weights are a distribution, and **implement** them for scores far beyond what `exp` can take,
+# - **prove** that attention weights are a distribution, and **compute** them for scores so large that `exp` overflows,
 # - **derive** how much weight a key gets from its lead over the others, and how far the output is from a copy,
-# - **design** a query that copies a chosen value, and say how large it must be.
+# - **design** a query that copies a chosen value, and say how long it must be.
 
 # %%
 # Does nothing where the course is installed.
@@ -27,27 +27,50 @@ import numpy as np
 import sympy as sp
 
 from attn_course import check, derive, hint, plots
+from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend, softmax
 
 rng = np.random.default_rng(1)
 
 # %% [markdown]
+# ## Which row copies?
+#
+# Here is the map of [00](00_start_here.ipynb) once more. Each row shows how one English word divided its attention
+# among the German words. If a row gave all of its weight to one German word, the output of that row would be the value of
+# that word, unchanged: attention would *copy* it. *Predict* which row comes closest to copying, and which is furthest from it.
+
+# %%
+# my prediction, the closest and the furthest row: ...
+found = recorded_map("hat")
+axes = {"xlabel": "German, read", "ylabel": "English, written", "numbers": False}
+plots.attention_map(found.weights, found.english, found.german, title="which row copies?", **axes)
+for word, german, weight in found.strongest():
+    print(f"{word:10} gives {weight:.2f} of its weight to {german}")
+
+# %% [markdown]
+# No row copies exactly, but some come close. This notebook asks what decides how close: which queries and keys make one weight
+# almost 1, and how far the output is then from a copy. For this we need letters.
+#
 # ## Notation
 #
+# <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $q$ | the query: what is looked for | $(d,)$ | `query` |
-# | $k_i$ | the key of item $i$: what it offers | rows of $(n, d)$ | `keys` |
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
 # | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
-# | $\alpha_i$ | the weight of item $i$ | $(n,)$ | `weights` |
-# | $c$ | the context: the output | $(d_v,)$ | `context` |
-# | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: the lead of item $j$ | number | `gap` |
-# | $Z = \sum_h e^{s_h}$ | what the exponentials are divided by | number | `Z` |
-# | $t$ | how many times $k_j$ a query is | number | |
-# | $\varepsilon$ | a share of the weight, allowed on other keys | number | `epsilon` |
+# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: how far the score of item $j$ is above the next one | number | `gap` |
+# | $Z = \sum_h e^{s_h}$ | the sum of the exponentials, by which each of them is divided | number | `Z` |
+# | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
+# | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
 #
-# You met all of this in [00](00_start_here.ipynb); now it gets letters.
+# Queries, keys, values, scores, weights and the context are those of [00](00_start_here.ipynb). The other letters are new;
+# each is explained again where it is first used.
 
 # %% [markdown]
 # ## The definition
@@ -56,9 +79,9 @@ rng = np.random.default_rng(1)
 #
 # $$\alpha_i = \frac{e^{s_i}}{\sum_{h=1}^{n} e^{s_h}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
-# Here it is on four keys, the scores left as they are (`scale=1.0`); later notebooks divide them by $\sqrt d$.
-# The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that key,
-# and write it into the first line of the cell.
+# The cell below computes both for four keys. The scores are left as they are (`scale=1.0`); later notebooks divide them by
+# $\sqrt d$. The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that
+# key, and write your prediction into the first line of the cell.
 
 # %%
 # my prediction for 1, 4, 16 times key 0: ...
@@ -72,50 +95,49 @@ for length in (1, 4, 16):
 plots.bars(groups, title="the same direction, three lengths")
 
 # %% [markdown]
-# The direction never changes, and yet the output moves from a blend of everything almost to the first value. The
-# length of the query decides how sharply it looks; key 1, which leans towards key 0, is the last to let go. If you
-# predicted 1.0000 for the longest query, you were nearly right: what is missing is the share of key 1.
+# The direction never changes, and yet the output moves from a blend of all values almost to the first value: the longer the
+# query, the more sharply it distinguishes the keys. Key 1, which points nearly in the direction of key 0, keeps its weight
+# longest. If you predicted 1.0000 for the longest query, you were nearly right: the small difference is the weight of key 1.
 #
-# Length and direction together are a place in the plane, and every place can be coloured by the key that wins there.
-# Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* how much land key 4 owns;
-# then drag the query, and that key.
+# The direction and the length of a query make it a point in the plane, and each point can be coloured by the key that gets
+# the largest weight there. Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* in
+# which part of the plane key 4 wins; then drag the query, and drag key 4.
 
 # %%
-# my prediction, the land of key 4: ...
+# my prediction, where key 4 wins: ...
 land = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [0.3, 0.2]])
 plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins where")
 
 # %% [markdown]
-# None. A key inside the *hull* of the others, the dotted outline, never wins: some other key reaches further in the
-# direction of the query. Pull it out across the outline, and a sector opens for it. A long query in that sector copies
-# its value; a query on a dashed border never decides.
+# Nowhere. A key inside the *convex hull* of the others (the dotted outline) never wins: in every direction some other key
+# reaches further. Pull key 4 out across the outline, and a sector opens in which it wins. A long query inside that sector
+# copies the value of key 4; a query on a dashed border never copies, however long it is.
 
 # %% [markdown]
 # ### 1.1 Weights from scores
 #
-# *derive + code · 1.5 points · 10 min*
+# *derive + code · 1.5 points · 13 min*
 #
-# **Given** scores $s_1, \dots, s_n$, the number $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that
-# they are a distribution: all together 1, each above 0. **Form:** two chains. `sum_of_weights` goes from $\sum_i \alpha_i$
-# to 1; one thing a line: take $Z$ out of the sum, put the sum in for $Z$, in either order. `one_weight` goes from
-# $\alpha_j$ to 0, with `(">", expression, reason)`; one line may do. $s_i$ is `s[i]`.
+# **Given** scores $s_1, \dots, s_n$, the sum $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that the
+# weights are a distribution: their sum is 1, and each is above 0. **Form:** two derivations. `sum_of_weights` goes from
+# $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0 with a line `(">", expression, reason)`; one line is enough
+# here. In code, $s_i$ is `s[i]`.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
 h, i, j, n = sp.symbols("h i j n", integer=True, positive=True)
 Z = sp.Symbol("Z", positive=True)
 all_powers = sp.Sum(sp.exp(s[h]), (h, 1, n))
-normaliser = {Z: (all_powers, all_powers)}  # Z lies between these two ends: it is their value
 
 sum_of_weights = derive(
     (sp.Sum(sp.exp(s[i]) / Z, (i, 1, n)), "definition"),
     # your steps here
-    where=normaliser,
+    where={Z: all_powers},  # Z is the sum
 )
 one_weight = derive(
     (sp.exp(s[j]) / Z, "definition"),
     # your steps here
-    where=normaliser,
+    where={Z: all_powers, j: (1, n)},
 )
 display(sum_of_weights, one_weight)
 
@@ -123,12 +145,12 @@ display(sum_of_weights, one_weight)
 check("1.1", sum_of_weights, one_weight)
 
 # %% [markdown]
-# Now compute them. **Given** a query, keys, and a number `scale` that multiplies every score. **Compute** the weights of
-# equation (1), for scores up to 10,000 in size, without overflow and without a warning. **Form:**
+# Now compute the weights. **Given** a query, keys, and a number `scale` that multiplies every score. **Compute** the weights
+# of equation (1) for scores up to 10,000 in size, positive or negative, without overflow and without a warning. **Form:**
 # `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
-# *Predict:* from which score on does `np.exp` give infinity? And can a computed weight be exactly zero, although your
-# second chain says that none is? The last cell of the common mistakes answers both.
+# *Predict:* from which score on does `np.exp` return infinity? And can a computed weight be exactly zero, although you have
+# just proved that every weight is above zero? The last cell of *Common mistakes* shows both answers.
 
 
 # %% answer="1.1 code"
@@ -146,15 +168,13 @@ check("1.1", attention_weights)
 # %% [markdown]
 # ### 1.2 What the gap decides
 #
-# *derive · 1 point · 8 min*
+# *derive · 1 point · 10 min*
 #
-# **Given** that key $j$ scores $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less. The sum of the
-# rivals' exponentials, $R = \sum_{i\ne j} e^{s_i}$, is at most $(n-1)\,e^{s-\Delta}$ (all rivals at the gap) and at least
-# $e^{s-\Delta}$ (nearly reached when all but one are far below). **Find** the best lower and the best upper bound on the
-# weight of key $j$ in terms of $\Delta$ and $n$ alone.
-# **Form:** two chains, `at_least` and `at_most`, each from the definition, with an inequality written as
-# `(">=", expression, reason)` or `("<=", expression, reason)`. One thing a line: divide $e^s$ out, put the bound in for
-# $R$, in either order.
+# **Given** that key $j$ has the score $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less.
+# Let $R = \sum_{i\ne j} e^{s_i}$ be the sum of the rivals' exponentials. It is at most $(n-1)\,e^{s-\Delta}$ (all rivals score
+# $s - \Delta$) and at least $e^{s-\Delta}$ (almost reached when all rivals but one score far lower). **Find** the best lower
+# bound and the best upper bound on the weight of key $j$ that contain only $\Delta$ and $n$. **Form:** two derivations,
+# `at_least` and `at_most`, each from the definition, with a line `(">=", expression, reason)` or `("<=", expression, reason)`.
 
 # %% answer="1.2"
 s, gap, R = sp.symbols("s gap R", positive=True)
@@ -178,8 +198,8 @@ display(at_least, at_most)
 check("1.2", at_least, at_most)
 
 # %% [markdown]
-# The picture draws the weight by brute force, with all rivals exactly at the gap. *Predict* how the curves for 1, 10, 100
-# and 1000 rivals differ: in shape, in steepness, in place?
+# The figure computes the weight with the softmax itself, with all rivals exactly $\Delta$ below key $j$. *Predict* how the
+# curves for 1, 10, 100 and 1000 rivals differ: in shape, in steepness, or only in position?
 
 # %%
 # my prediction: ...
@@ -192,19 +212,21 @@ label = {"xlabel": "gap", "ylabel": "weight of key j", "title": "the lead that c
 plots.curves(gaps, series, **label)
 
 # %% [markdown]
-# All curves have the same shape, moved to the right: each factor of ten in the number of rivals costs the same extra
-# lead. A gap of 5 copies against one rival and fails against a thousand. With some rivals further below, the weight is
-# between the curves for their number and for one.
-#
+# All curves have the same shape and are only shifted to the right: ten times as many rivals always need the same additional
+# lead. A gap of 5 is enough against one rival, but not against a thousand. If only the best rival is exactly $\Delta$
+# below key $j$, the weight lies between the curve for one rival and the curve for all of them.
+
+# %% [markdown]
 # ### 1.3 Does it copy?
 #
-# *code · 0.5 points · 5 min*
+# *code · 0.5 points · 7 min*
 #
-# **Given** the scores of all keys and an index $j$. **Decide** whether attention returns (almost) $v_j$.
-# **Form:** `copies(scores, j)`, returning `True` or `False`. No case is near the border: any sensible threshold passes.
+# **Given** the scores of all keys and an index $j$. **Decide** whether attention returns almost exactly $v_j$, that is,
+# whether the weight of key $j$ is almost 1. **Form:** `copies(scores, j)`, returning `True` or `False`. In the cases that the
+# check tries, this weight is either at most 0.8 or at least 0.9999, so the exact threshold does not matter.
 #
-# *Predict:* do scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? Does a 9 against one
-# rival at 0? Against a thousand?
+# *Predict:* do the scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? Does a score of 9 against
+# one rival with score 0? Against a thousand such rivals?
 
 
 # %% answer="1.3"
@@ -219,30 +241,33 @@ check("1.3", copies)
 
 # %%
 settings = {
-    "0.02 against 2 rivals at 0.0001": [0.02] + [0.0001] * 2,
-    "1000 against 2 rivals at 990": [1000.0] + [990.0] * 2,
-    "9 against 1 rival at 0": [9.0, 0.0],
-    "9 against 1,000 rivals at 0": [9.0] + [0.0] * 1000,
-    "9 against 50,000 rivals at 0": [9.0] + [0.0] * 50_000,
+    "0.02 against\n2 rivals\nat 0.0001": [0.02] + [0.0001] * 2,
+    "1000 against\n2 rivals\nat 990": [1000.0] + [990.0] * 2,
+    "9 against\n1 rival\nat 0": [9.0, 0.0],
+    "9 against\n1,000 rivals\nat 0": [9.0] + [0.0] * 1000,
+    "9 against\n50,000 rivals\nat 0": [9.0] + [0.0] * 50_000,
 }
 found = [softmax(np.array(scores))[0] for scores in settings.values()]
-for number, name in enumerate(settings, 1):
-    print(f"{number}: {name}")
-plots.bars(found, range(1, 6), xlabel="setting", ylabel="weight of the first value")
+plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weight of its value")
 
 # %% [markdown]
-# A ratio of 200 to one is nothing, a lead of ten out of a thousand is everything: the softmax sees *differences*. And the
-# same lead of 9 copies against one rival, wavers against a thousand and is lost in a crowd of fifty thousand.
+# The softmax sees *differences* of scores: a score that is 200 times as large as the others copies nothing, and a lead of 10
+# between scores near 1000 copies almost perfectly. The same lead of 9 copies against one rival, gets most of the weight
+# against a thousand rivals, and a small part of it against fifty thousand.
 #
+# **Pause.** This is about the middle of the notebook and a good place to stop for a break. From here on you need two results:
+# weights depend on differences of scores, and a key copies when its lead is large enough for the number of its rivals.
+
+# %% [markdown]
 # ### 1.4 A query that copies
 #
-# *code · 1 point · 10 min*
+# *code · 1 point · 12 min*
 #
-# **Given** keys that are linearly independent, and nothing more: they may lean on each other and differ in length.
-# **Find** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
+# **Given** linearly independent keys, which need not be orthogonal and may differ in length; there are between 1 and 100 of
+# them. **Find** a query that puts at least 99% of the weight on key $j$. **Form:** `copy_query(keys, j)`, returning $d$
 # numbers.
 #
-# *Predict:* does a long query in the direction of $k_j$ do it? The figure after the check answers.
+# *Predict:* is a long query in the direction of $k_j$ enough? The figure after the check shows the answer.
 
 
 # %% answer="1.4"
@@ -263,28 +288,29 @@ def draw(angle, length):
     """Key 1 turns and stretches; the query stays along key 0."""
     turned = length * np.array([np.sin(np.radians(angle)), np.cos(np.radians(angle))])
     pair = np.array([[0.0, 1.0], turned])
-    shadow = turned * [0.0, 1.0]  # what of key 1 lies along the query
+    shadow = turned * [0.0, 1.0]  # the projection of key 1 onto the query
     left, right = plots.panels(2)
-    left.plot(*np.c_[turned, shadow], "--", color="0.5", linewidth=1)  # from key 1 to its shadow
-    named = {"query / 2": 4 * pair[0], "its shadow": shadow, "key 0": pair[0], "key 1": turned}
-    plots.arrows(named, limit=4.6, colours={"key 0": 0, "key 1": 1, "its shadow": 3}, ax=left)
+    named = {"query / 2": 4 * pair[0], "projection": shadow, "key 0": pair[0], "key 1": turned}
+    colours = {"key 0": 0, "key 1": 1, "projection": 3}
+    plots.arrows(named, limit=4.6, colours=colours, dashed=[(turned, shadow)], ax=left)
+    left.limits(x=(-3.2, 4.6))  # key 1 never turns to the left
     plots.bars(softmax(pair @ (8 * pair[0])), title="weights of the query 8 k₀", ax=right)
 
 
 plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
-# The query points exactly along key 0, and key 1, three times as long and 60° away, takes almost everything. A score is the
-# length of the key's *shadow* on the query, times the length of the query. Turn key 1 until its shadow is shorter than
-# key 0, and key 0 wins again.
+# The query points exactly along key 0, and yet key 1, which is three times as long and 60° away, gets almost all of the
+# weight. A score is the signed length of the key's *projection* onto the query, times the length of the query. Turn key 1
+# until its projection is shorter than key 0, and key 0 wins again.
 #
 # ### 1.5 How far from the copy
 #
-# *code · 1 point · 8 min*
+# *code · 1 point · 10 min*
 #
-# **Given** that every other score is at least `gap` below $s_j$, that there are $n$ items, and that no value is
-# further than `diameter` from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: never exceeded, and reached
-# by some choice of scores and values. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
+# **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$ and no value is further than `diameter`
+# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: a number that this distance never exceeds, and that it
+# reaches for some scores and values. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
 # %% answer="1.5"
@@ -297,8 +323,8 @@ def copy_error_bound(gap, n, diameter):
 check("1.5", copy_error_bound)
 
 # %% [markdown]
-# Fifteen hundred random settings with ten items, every other value at distance 1 from $v_j$; your bound joins in once
-# it is right. *Predict:* do the points touch it?
+# The figure shows 1,500 random settings with ten items in which every other value is at distance 1 from $v_j$. Your bound is
+# drawn as well, once it is right. *Predict:* do the points reach it?
 
 # %%
 # my prediction: ...
@@ -309,26 +335,26 @@ points /= np.linalg.norm(points, axis=-1, keepdims=True)
 points[:, 0] = 0  # v_j is the origin
 distance = np.linalg.norm(np.einsum("bn,bnd->bd", softmax(scores), points), axis=-1)
 label = {"xlabel": "gap", "ylabel": "distance of c from v_j"}
-ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, **label)
-ax.set(yscale="log", ylim=(1e-6, 3))
+ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, log="y", **label)
+ax.limits(y=(1e-6, 3))
 if check("1.5", copy_error_bound):
     bound = np.ravel([copy_error_bound(gap, 10, 1.0) for gap in gaps])
     plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
 
 # %% [markdown]
-# Points and bound fall together, but no point gets there: most rivals are lower than they may be, and values pull in
-# different directions. Tight means that *some* setting does: which?
+# The distances fall as the bound does, but none reaches it: most rivals are further below key $j$ than the gap, and the values
+# lie in different directions. "Tight" means that *some* setting reaches the bound. Which one?
 #
 # ### 1.6 How sharp is sharp enough
 #
-# *code · 0.5 points · 6 min*
+# *code · 0.5 points · 8 min*
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
-# $\sqrt d$, and the query $t\,k_j$. **Find** the smallest $t$ that leaves at most a share $\varepsilon < \frac{n-1}{n}$ of the
-# weight on the other keys. **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
+# $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most a share $\varepsilon < \frac{n-1}{n}$ of
+# the weight stays on the other keys. **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
-# *Predict:* with a hundredth left elsewhere, going from 100 keys to 10,000, does $t$ grow by a factor of 100, of 10, or of
-# less than 2?
+# *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
+# less than twice?
 
 
 # %% answer="1.6"
@@ -354,17 +380,17 @@ if check("1.6", copy_sharpness):
     print(f"100 keys: t = {few:.1f}; 10,000 keys: t = {many:.1f}, {many / few:.2f} times as much")
 
 # %% [markdown]
-# The same query is sharp in 16 dimensions and blurred in 256; each curve is the one before, stretched twofold. Division
-# by the root of the width keeps random scores in range (notebook 06 measures why), and a copy has to pay it back. The
-# printed line answers your prediction.
+# The same query copies in 16 dimensions and blends in 256: each curve is the one before it, stretched by a factor of two.
+# Dividing by $\sqrt d$ keeps the scores of random vectors at a moderate size (notebook 06 measures this), so a query that
+# copies must be longer by the factor $\sqrt d$. The printed line tells you whether your prediction was right.
 #
 # ### 1.7 In your own words
 #
-# *written · 0.5 points · 5 min*
+# *written · 0.5 points · 6 min*
 #
-# **Given** all of the above. **Say** in three or four sentences what must hold of the query and the keys for the output to
-# be almost $v_j$, what (if anything) must hold of the values, and why this is called copying. **Form:** words; a formula is
-# welcome, not needed.
+# **Given** all of the above. **Say** in three or four sentences what must be true of the query and the keys so that the output
+# is almost $v_j$, what (if anything) must be true of the values, and why this is called copying. **Form:** words; you may
+# use a formula, but need not.
 
 # %% [markdown] written="1.7"
 # *Your answer to 1.7: replace this line.*
@@ -372,9 +398,9 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of the first four is often written down as the condition for copying; the number refutes it. Nor are such conditions
-# *needed*: in the last three every key agrees with the query, or every key opposes it, or the ratio of the scores is next to
-# one, and the first value is copied all the same.
+# Each of the first four printed statements is often given as the condition for copying; the weight after it refutes it. Such
+# conditions are not *necessary* either: in the last three lines all scores are positive, or all are negative, or their ratio
+# is almost one, and yet the first value is copied.
 
 # %%
 claims = {
@@ -389,11 +415,12 @@ for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 
     print(f"scores {scores!s:25} weight {softmax(np.array(scores))[0]:.5f}")
 
 # %% [markdown]
-# "The query is aligned with the key" fails twice: a short aligned query hardly looks at all, and an aligned key loses
-# to a longer one at an angle. And one key can never be copied, whatever the query: one that lies between others.
+# "The query is aligned with the key" is not the condition either, for two reasons: a short aligned query hardly
+# distinguishes the keys, and a key along the query can lose to a longer key at an angle. And if a key lies between others, its
+# value can never be copied, whatever the query is.
 #
-# Last, "weights lie between 0 and 1, ends included": $e^s$ is *positive*, so with two keys or more no weight is ever 0
-# or 1: your second chain. What prints as 0 or 1 has been rounded.
+# The last mistake is "weights lie between 0 and 1, including 0 and 1": $e^s$ is *positive*, so with two keys or more no
+# weight is ever exactly 0 or 1; this follows from 1.1. A weight that is printed as 0 or 1 has been rounded.
 
 # %%
 short = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
@@ -407,18 +434,18 @@ with np.errstate(over="ignore"):
 # %% [markdown]
 # ## Summary
 #
-# 1. Weights are a distribution, each above zero, fixed by score *differences* (1).
-# 2. A lead well above the logarithm of the number of rivals is always enough to take nearly all the weight.
+# 1. The weights are a distribution; each is above zero, and they depend only on *differences* of scores (1).
+# 2. If the lead of a key is well above the logarithm of the number of its rivals, the key gets almost all of the weight.
 # 3. The output is then within a known distance of that key's value, wherever the other values are.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why does adding 100 to every score change nothing?
-# 2. Which is sharper: scores $(3, 1)$ or $(103, 102)$?
-# 3. How does the lead that is always enough change when the number of keys is squared?
+# 2. Which scores give the first key more weight: $(3, 1)$ or $(103, 102)$?
+# 3. Some lead is enough whatever the rivals score. How does it change when the number of keys is squared?
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
-# 5. What must be true of $k_j$ for *some* query to copy it?
+# 5. What must be true of $k_j$ so that *some* query copies $v_j$?
 #
 # **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #

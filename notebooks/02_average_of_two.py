@@ -2,15 +2,15 @@
 # <!-- Made by "attn build" from solutions/02_average_of_two.py. Instructors edit that file. -->
 # # The average of two
 #
-# > One query, two things to look at: when is the output the average of two chosen values?
+# > When does one query return the average of two chosen values?
 #
-# *55 min, 5 questions, 7 points, needs 01*
+# *84 min, 5 questions, 7 points, needs 01; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **prove** that one matrix takes a sum of two vectors apart, and **design** a query that averages two values,
-# - **derive** the scores of that query and the weight of two tied keys, and compute it for any score,
-# - **predict** how high a tie must be when there are more keys, or when scores are divided by $\sqrt d$.
+# - **prove** that one matrix recovers one of two vectors from their sum, and **design** a query that averages two values,
+# - **derive** the scores of that query and the weight of two tied keys, and **compute** this weight for any score,
+# - **predict** how high the two scores must be when there are more keys, or when scores are divided by $\sqrt d$.
 
 # %%
 # Does nothing where the course is installed.
@@ -36,29 +36,36 @@ rng = np.random.default_rng(2)
 # %% [markdown]
 # ## Notation
 #
+# <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $q$, $k_i$, $v_i$ | query, keys, values as in [01](01_copying.ipynb) | $(d,)$, rows of $(n, d)$, rows of $(n, d_v)$ | `query`, `keys`, `values` |
-# | orthonormal | $k_i^\top k_j = 0$ for $i \ne j$, and $k_i^\top k_i = 1$ | | |
-# | $s_i = k_i^\top q$, $\alpha_i$ | scores and weights | $(n,)$ | `scores`, `weights` |
-# | $a$, $b$ | the two items to average | integers | `a`, `b` |
-# | $v_{ab} = \frac12(v_a + v_b)$ | the target | $(d_v,)$ | `target` |
-# | $t$ | the height of a tie: $s_a = s_b = t$, all other scores $0$ | number | `t` |
-# | $r$ | the leftover: weight on neither $a$ nor $b$ | number | `leftover` |
-# | $\varepsilon$ | the leftover that is allowed, as in 01 | number | `epsilon` |
-# | $A$, $B$ | orthonormal columns, $A^\top B = 0$ | $(d, m)$, $(d, p)$ | `A`, `B` |
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
+# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
+# | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
+# | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
+# | $r$ | the leftover: the weight on neither $a$ nor $b$ | number | `leftover` |
+#
+# Keys are *orthonormal* if $k_i^\top k_j = 0$ for $i \ne j$ and $k_i^\top k_i = 1$. The target is the average
+# $v_{ab} = \frac12(v_a + v_b)$. Two keys are *tied* if their scores are equal.
 
 # %% [markdown]
 # ## The definition, and what can go wrong
 #
-# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into what $a$ and $b$ have and
-# the leftover. If $a$ and $b$ have equal weight, then exactly
+# The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into the part on $a$ and $b$ and
+# the leftover $r$ on all other keys. If $a$ and $b$ have equal weight, then without any approximation
 #
 # $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}), \tag{1}$$
 #
 # where $\bar v_{\text{rest}}$ is the weighted mean of the other values. So two things are needed: *a tie* between $a$
-# and $b$, and *little leftover*. Here are the four unit vectors as keys, so that a query is its own list of scores.
-# *Predict* which of the three attempts below comes closest to the target, 0.5, and which is furthest off.
+# and $b$, and *little leftover*. In the cell below the keys are the four unit vectors, so the entries of a query are its
+# scores. *Predict* which of the three attempts comes closest to the target, 0.5, and which is furthest from it.
 
 # %%
 # my prediction, closest and furthest: ...
@@ -75,34 +82,36 @@ for name, scores in tries.items():
 plots.bars(groups, title="three ways to look at items 0 and 1")
 
 # %% [markdown]
-# Without a tie the output leans to one of the two. With a low tie the two are equal, but about a quarter of the weight
-# is on the values 8 and pulls the output far away: equal is not enough, the tie must also stand *high* above the rest.
+# Without a tie the output is closer to one of the two values. With a low tie the two weights are equal, but about a quarter
+# of the weight is on the values 8 and moves the output far away. A tie alone is not enough: the two scores must also be *high*
+# above all others.
 #
-# In the map of [01](01_copying.ipynb), ties have a place. *Predict* where the query must stand to weigh the keys $a$ and
-# $b$ alike, and where to keep the third one out of it. Then drag it there.
+# In the coloured plane of [01](01_copying.ipynb), ties are borders. *Predict* where the query must be so that $a$ and $b$ get
+# the same weight and the third key gets almost none. Then drag the query there.
 
 # %%
-# my prediction, the place of a high tie: ...
+# my prediction, where the query must be: ...
 trio = np.array([[1.0, 0.0], [0.0, 1.0], [-0.7, -0.7]])
 names = ["key a", "key b", "key 3"]
 plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
 
 # %% [markdown]
-# On the dashed border between the two sectors the two weigh the same, near the origin and far from it. Near the origin
-# the third key still has its share; further out along the border it loses it. A step off the border, and the further out
-# you are, the more of the tie is gone.
+# On the dashed border between their sectors $a$ and $b$ have the same weight, near the origin and far from it. Near the
+# origin the third key has some weight as well; further out along the border it has almost none. As soon as the query leaves
+# the border, one of the two keys wins, and it wins more clearly the longer the query is.
 #
-# Before we make an average: is anything lost in it? Twice the average of two values is their sum. If the values of $a$
-# and those of $b$ live in different subspaces, can each be had back from the sum?
+# Does an average lose information? Twice the average of two values is their sum. If the values of $a$ and the values of $b$
+# lie in two different subspaces, can each value be recovered from the sum?
 
 # %% [markdown]
 # ### 2.1 Take a sum apart
 #
-# *code + written · 1.5 points · 12 min*
+# *code + written · 1.5 points · 16 min*
 #
-# **Given** $A$ and $B$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and $A^\top B = 0$. **Find** a matrix
-# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in the span of $B$'s, and
-# **prove** that yours does it: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
+# **Given** two matrices $A$ and $B$ of height $d$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
+# $A^\top B = 0$. **Find** a matrix
+# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in that of $B$'s columns, and
+# **prove** that your matrix does so: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
 # returning a $(d, d)$ array; the proof in words and formulas.
 #
 # *Predict:* is there only one such matrix?
@@ -122,9 +131,9 @@ check("2.1", projection)
 # *Your answer to 2.1: replace this line.*
 
 # %% [markdown]
-# Now break the assumption $A^\top B = 0$: a single vector $v_b$ leans towards a single $v_a$, both of length one. If your
-# matrix passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error is half as long as
-# $v_b$. (Stuck before that? `hint("2.1")`.)
+# Now drop the assumption $A^\top B = 0$: take a single vector $v_a$ and a single vector $v_b$, both of length one, at various
+# angles. Once your matrix has passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error
+# is half as long as $v_b$. (If you are still working on the matrix: `hint("2.1")`.)
 
 # %%
 # my prediction, in degrees: ...
@@ -138,23 +147,23 @@ if check("2.1", projection):
     plots.curves(angles, {"M (v_a + v_b)": distance}, title="what orthogonality is for", **label)
 
 # %% [markdown]
-# At a right angle the curve is at zero, as it must be. Elsewhere most answers take the shadow of one vector on the other
-# for a part of it, and the smaller the angle the longer the shadow: at 60° it is half as long as the vector. A flat line?
-# Then your $M$ works for *any* two independent subspaces, which is more than was asked. And two right answers may differ:
-# what $M$ does to vectors orthogonal to both subspaces is free.
+# At a right angle the error is zero, as it must be. At other angles most right answers count the projection of $v_b$ onto
+# $v_a$ as a part of $v_a$. The smaller the angle, the longer this projection; at 60° it is half as long as $v_b$. If your
+# curve is flat, your $M$ works for *any* two independent subspaces, which is more than was asked. Two right answers may also
+# differ in what they do to vectors orthogonal to both subspaces.
 
 # %% [markdown]
 # ### 2.2 A query that averages
 #
-# *code · 1.5 points · 8 min*
+# *code · 1.5 points · 10 min*
 #
-# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output
-# is the average of values $a$ and $b$ up to 1% of the largest distance between two values, whatever the values.
-# **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
+# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output is the
+# average of the values of $a$ and $b$, with an error of at most 1% of the largest distance between two values, whatever the
+# values are. **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
 #
-# The check looks at weights, not at values: half on each of the two, and at most 1% of the weight out of place. There
-# are from 2 to 20 keys. *Predict:* is one length of the query enough for all of these numbers of keys? The sliders below
-# answer.
+# The check looks at the weights, not at values: the two keys must have equal weights, and at most 1% of the weight may be
+# anywhere else. There are between 2 and 100 keys. *Predict:* is one length of the query enough for all these numbers of keys?
+# The sliders below show the answer.
 
 
 # %% answer="2.2"
@@ -188,21 +197,23 @@ def draw(t, n):
 plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
-# The curves climb from $1/n$ towards one half, and each is the one before moved to the right: from 1 to 10, 100 and 1000
-# *other* keys, every factor of ten costs the same extra height. So one length does for 20 keys if it does for the largest
-# number: it grows with $\log n$, slowly. Find $n = 2$ on the slider: with no other key, every height is an average.
+# The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
+# keys always need the same additional height $t$. This height grows like $\log n$, so a length that is enough for the
+# largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
+#
+# **A good place for a pause.** You can build a query that averages two values. The second half derives how exactly, and
+# asks how long the query must be.
 
 # %% [markdown]
 # ### 2.3 The weight, from its definition
 #
-# *derive · 2.5 points · 14 min*
+# *derive · 2.5 points · 13 min*
 #
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the three scores $s_a$, $s_b$ and $s_i$ of any other key; then
-# $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax. **Form:** four chains, `score_a`,
-# `score_b`, `score_i`, `two_tied`; first lines and values (`where`) are given. One thing a line: for a score, put the query
-# in, then use orthonormality; for the weight, put the scores in, count the sum, in either order. A value
-# counts as put in when its symbol is gone.
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and the
+# score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax.
+# **Form:** three derivations, `score_a`, `score_i` and `two_tied`; the first lines and the values of the symbols (`where`) are
+# given.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -210,46 +221,40 @@ g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
 query = {s_a: t * (g_aa + g_ab), s_b: t * (g_ab + g_bb), s_i: t * (g_ia + g_ib)}
 orthonormal = {g_aa: 1, g_bb: 1, g_ab: 0, g_ia: 0, g_ib: 0}
-pinned = query | orthonormal
-products = {name: (value, value) for name, value in pinned.items()}  # both ends alike
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-tie = {s_a: (t, t), s_b: (t, t), s_i: (0, 0)}  # what the first three chains end in
+tie = {s_a: t, s_b: t, s_i: 0}  # what the scores are
 
 # %% answer="2.3"
 score_a = derive(
     (s_a, "definition"),
     # your steps here
-    where=products,
-)
-score_b = derive(
-    (s_b, "definition"),
-    # your steps here
-    where=products,
+    where=query | orthonormal,
 )
 score_i = derive(
     (s_i, "definition"),
     # your steps here
-    where=products,
+    where=query | orthonormal,
 )
 two_tied = derive(
     (sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + others), "definition"),
     # your steps here
     where=tie,
 )
-display(score_a, score_b, score_i, two_tied)
+display(score_a, score_i, two_tied)
 
 # %% check="2.3"
-check("2.3", score_a, score_b, score_i, two_tied)
+check("2.3", score_a, score_i, two_tied)
 
 # %% [markdown]
 # ### 2.4 The weight, for any t
 #
-# *code · 0.5 points · 5 min*
+# *code · 0.5 points · 7 min*
 #
-# **Given** the height $t$, any real number, and $n \ge 2$. **Compute** the weight of 2.3, without overflow and without a
+# **Given** any real number $t$ and any $n \ge 2$. **Compute** the weight $\alpha_a$ of 2.3 without overflow and without a
 # warning. **Form:** `average_weight(t, n)`, returning a float.
 #
-# *Predict* which of the equal forms in your chain fails first, and at which $t$. The last of the common mistakes runs one.
+# *Predict* which line of your derivation overflows first when it is computed, and at which $t$. The last line under *Common
+# mistakes* tries it.
 
 
 # %% answer="2.4"
@@ -265,15 +270,15 @@ check("2.4", average_weight)
 # %% [markdown]
 # ### 2.5 How high the tie must be
 #
-# *code · 1 point · 8 min*
+# *code · 1 point · 7 min*
 #
-# **Given** $n > 2$ orthonormal keys of width $d$ and a query that scores $t$ on $a$ and $b$ and $0$ elsewhere; if
-# `scaled`, all scores are then divided by $\sqrt d$. **Find** the smallest $t$ that leaves at most a share
-# $\varepsilon < \frac{n-2}{n}$ of the weight elsewhere. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a
-# float.
+# In 1.6 you found the size of a query that copies *one* value. Here two keys share the weight. **Given** $n > 2$ orthonormal
+# keys of width $d$ and the query $t(k_a + k_b)$; if `scaled` is true, all scores are divided by $\sqrt d$, otherwise not.
+# **Change** your formula of 1.6 so that it gives the smallest $t$ for which at most a share $\varepsilon < \frac{n-2}{n}$ of
+# the weight stays on the other keys. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a float.
 #
-# *Predict:* with ten times as many keys, is $t$ ten times as large? Once your law passes, the cell after the check draws it
-# and measures what is left at the height it gives.
+# *Predict* before you write it: is the $t$ for two values larger or smaller than the $t$ for a single value, and by how
+# much? The last printed line after the check compares the two.
 
 
 # %% answer="2.5"
@@ -294,6 +299,7 @@ if check("2.5", average_sharpness):
         height, top = np.ravel(plain)[0], np.ravel(divided)[0]
         left = softmax(np.r_[top, top, np.zeros(8)] / np.sqrt(d))[2:].sum()
         print(f"10 keys, d = {d:4}: t = {height:.2f}, scaled {top:6.2f}, which leaves {left:.4f}")
+    print(f"one value of 10 needs t = {math.log(9 * 99):.2f} (1.6), two need {height:.2f}")
     law = {}
     for share in (0.01, 0.001):
         heights = [average_sharpness(n, n, share, False) for n in sizes]
@@ -302,14 +308,14 @@ if check("2.5", average_sharpness):
     plots.curves(sizes, law, log="x", title="scores not divided", **label)
 
 # %% [markdown]
-# Almost straight lines on a logarithmic axis: each factor of ten in $n$, or in accuracy, costs about the same again,
-# the logarithm of ten. "A large constant" therefore goes a long way against many keys. Against division by $\sqrt d$ it
-# does not: at $d = 64$ eight times the height is needed.
+# The lines are almost straight on a logarithmic axis: ten times as many keys, or a tenth of the leftover, need about the same
+# additional height, the logarithm of ten. A moderately large $t$ is therefore enough for very many keys, but not
+# if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times as long.
 #
 # ## Going further
 #
-# Optional; nothing here is asked. **How many keys does the query see?** The exponential of the entropy of the weights
-# counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
+# This section is optional and has no questions. **How many keys does the query attend to?** The exponential of the entropy of
+# the weights counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
 
 # %%
 # my prediction, left end and right end: ...
@@ -322,11 +328,11 @@ marks = {f"half the weight left over, t = {crossing:.2f}": crossing}
 plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
 
 # %% [markdown]
-# From all fifty to two, most of the way within a few units of height, around the $t$ at which half of the weight is left
+# The number falls from fifty to two, mostly within a few units of height around the $t$ at which half of the weight is left
 # over. It stops at two, not at one: no height breaks a tie.
 #
-# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian bump of
-# width (standard deviation) $1/\sqrt t$ around the direction of the query: the regression of Nadaraya and Watson (1964).
+# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian with standard
+# deviation $1/\sqrt t$ around the query's unit vector. Averaging with them is the kernel regression of Nadaraya and Watson (1964).
 
 # %%
 keys = rng.normal(size=(6, 3))
@@ -338,12 +344,12 @@ print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}"
 # %% [markdown]
 # ## Common mistakes
 #
-# Each claim is often written down; each is run here, and the number refutes it.
+# Each statement that the first cell prints is often made; the number printed after it refutes it.
 #
-# The second cell takes "softmax never averages exactly": with two keys it does, at every height. With more the two
-# weights are still exactly equal; only the leftover is not zero. Two more are about computing: the leftover found by
-# subtraction is rounded away, and $e^t / (2e^t + n - 2)$, the softmax as it is printed in books, fails above $t = 709$,
-# where $e^t$ has no finite value.
+# The second cell is about "softmax never averages exactly": with two keys it does, at every height. With more keys the two
+# weights are still exactly equal; only the leftover is not zero. Two more mistakes are about computing: a tiny leftover is
+# lost to rounding if it is found by subtraction, and $e^t / (2e^t + n - 2)$, the formula in its usual form, fails above
+# $t = 709$, where $e^t$ overflows.
 
 # %%
 low, divided = softmax(np.r_[1, 1, np.zeros(8)]), softmax(np.r_[10, 10, np.zeros(8)] / 8)
@@ -370,10 +376,10 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # ## Summary
 #
-# 1. A sum of vectors from orthogonal subspaces can be taken apart again by one matrix.
-# 2. A query averages two values when it *ties* their keys and lifts the tie above all others; the leftover is the
-#    whole error (1).
-# 3. The height needed grows like the logarithm of the number of keys, and by the factor $\sqrt d$ under scaling.
+# 1. One matrix recovers a vector from its sum with a vector of an orthogonal subspace.
+# 2. A query averages two values when their keys are *tied* and score higher than all others; the error comes from the
+#    leftover alone (1).
+# 3. The height needed grows like the logarithm of the number of keys; dividing scores by $\sqrt d$ multiplies it by $\sqrt d$.
 
 # %% [markdown]
 # ## Without notes
@@ -381,9 +387,9 @@ with np.errstate(all="ignore"):
 # 1. Which weights change when the same vector is added to every key?
 # 2. Why does the check of 2.2 not need to look at any values?
 # 3. When is the average of two exact?
-# 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is it still an average?
-# 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them does a larger $t$ help?
+# 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is the output still close to the average?
+# 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them becomes smaller when $t$ grows?
 #
-# **Next:** [03, one noisy head](03_one_noisy_head.ipynb), lets the keys tremble, and asks what is left of the average.
+# **Next:** [03, one noisy head](03_one_noisy_head.ipynb), adds noise to the keys and asks whether the average survives.
 #
 # **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression.

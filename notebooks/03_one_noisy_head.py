@@ -2,16 +2,16 @@
 # <!-- Made by "attn build" from solutions/03_one_noisy_head.py. Instructors edit that file. -->
 # # One noisy head
 #
-# > The keys tremble, and one of them grows and shrinks: what is left of the average of two?
+# > Does one query still return the average of two values when the keys are noisy?
 #
-# *58 min, 5 questions, 8 points, needs 02*
+# *124 min, 5 questions, 8 points, needs 02; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **design** a query that keeps an average although it never sees the keys themselves, and say how small the noise
+# - **design** a query that gives the average although it is chosen before the keys are drawn, and say how small the noise
 #   must be,
-# - **derive** the exact law of a weight when its key has a random length,
-# - **predict** what the output does from one draw to the next, and measure it for a query of your own.
+# - **derive** the exact distribution of a weight when its key has a random length,
+# - **predict** how the output differs from one draw to the next, and measure it for a query of your own.
 
 # %%
 # Does nothing where the course is installed.
@@ -37,50 +37,60 @@ rng = np.random.default_rng(3)
 # %% [markdown]
 # ## Notation
 #
+# <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $\mu_i$ | mean of key $i$; known, orthonormal | rows of $(n, d)$ | `means` |
-# | $k_i$ | key $i$, drawn anew | rows of $(n, d)$ | `keys` |
-# | $\nu$ | noise: variance of each coordinate of a key | number | `noise` |
-# | $\ell = \mu_a^\top k_a$ | length of $k_a$ along its mean | number | `length` |
-# | $q_i = \mu_i^\top q$ | score of the query on mean $i$ | number | `q_a`, ... |
-# | $t$ | height of the tie: $q_a = q_b = t$, other $q_i = 0$ | number | `t` |
-# | $\lambda_i$, $\beta$ | length of key $i$ in 3.5, its variance | numbers | `beta` |
-# | $c$ | the multiple of $\mu_a + \mu_b$ in 3.5, where scores are divided by $\sqrt d$ | number | `c` |
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
+# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
+# | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
+# | $\mu_i$ | the mean of key $i$; known, and orthonormal to the other means | rows of $(n, d)$ | `means` |
+# | $\nu$ | the noise: the variance of each coordinate of a key | number | `noise` |
+# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `length`, `ell` |
+# | $w$ | a given weight, with which $\alpha_a$ is compared | number | `w` |
+# | $\lambda_i$ | the length of key $i$, where every key has a random one | number | `lengths` |
+# | $\beta$ | the variance of a length | number | `beta` |
 #
-# In $\mathcal N(m, V)$ the second number is a *variance*. Scores, weights $\alpha_i$ and values as in
-# [02](02_average_of_two.ipynb); the output has no letter here.
+# In $\mathcal N(\text{mean}, \text{variance})$ the second number is a *variance*, not a standard deviation. The keys are
+# random now: a *draw* is one random choice of all keys. A score on a mean, $\mu_i^\top q$, is the score that key $i$ would
+# have if it were equal to its mean.
 
 # %% [markdown]
 # ## Two kinds of noise
 #
-# The query is chosen first and knows only the means. Then the keys are drawn:
+# The query is chosen first, from the means alone. Then the keys are drawn, each with its covariance matrix $\Sigma_i$:
 #
 # $$k_i \sim \mathcal N(\mu_i, \Sigma_i), \qquad \Sigma_i = \nu I \quad\text{or, for item } a \text{ alone,}\quad
 # \Sigma_a = \nu I + \tfrac12 \mu_a \mu_a^\top. \tag{1}$$
 #
-# The first kind blurs every key a little. The second makes one key long in some draws and short in others.
+# The first kind of noise moves every key a little, equally in all directions. The second makes one key long in some draws and
+# short in others.
 
 # %%
 lengths = 1 + np.sqrt(0.5) * rng.normal(size=20_000)
 axis = {"xlabel": "along the mean of a", "ylabel": "along the mean of b"}
 kinds = {"blurred keys": np.ones(500), "k_a of random length": lengths[:500]}
-for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
+for ax, (title, stretch) in zip(plots.panels(2, height=2.4), kinds.items(), strict=True):
     blur = 0.05 * rng.normal(size=(2, 500, 2))
     cloud_a, cloud_b = blur[0] + np.c_[stretch, 0 * stretch], blur[1] + [0, 1]
     plots.scatter(cloud_a, **axis, title=title, colour=0, label="k_a", ax=ax)
     plots.scatter(cloud_b, **axis, title=title, colour=1, label="k_b", ax=ax)
-    ax.set(xlim=(-1.5, 3.5), ylim=(-0.5, 2))
+    ax.limits(x=(-1.5, 3.5), y=(-0.5, 2)).equal()
 backwards = np.mean(lengths < 0), math.erfc(1) / 2
 print("k_a points backwards: drawn {:.4f}, exactly {:.4f} ± 0.0063 (99.9%)".format(*backwards))
 
 # %% [markdown]
-# On the right $k_b$ is where it was: only $k_a$ is stretched. This is often described as a key that "keeps its direction and
-# changes its length". But a normal length can be negative: in almost 8% of the draws the key points *backwards*.
+# On the right $k_b$ is drawn as before; only $k_a$ is stretched. This is often described as a key that "keeps its direction and
+# changes its length". But a normally distributed length can be negative: in almost 8% of the draws the key points *backwards*.
 #
-# What does noise do to the map of [02](02_average_of_two.ipynb)? The query below stands where $a$ and $b$ tie if all keys
-# are at their means; the picture shows one noisy draw. *Predict* what happens to the border when the keys are drawn anew;
-# then press the button, and slide the noise down to nothing.
+# What does noise do to the plane of [02](02_average_of_two.ipynb)? The query below lies where $a$ and $b$ are tied if all keys
+# are at their means; the figure shows one noisy draw. *Predict* what happens to the border when the keys are drawn again. Then
+# press the button, and reduce the noise to zero with the slider.
 
 # %%
 # my prediction: ...
@@ -89,20 +99,22 @@ named = {"names": ["key a", "key b", "key 3"], "title": "borders jump with noise
 plots.query_plane(trio, query=(3.0, 3.0), limit=5.0, noise=0.4, **named)
 
 # %% [markdown]
-# The border turns a little with every draw, and the query, which stays, is now on this side, now on that. Drag the query
-# towards the middle: there the colours mix, and a turn of the border changes little. Far out it changes everything.
+# The border turns a little with every draw, while the query stays where it is; so the query is on one side in some draws and
+# on the other side in others. Drag the query towards the middle: there the colours are mixed, and a turn of the border
+# changes the weights only a little. Far out it changes them completely.
 
 # %% [markdown]
 # ### 3.1 A query that sees only the means
 #
-# *code + written · 2 points · 8 min*
+# *code + written · 2 points · 12 min*
 #
-# **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, $\nu$ very small. **Find** a
-# query, made from the means alone, whose output is the average of values $a$ and $b$: at most 1% of the weight out of
-# place if every key is at its mean, at most 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$
-# numbers; and in words, **why it works**: what the noise does to the scores, and how small $\nu$ must be.
+# **Given** orthonormal means and the first kind of noise, $\Sigma_i = \nu I$ for every key, with a very small $\nu$.
+# **Find** a query, made from the means alone, whose output is the average of the values of $a$ and $b$. You may adapt your
+# query of 2.2. If every key is at its mean, at most 1% of the weight may be in the wrong place; with noise, at most 2%, in at
+# least 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. Also give the reason, **in words**:
+# what does the noise do to the scores, and how small must $\nu$ be?
 #
-# The check fits the noise to *your* query: whatever its length, each score trembles by about 0.001 (standard deviation).
+# The check draws noise whose size suits the length of your query: each score varies by about 0.001 (standard deviation).
 
 
 # %% answer="3.1"
@@ -120,10 +132,10 @@ check("3.1", robust_query)
 # %% [markdown]
 # ## How small is vanishingly small?
 #
-# "Vanishingly small" noise is a common way to state 3.1. Small compared with what? Two means are tied exactly, by a query
-# of length 10, 100 or 1000; then the two keys are drawn 5000 times, and the panels show $a$'s share of their weight.
-# *Predict* whether the same noise, $\nu = 10^{-4}$, harms a long query more or less than a short one, and which of the three
-# still gives an average. Then slide the noise (its logarithm, base ten) until all three do.
+# Question 3.1 is often stated with "vanishingly small" noise. Small compared with what? Below, two means are tied exactly by a
+# query of length 10, 100 or 1000. Then the two keys are drawn 5,000 times, and the panels show the share of $a$ in the weight
+# of the two. *Predict* whether the same noise, $\nu = 10^{-4}$, harms a long query more or less than a short one, and which of
+# the three queries still gives the average. Then lower the noise (the slider shows its base-ten logarithm) until all three do.
 
 # %%
 # my prediction: ...
@@ -138,36 +150,37 @@ def draw(log_noise):
         share = {f"gap: variance {gap.var():.3g}": 1 / (1 + np.exp(-gap))}
         label = {"xlabel": "share of a", "title": f"query of length {length}", "bins": 20}
         plots.histogram(share, limits=(0, 1), **label, ax=ax)
-        ax.set_ylim(0, 25)  # one scale for all three, and for every noise
+        ax.limits(y=(0, 25))  # one scale for all three, and for every noise
 
 
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 
 # %% [markdown]
-# One noise, three fates: the short query keeps its tie, the middle one smears it over everything, the long one tosses a
-# coin. So "small" has no meaning without the query. Compared with what must $\nu$ be small? That is for 3.1 to say.
+# The same noise has three effects: with the short query the two weights stay almost equal; with the middle one the share takes
+# every value between 0 and 1; with the long one it is almost always near 0 or 1, like the toss of a coin. So noise is not
+# small or large by itself, but only compared with the query. Your answer to 3.1 says how they compare.
 
 # %% [markdown]
 # ### 3.2 The weight, given the length
 #
-# *derive · 1 point · 8 min*
+# *derive · 1 point · 13 min*
 #
-# Now the second kind of noise, with $\nu \to 0$: $k_a = \ell\,\mu_a$, every other key *equal* to its mean. **Given** a
-# query that scores $q_a = q_b = t$ on two means and $q_i = 0$ on the others. **Find** (i) the weight of $a$ from
-# $t$, $n$, $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$ as a straight line in $\ell$. **Form:** two chains,
-# `weight_of_a` and `log_odds`; the first lines are given, and $w$ stands for the weight in (i). One thing a line: (i) put
-# the scores in, count the sum; (ii) put the weight in for $w$, then take $\ell$ out of every function.
+# Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
+# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others, so that the score of the key
+# $k_a$ itself is $\ell s_a$. **Find** (i) the weight of $a$ as a function of $t$, $n$ and $\ell$; (ii) its log-odds
+# $\log\frac{w}{1-w}$, as a straight line in $\ell$; in this question $w$ is the weight of (i). **Form:** two derivations,
+# `weight_of_a` and `log_odds`; the first lines are given.
 #
-# *Predict* what multiplies $\ell$ in (ii); your own last line answers.
+# *Predict* the factor of $\ell$ in (ii); the last line of your derivation shows it.
 
 # %% answer="3.2"
 # my prediction: ...
 t = sp.Symbol("t", positive=True)
-ell, q_a, q_b, q_i, w = sp.symbols("ell q_a q_b q_i w", real=True)
+ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)
 n, i = sp.symbols("n i", integer=True, positive=True)
-others = sp.Sum(sp.exp(q_i), (i, 1, n - 2))
-definition = sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + others)
-heights = {q_a: (t, t), q_b: (t, t), q_i: (0, 0)}  # each lies between these two ends
+others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+definition = sp.exp(ell * s_a) / (sp.exp(ell * s_a) + sp.exp(s_b) + others)
+heights = {s_a: t, s_b: t, s_i: 0}
 own = sp.exp(t * ell)  # what a adds to the sum; short for your lines
 
 weight_of_a = derive(
@@ -178,7 +191,7 @@ weight_of_a = derive(
 log_odds = derive(
     (sp.log(w / (1 - w)), "definition"),
     # your steps here
-    where=heights | {w: (definition, definition)},
+    where=heights | {w: definition},
 )
 display(weight_of_a, log_odds)
 
@@ -188,12 +201,12 @@ check("3.2", weight_of_a, log_odds)
 # %% [markdown]
 # ### 3.3 The law of the weight
 #
-# *code · 1 point · 8 min*
+# *code · 1 point · 14 min*
 #
 # **Given** that $\ell \sim \mathcal N(1, \frac12)$ and that nothing else is random. **Find** the probability that the
-# weight of $a$ is at most $w$, $0 < w < 1$, for the query of 3.2, exactly for every $n \ge 2$ and any $t > 0$ (try 1000).
-# **Form:** `weight_cdf(w, t, n)`, returning a number that is right to 0.005. A normal variable of mean $m$ and variance $V$
-# is at most $x$ with probability $\frac12\big(1 + \text{erf}\frac{x - m}{\sqrt{2V}}\big)$, in code `math.erf`.
+# weight of $a$ is at most $w$, for the query of 3.2, any $0 < w < 1$, any $t > 0$ (also $t = 1000$) and any $n \ge 2$.
+# **Form:** `weight_cdf(w, t, n)`, returning a number with an error of at most 0.005. A normal variable is at most $x$ with
+# probability $\frac12\big(1 + \text{erf}\frac{x - \text{mean}}{\sqrt{2 \cdot \text{variance}}}\big)$; in code, `math.erf`.
 #
 # *Predict* `weight_cdf(0.5, t, 2)` for every `t`: with two keys, how often is the weight below one half?
 
@@ -222,26 +235,26 @@ if check("3.3", weight_cdf):
         drawn = drawn_weight(rng.normal(1, np.sqrt(0.5), 20_000), height, count)
         law = np.ravel([weight_cdf(w, height, count) for w in points])
         distance = np.abs(law - (drawn[:, None] <= points).mean(0)).max()
-        print(f"t = {height:g}, n = {count}: your law and 20,000 draws differ by {distance:.4f}")
-    print("99.9% of runs stay below 0.0138, whatever the law (Dvoretzky, Kiefer and Wolfowitz)")
+        print(f"t = {height:g}, n = {count}: yours and 20,000 draws differ by {distance:.4f}")
+    print("in 99.9% of runs the difference is below 0.0138 (Dvoretzky, Kiefer and Wolfowitz)")
     halves = [round(float(np.ravel(weight_cdf(0.5, t, 2))[0]), 6) for t in (0.5, 5.0, 50.0)]
     print(f"weight_cdf(0.5, t, 2) at t = 0.5, 5, 50: {halves}")
 
 # %% [markdown]
 # ### 3.4 What the output does
 #
-# *code + written · 2 points · 8 min*
+# *code + written · 2 points · 13 min*
 #
-# **Given** your own query of 3.1, and $k_a$ of random length. **Decide** what the output does from draw to draw: which line
-# describes *your* query? **Form:** `behaviour`, a letter; and in words, **why**: which scores move, what the softmax
-# makes of it.
+# **Given** your own query of 3.1, and $k_a$ of random length. **Decide** how the output differs from draw to draw: which line
+# describes *your* query? **Form:** `behaviour`, a letter; and in words, **why**: which scores change from draw to draw, and what
+# does the softmax do with that change?
 #
-# - **A** it stays close to the average in almost every draw
-# - **B** it jumps: almost $v_a$ in some draws, almost $v_b$ in others, seldom between
-# - **C** it wanders about the average, mostly close to it
-# - **D** it jumps between $v_a$ and the mean of all other values
-# - **E** it grows along $v_a$ with the length of $k_a$
-# - **F** it is almost always $v_a$
+# - **A** the output is close to the average in almost every draw
+# - **B** the output is almost $v_a$ in some draws and almost $v_b$ in others, and seldom between them
+# - **C** the output varies around the average and is mostly close to it
+# - **D** the output is $v_a$ in some draws and the mean of all other values in others
+# - **E** the output is a multiple of $v_a$ that grows with the length of $k_a$
+# - **F** the output is almost always $v_a$
 
 # %% answer="3.4"
 behaviour = None  # one of "A".."F"
@@ -254,14 +267,15 @@ check("3.4", behaviour, robust_query)
 # *Your answer to 3.4: replace this line.*
 
 # %% [markdown]
-# Once 3.4 passes, your own query meets both kinds of noise: four values in the plane, 500 outputs each, spread a little
-# across the segment from $v_a$ to $v_b$ to show how many there are.
+# Once 3.4 passes, the next cell tries your own query with both kinds of noise. It plots four values in the plane and 500
+# outputs for each kind; the plotted outputs are moved a little at random, so that you can see how many lie at the same point.
 #
-# Below them comes the density of the weight, the slope of *your* law of 3.3. *Predict* at which $t$ one hill becomes two,
-# for $n = 2$; then slide $t$. Then slide $n$: which of the two hills grows, and why?
+# The cell after that plots the density of the weight, which is the slope of *your* function of 3.3. *Predict* at which $t$ its
+# one maximum becomes two, for $n = 2$; then change $t$ with the slider. Then change $n$: which of the two maxima grows, and
+# why?
 
 # %%
-# my prediction, the t at which one hill becomes two: ...
+# my prediction, the t at which one maximum becomes two: ...
 if check("3.4", behaviour, robust_query):
     values = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [1.2, 1.2]])
     query = np.ravel(robust_query(np.eye(4), 0, 1))
@@ -273,7 +287,7 @@ if check("3.4", behaviour, robust_query):
         named = ["v_a", "v_b", "another", "another"]
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
         plots.scatter(values, size=60, colour=6, label="four values", names=named, **axis)
-        ax.set(xlim=(-0.3, 2.2), ylim=(-0.3, 2.2))
+        ax.limits(x=(-0.3, 2.2), y=(-0.3, 2.2)).equal()
 
 
 # %%
@@ -286,63 +300,65 @@ def density(t, n):
     label = {"xlabel": "weight of a", "title": f"t = {t:g}", "limits": (0, 1)}
     drawn = {"20,000 draws": drawn_weight(lengths, t, n)}
     plots.histogram(drawn, curve=(grid, slope[t]), **label, ax=right)
-    right.set_ylim(0, 12)  # the same for every t
+    right.limits(y=(0, 12))  # the same for every t
 
 
 if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
-# Up to $t = 2$ there is one hill around one half, beyond it there are two, and they move to the ends. More keys lower the
-# weight of $a$ at every length, so the hill near 0 grows.
+# With $n = 2$ the density has one maximum, at one half, up to $t = 2$; beyond that it has two, which move to the ends. More
+# keys lower the weight of $a$ at every length, so the maximum near 0 grows.
 #
-# ## Is one head hopeless?
+# ## Can one head do better?
 #
-# You may read that one head is "not practical" against such noise. That is a statement about the tie at height $t$ over
-# zeros, not about every query. The softmax ignores a common shift of the scores on the *means*; the noise does not.
-# So move the whole picture: scores $h$, $h$ on the means of $a$, $b$ and $h - 12$ on six others. *Predict* the best $h$.
+# Some published solutions call one head "not practical" against such noise. That is true of a query that scores $t$ on two means and 0
+# on all others, but not of every query. Adding the same number to all scores on the *means* does not change their softmax, but
+# it does change what the noise does. So take the scores $x$, $x$ on the means of $a$ and $b$, and $x - 12$ on six others.
+# *Predict* the best $x$.
 
 # %%
-# my prediction, the best h: ...
+# my prediction, the best x: ...
 shifts = np.linspace(-12, 12, 49)
-near = [np.mean(np.abs(drawn_weight(lengths, h, 8, h - 12) - 0.5) < 0.05) for h in shifts]
-label = {"xlabel": "height h of the tie", "ylabel": "draws within 0.05 of one half"}
+near = [np.mean(np.abs(drawn_weight(lengths, x, 8, x - 12) - 0.5) < 0.05) for x in shifts]
+label = {"xlabel": "score x of the two tied means", "ylabel": "draws within 0.05 of one half"}
 plots.curves(shifts, {"20,000 draws a point": near}, title="k_a of random length", **label)
 
 # %% [markdown]
-# At height zero the length of $k_a$ is multiplied by zero, and every draw is an average; one unit away most are not. The
-# price: it needs *all* other means, and fails when those keys change sign, as they may now.
+# At $x = 0$ the length of $k_a$ is multiplied by zero, and every draw gives the average; at $x = \pm 1$ only a minority do. Such
+# a query has two disadvantages: it needs *all* other means, and it fails when other keys change their sign, as they can in 3.5.
 #
+# **Pause.** This is a good place to stop for a break. For 3.5 you need to remember only that a gap of a few units
+# between two scores decides which key gets the weight.
+
+# %% [markdown]
 # ### 3.5 Every key of random length
 #
-# *derive + code + written · 2 points · 16 min*
+# *derive + code + written · 2 points · 24 min*
 #
-# **Given** keys $k_i = \lambda_i\mu_i$, independent $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by $\sqrt d$, and
-# $q = c(\mu_a + \mu_b)$. Write $g_{ab} = \mu_a^\top\mu_b$ and so on, $p_a = k_a^\top q$. **Find** the scores of $k_a$
-# and $k_b$. **Form:** `put_in`, what $p_a$ and $p_b$ are in $c$, $\lambda$ and $g$, and two chains, `score_a`,
-# `score_b`. One thing a line: put key and query in, use orthonormality.
+# **Given** keys $k_i = \lambda_i\mu_i$ with independent random lengths $\lambda_i \sim \mathcal N(1, \beta)$, scores divided by
+# $\sqrt d$, and the query $q = t(\mu_a + \mu_b)$. Write $g_{ab} = \mu_a^\top\mu_b$ and so on, and $p_a = k_a^\top q$. **Find**
+# the scores of $k_a$ and $k_b$. **Form:** two derivations, `score_a` and `score_b`; the products $p_a$ and $p_b$ are given.
 #
-# *Predict:* is their gap more or less noisy than with one random key?
+# *Predict:* does the gap between the two scores have a larger or a smaller variance than with one random key?
 
 # %% answer="3.5 derive"
 # my prediction: ...
-c, d = sp.symbols("c d", positive=True)
+t, d = sp.symbols("t d", positive=True)
 lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
 g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
-put_in = {}  # {p_a: ..., p_b: ...}
-# your answer here
+products = {p_a: t * lambda_a * (g_aa + g_ab), p_b: t * lambda_b * (g_ab + g_bb)}
 orthonormal = {g_aa: 1, g_ab: 0, g_bb: 1}
-products = {name: (value, value) for name, value in (put_in | orthonormal).items()}
 
 score_a = derive(
     (p_a / sp.sqrt(d), "definition"),
     # your steps here
-    where=products,
+    where=products | orthonormal,
 )
 score_b = derive(
     (p_b / sp.sqrt(d), "definition"),
     # your steps here
-    where=products,
+    where=products | orthonormal,
 )
 display(score_a, score_b)
 
@@ -350,24 +366,25 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary over draws of the keys? **Find** the variance of the gap of the two scores, and the share of the
-# draws in which *one of the two*, $a$ or $b$, has more than $w > \frac12$ of the weight that they have together. **Form:**
-# `noisy_gap_variance(beta, c, d)` and `share_decided(beta, c, d, w)`, numbers; the second meets a simulation, to 0.01.
-# **In words**, below the figure: what is the output on average over the draws, what in a single draw, why do they differ?
+# How does the output vary from draw to draw? **Find** the variance of the gap between the two scores, and the share of the
+# draws in which *one of the two*, $a$ or $b$, has more than $w \ge \frac12$ of the weight that they have together. **Form:**
+# `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, returning numbers; the second is compared with a
+# simulation and may differ from it by at most 0.01. **In words**, below the figure: what is the output on average over many
+# draws, what is it in a single draw, and why do the two differ?
 #
-# *Predict*, for eight keys with $\beta = \frac14$, $c = 80$, $d = 16$, the mean of the weight of $a$ over 40,000 draws, and in
-# how many it is within a tenth of one half.
+# *Predict*, for eight keys with $\beta = \frac14$, $t = 80$, $d = 16$, the mean weight of $a$ over 40,000 draws, and in
+# what share of them it is between 0.4 and 0.6.
 
 
 # %% answer="3.5 code"
 # my prediction, mean and share: ...
-def noisy_gap_variance(beta, c, d):
+def noisy_gap_variance(beta, t, d):
     """The variance of the score of k_a minus the score of k_b."""
     raise NotImplementedError("your answer here")
 
 
-def share_decided(beta, c, d, w):
-    """How often a or b has more than w of the weight of both."""
+def share_decided(beta, t, d, w):
+    """The share of the draws in which a or b has more than w of the weight of both."""
     raise NotImplementedError("your answer here")
 
 
@@ -394,19 +411,19 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 # *Your answer to 3.5: replace this line.*
 
 # %% [markdown]
-# A mean says little about a typical draw: the second printed line tells how rare one near one half is.
+# The mean says little about a single draw: the second printed line shows how rarely the weight is near one half.
 #
 # ## Common mistakes
 #
-# Each is often written down; its number refutes it.
+# Each of these statements is often made; the number printed for it refutes it.
 #
 # 1. "In 3.4 $k_b$ is random too." Then $a$ would win more often.
-# 2. "The longer key wins." One of length $-1.5$ loses to one of length 1.
-# 3. "The output follows the length of $k_a$." It saturates.
+# 2. "The longer key wins." A key of length $-1.5$ loses to a key of length 1.
+# 3. "The output follows the length of $k_a$." Beyond length 1 it soon stops moving.
 # 4. "The other keys do not count." At a low tie they do.
-# 5. "$\lambda_a$ must be much larger than $\lambda_b$." 5% are enough.
-# 6. "A query made of drawn keys scores $c$ on average." It scores $c\lambda^2$.
-# 7. "Normalised keys (*QK-norm*) are safe." A length becomes a sign.
+# 5. "$\lambda_a$ must be much larger than $\lambda_b$." If the query is long, a difference of 5% is enough.
+# 6. "A query made of the drawn keys scores $t$ on average." On a key of length $\lambda$ it scores $t\lambda^2$.
+# 7. "Normalised keys (*QK-norm*) are safe." A key of negative length still points backwards.
 
 # %%
 alone = drawn_weight(lengths, 5.0, 2) > 0.9
@@ -417,21 +434,22 @@ print(
 print(f"2. weight of a key of length -1.5: {drawn_weight([-1.5], 10.0, 2)[0]:.0e}")
 print(f"3. weights at lengths 1, 2, 4, 8: {drawn_weight([1.0, 2.0, 4.0, 8.0], 10.0, 2).round(5)}")
 print(f"4. six keys, a tie at height 1: mean weight {drawn_weight(lengths, 1.0, 6).mean():.2f}")
-print(f"5. lengths 1.05 and 1, c = 1000, d = 16: weight {drawn_weight([1.05], 250.0, 2)[0]:.6f}")
-print(f"6. mean score for β = 0.5: {np.mean(lengths**2):.2f} c")
+print(f"5. lengths 1.05 and 1, t = 1000, d = 16: weight {drawn_weight([1.05], 250.0, 2)[0]:.6f}")
+print(f"6. mean score for β = 0.5: {np.mean(lengths**2):.2f} t")
 signs = drawn_weight(np.sign(lengths), 12.0, 2)
 print(f"7. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a positive length")
 
 # %% [markdown]
 # ## Summary
 #
-# 1. Keys near their means keep the average if the noise is small; compared with what, 3.1 says.
-# 2. With one key of random length the law of its weight is exact, for any $n$.
-# 3. What the output does depends on the height of the tie.
+# 1. If all keys are close to their means, the output is still the average; how close they must be depends on the length of the
+#    query (3.1).
+# 2. If one key has a random length, the distribution of its weight has a closed form for every $n$ (3.3).
+# 3. How the output differs from draw to draw depends on the scores of the two tied means (3.4).
 #
-# **Without notes:** What becomes of a tie when the query grows? Why does the dimension not matter for blurred keys? Why
-# do outputs of 3.4 lie on one line? At which $t$ does the density change its shape? Of what use is "right on average"?
+# **Without notes:** What happens to a tie between noisy keys when the query grows? Why does the dimension not matter in 3.1? Why
+# do the outputs of 3.4 lie on one line? At which $t$ does the density change its shape? When is "right on average" not enough?
 #
-# **Next:** [04](04_two_heads.ipynb) gives the job to two queries.
+# **Next:** [04](04_two_heads.ipynb) uses two queries instead of one.
 #
 # **References.** Aitchison and Shen (1980), the logit-normal law; Henry et al. (2020), normalised keys.

@@ -2,15 +2,15 @@
 # <!-- Made by "attn build" from solutions/04_two_heads.py. Instructors edit that file. -->
 # # Two heads
 #
-# > Two looks, averaged, can be steady where one look that wants two things is not.
+# > Two heads, whose outputs are averaged, can resist noise that one head cannot.
 #
-# *45 min, 5 questions, 5 points, needs 03*
+# *82 min, 5 questions, 5 points, needs 03; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **design** two queries whose averaged output is the average of two values, and keeps being it when a key is noisy,
-# - **predict** what remains of the noise, and in how many draws the design still fails,
-# - **derive** how far the variance of the output falls against one head.
+# - **design** two queries whose outputs average to the mean of two values, even when a key is noisy,
+# - **predict** in how many draws such a design still fails,
+# - **derive** how much smaller the variance of the output is than with one head.
 
 # %%
 # Does nothing where the course is installed.
@@ -36,27 +36,37 @@ rng = np.random.default_rng(4)
 # %% [markdown]
 # ## Notation
 #
+# <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $\mu_i$ | the mean of key $i$; the means are orthonormal | rows of $(n, d)$ | `means` |
-# | $k_i$ | the key that was drawn | rows of $(n, d)$ | `keys` |
-# | $v_i$ | the values; $v_a$ and $v_b$ are wanted | rows of $(n, d_v)$ | `values` |
-# | $q_1, q_2$ | one query for each head | $(d,)$ | `queries` |
-# | $c_1, c_2$, $c$ | what each head returns, and their average, the output | $(d_v,)$ | |
-# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `ell` |
-# | $t$ | the length of a query | number | `t` |
-# | $\lambda_i$, $\beta$ | the length of key $i$ in 4.4; the variance of a length | numbers | `beta` |
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
+# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
+# | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
+# | $\mu_i$ | the mean of key $i$; known, and orthonormal to the other means | rows of $(n, d)$ | `means` |
+# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `length`, `ell` |
+# | $w$ | a given weight, with which $\alpha_a$ is compared | number | `w` |
+# | $\lambda_i$ | the length of key $i$, where every key has a random one | number | `lengths` |
+# | $\beta$ | the variance of a length | number | `beta` |
+#
+# With two heads, $q_1$ and $q_2$ are their queries, $c_1$ and $c_2$ what they return, and $c$ is the average of $c_1$ and $c_2$.
 
 # %% [markdown]
 # ## The definition
 #
-# In [03](03_one_noisy_head.ipynb) one query wanted two things, and noise decided between them. Now two heads see the same
-# keys and values, each with its own query, and the output is the average of what they return:
+# In [03](03_one_noisy_head.ipynb) one query attended to two keys, and the noise decided between them. Now there are two heads.
+# They have the same keys and values, but head $h$ has its own query $q_h$, and the output is the average of what they return:
 #
 # $$c = \tfrac12 (c_1 + c_2), \qquad c_h = \sum_i \alpha^{(h)}_i v_i, \quad \alpha^{(h)}_i = \frac{e^{k_i^\top q_h}}{\sum_j e^{k_j^\top q_h}}. \tag{1}$$
 #
-# Both heads use the same values, so averaging the outputs is averaging the *weights*. Each head still has a softmax
-# of its own over all $n$ keys.
+# Both heads have the same values, so averaging the outputs is the same as averaging the *weights*. Each head has its own
+# softmax over all $n$ keys.
 
 # %%
 first, second = softmax(np.array([3.0, 3, 0, 0])), softmax(np.array([0.0, 0, -3, 1]))
@@ -64,10 +74,11 @@ groups = {"head 1": first, "head 2": second, "output": (first + second) / 2}
 plots.bars(groups, title="weights of two heads, and of their average")
 
 # %% [markdown]
-# The bars of the output are halfway between those of the heads, key by key. A single head can have these weights too,
-# if its scores are their logarithms. So the point of two heads is not which weights they reach, but what noise does to
-# them. Below, two queries in the map of 03, one for each head, and noisy keys. *Predict* what another draw of the keys
-# does to either; press the button; then drag a query to a border, where 03's single one stood, and press again.
+# For each key the bar of the output is halfway between the bars of the two heads. A single head can have these weights too,
+# if its scores are the logarithms of the weights. So two heads are useful not because they can reach other weights, but
+# because noise affects them differently. Below is the plane of 03 with noisy keys and two queries, one for each head.
+# *Predict* what another draw of the keys does to each head. Press the button; then drag a query to a border, where the single
+# query of 03 was, and press again.
 
 # %%
 # my prediction: ...
@@ -78,18 +89,18 @@ plots.query_plane(
 )
 
 # %% [markdown]
-# Deep inside a sector nothing happens when a border moves. The average of the two heads stays where it was, close to one
-# half, while the query on the border loses it with every draw.
+# Far inside a sector the weights hardly change when a border moves. The average of the two heads stays close to one half for
+# each of $a$ and $b$, while the weights of a query on the border change with every draw.
 #
 # ### 4.1 Two queries
 #
-# *code · 1 point · 6 min*
+# *code · 1 point · 8 min*
 #
-# **Given** orthonormal means, and keys that stay so close to them that you may take $k_i = \mu_i$. **Find** two queries
-# for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight out of place. **Form:**
+# **Given** orthonormal means, and keys so close to them that you may take $k_i = \mu_i$; there are between 2 and 100 keys.
+# **Find** two queries for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight in the wrong place. **Form:**
 # `two_head_queries(means, a, b)`, returning `(q1, q2)`.
 #
-# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ would do: one, two, or more?
+# *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ are solutions: one, two, or more?
 
 
 # %% answer="4.1"
@@ -103,15 +114,15 @@ def two_head_queries(means, a, b):
 check("4.1", two_head_queries)
 
 # %% [markdown]
-# More than two: infinitely many pairs of weights average to one half each. Which ones they are is a question *without
-# notes* at the end. The next question is choosier.
+# More than two: infinitely many pairs of weights average to one half on $a$ and one half on $b$. The questions *without notes*
+# at the end ask which pairs these are. Question 4.2 accepts fewer of them.
 #
 # ## One key of random length
 #
-# As in notebook 03, let $k_a$ vary along its mean, $k_a = \ell\mu_a$ with $\ell$ normal, mean 1, variance
-# $\frac12$, while every other key stays at its mean. When $\ell < 0$ the key points the *other way*. A common rule sets
-# such draws aside: ignore the draws with $q^\top k_a < 0$, for the query $q$ at hand. *Predict* how many that are for a query along $\mu_a$, and how
-# many for a query that has nothing to do with $a$, when all keys also have a trace of noise.
+# As in notebook 03, let $k_a = \ell\mu_a$ with $\ell \sim \mathcal N(1, \frac12)$, while every other key stays at its mean.
+# When $\ell < 0$ the key points the *other way*. A common rule leaves out the draws with $q^\top k_a < 0$, where $q$ is the
+# query in question. *Predict* how many draws this rule leaves out for a query along $\mu_a$, and how many for a query that is
+# orthogonal to $\mu_a$, if all keys also have a very small noise.
 
 # %%
 # my prediction, two shares: ...
@@ -127,24 +138,25 @@ trace = ell[:, None] * means[a] + 1e-3 * rng.normal(size=(len(ell), 16))
 print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.2f} of the draws")
 
 # %% [markdown]
-# No length of the query changes the first share. And the rule depends on the query: for one that does not look at $a$ it
-# throws away half of all draws, for nothing. So we say it without the query: **4.2 and 4.3 are about the draws with
-# $\ell > 0$**, and the others are counted separately.
+# The first share is the same for every length of the query. But the rule depends on its direction: for a query orthogonal to
+# $\mu_a$ it leaves out half of all draws, for no good reason. So we use a rule that does not mention the query: **4.2 and 4.3
+# are about the draws with $\ell > 0$**, and the other draws are counted separately.
 
 # %% [markdown]
 # ### 4.2 Two queries that survive
 #
-# *code · 1 point · 8 min*
+# *code · 1 point · 9 min*
 #
-# **Given** $k_a = \ell\mu_a$ as above, the other keys at their means but for a trace of noise. **Design** the two queries so
-# that the output stays at the average: in 85% of the draws with $\ell > 0$ the weights must be within 0.1 (sum of absolute
-# differences) of one half each. **Form:** the same `two_head_queries(means, a, b)`. It sees the means only.
+# **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
+# queries so that the output stays at the average: in at least 85% of the draws with $\ell > 0$ the averaged weights must be
+# within 0.1 (sum of absolute differences) of one half on $a$ and one half on $b$. **Form:** the same
+# `two_head_queries(means, a, b)`, which is given the means only.
 #
-# *Predict:* does every pair that is right in 4.1 survive?
+# *Predict:* does every pair that is right in 4.1 pass here too?
 
 # %% answer="4.2"
 # my prediction: ...
-# Write two_head_queries again here if the one of 4.1 does not survive.
+# Write two_head_queries again here if the one of 4.1 does not pass.
 # If it does, leave this cell as it is.
 # your answer here
 
@@ -152,10 +164,10 @@ print(f"for q along another mean, q·k_a < 0 in {(trace @ means[b] < 0).mean():.
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# Not every pair survives: two *equal* queries are right in 4.1 and share the fate of a single head. To compare, here is
-# that head, which wants both values: on the means it scores $t$ for $a$ and $b$ and 0 for all others.
-# Your own pair joins in once 4.1 is right, each query made $t$ long. *Predict* for both: where in the plane will the
-# outputs lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$?
+# Not every pair passes: two *equal* queries are right in 4.1 and fail here, as a single head does. For comparison the next
+# cells draw that single head, which scores $t$ on the means of $a$ and $b$ and 0 on all others. Your own pair is drawn as well
+# once 4.1 is right, with each query scaled to length $t$. *Predict* for both where in the plane the outputs lie, if
+# $v_a = (-2, 0)$ and $v_b = (2, 0)$.
 
 
 # %%
@@ -182,30 +194,30 @@ axes = {"xlabel": "first coordinate", "ylabel": "second coordinate"}
 for ax, (name, weights) in zip(panes, kept.items(), strict=True):
     plots.scatter(weights @ values, colour=1, label="2,000 outputs", title=name, ax=ax, **axes)
     plots.scatter(values, colour=6, size=20, label="ten values", ax=ax, **axes)
-    ax.set_ylim(-1, 4.5)
-last.set_ylim(0, 32)  # room for the legend
+    ax.limits(y=(-1, 4.5))
+last.limits(y=(0, 32))  # room for the legend
 on_a = {name: weights[:, a] for name, weights in kept.items()}
 plots.histogram(on_a, xlabel="weight on v_a", limits=(0, 1), title="how often", ax=last)
 
 # %% [markdown]
-# Drawn at $t = 20$. All outputs of the one head are as good as on the segment from $v_a$ to $v_b$; the histogram says how
-# often they are in its middle. If your pair has a tail that leaves the average, which draws are in it?
+# The figure is drawn for $t = 20$. All outputs of the single head lie almost exactly on the segment from $v_a$ to $v_b$; the
+# histogram shows how often they are near the middle of this segment. If some outputs of your pair lie away from the average,
+# which draws are these?
 #
 # ### 4.3 What the output looks like
 #
-# *written · 1 point · 6 min*
+# *written · 1 point · 9 min*
 #
-# **Given** your queries of 4.2. **Describe** in four to six sentences what $c$ looks like over many draws of $k_a$, and why:
-# what each head does with $\ell$, why this differs from one head, and what happens in the draws with
-# $\ell < 0$ that were set aside. **Form:** words, with scores where they help. Describe *your* queries, whatever
-# they are.
+# **Given** your queries of 4.2. **Describe** in four to six sentences how $c$ behaves over many draws of $k_a$, and why: how
+# each head depends on $\ell$, why this differs from one head, and what happens in the draws with $\ell < 0$ that were
+# counted separately. **Form:** words, with scores where they help. Describe *your* queries, whatever they are.
 
 # %% [markdown] written="4.3"
 # *Your answer to 4.3: replace this line.*
 
 # %% [markdown]
-# Now all draws, those with $\ell < 0$ included: look for them in the left-hand bars of a design that is otherwise
-# right. *Predict* whether longer queries help one head; then move $t$ and the variance.
+# The next figure counts all draws, including those with $\ell < 0$; for a design that is otherwise right, the draws
+# with $\ell < 0$ are in the bars on the left. *Predict* whether longer queries help the single head; then change $t$ and the variance.
 
 # %%
 # my prediction: ...
@@ -216,29 +228,33 @@ def draw(t, variance):
     ell = 1 + sqrt(variance) * noise
     samples = {name: weights_over(ell, t * scores)[:, a] for name, scores in designs.items()}
     label = {"xlabel": "weight on v_a", "title": f"t = {t:g}", "bins": 20}
-    plots.histogram(samples, limits=(0, 1), **label).set_ylim(0, 25)  # one scale for all settings
+    plots.histogram(samples, limits=(0, 1), **label).limits(y=(0, 25))  # one scale for all settings
 
 
 plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 
 # %% [markdown]
-# Longer queries make one head *more* nervous: its two bars grow and the middle empties. A weight $w$ with score $t\ell$
-# reacts to $\ell$ with the slope $t\,w(1-w)$, largest in a tie.
+# Longer queries make the single head *more* sensitive to noise: the bars at both ends grow, and hardly any draws are left in
+# the middle. A weight $w$ whose score is $t\ell$ changes with $\ell$ at the rate $t\,w(1-w)$, which is largest in a tie of two.
 #
-# ### 4.4 Every key of random length
-#
-# *code · 1 point · 8 min*
-#
-# **Given** *every* key $k_i = \lambda_i\mu_i$ with its own length $\lambda_i$, normal with mean 1 and variance
-# $\frac14$, and scores **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the
-# weight out of place when all lengths are 1, and near the average (within 0.1) in 85% of the draws with
-# $\lambda_a, \lambda_b > 0$. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The function sees the
-# means, not the lengths.
+# **A good place for a pause.** You have seen why two heads are steady where one is not. The second half adds the scale
+# $\sqrt d$ and counts what the second head gains.
 
 # %% [markdown]
-# A right design that is a little short still passes: it is tried as it is, and once more with both queries ten times as
-# long. *Predict:* the *other* keys may now change sign, too. Which of the designs that survive 4.2 suffers more: heads that
-# lift the key they look for and leave the others at zero, or heads that leave it at zero and push all others down?
+# ### 4.4 Every key of random length
+#
+# *code · 1 point · 11 min*
+#
+# **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
+# that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
+# may be in the wrong place when all lengths are 1, and in at least 85% of the draws with $\lambda_a, \lambda_b > 0$ the
+# weights must be within 0.1 of one half each, as in 4.2. **Form:** `scaled_two_head_queries(means, a, b)`, returning
+# `(q1, q2)`. The function is given the means, not the lengths.
+
+# %% [markdown]
+# A right design whose queries are a little short still passes: it is tried as it is, and once more with both queries ten times
+# as long. *Predict:* now the *other* keys can change their sign, too. Which design suffers more from that: heads that give their
+# own key a high score and all others zero, or heads that give their own key zero and all others a very negative score?
 
 
 # %% answer="4.4"
@@ -274,39 +290,40 @@ label = {"xlabel": "variance of the lengths", "ylabel": "share of good draws"}
 plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
-# All draws are counted here, also those with negative lengths. One head, tied at a height of 30 after the division, is
-# lost as soon as the lengths differ by a few per cent: two random lengths hardly ever tie. You may read that one head
-# gives the average here too, and that two are another way to get it. The curve says no. Two heads that push the other keys
-# down do well while no length is negative, and then lose more than heads that lift their own: any of the *other* keys, turned
-# round, has a high score and takes the head.
+# This figure counts all draws, including those with negative lengths. One head, which scores 30 on both keys after the
+# division, fails as soon as the lengths differ by a few per cent, because two random lengths are hardly ever equal. It is
+# sometimes claimed that one head gives the average here too; the curve shows that it does not. Two heads that give all other
+# keys a negative score do well as long as no length is negative. At larger variances they lose more draws than heads that give
+# their own key a high score: if the length of any *other* key is negative, that key gets a high score and all the weight.
 
 # %% [markdown]
 # ### 4.5 How far the variance falls
 #
-# *derive · 1 point · 8 min*
+# *derive · 1 point · 10 min*
 #
-# **Given** orthonormal values, $\ell$ of mean 1 and any variance $\beta$, very long queries. One head returns $v_a$ or $v_b$
-# with probability $\frac12$ each: the variance of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a pair, one
-# head is constant and the other returns $v_a$ whenever $\ell > 0$, with probability
-# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, else the mean of the $n - 1$ other values. **Find** the ratio of the
-# two variances of $c$. **Form:** a chain `ratio` from the definition of a variance to a form in which erf occurs once, with at
-# least one line between.
+# **Given** orthonormal values, a length $\ell \sim \mathcal N(1, \beta)$, and very long queries. One head returns $v_a$ or $v_b$
+# with probability $\frac12$ each, so its variance is that of a fair coin, $\frac14$, times $\lVert v_a - v_b\rVert^2 = 2$. In a
+# pair, one head is constant; the other returns $v_a$ if $\ell > 0$, that is, with probability
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and otherwise the mean of the $n - 1$ other values. **Find** the
+# ratio of the variance of $c$ with two heads to that with one. **Form:** a derivation `ratio` from the definition of a variance to
+# a form in $n$ and $\beta$ in which erf occurs once; $P$ is a symbol, and its value is given.
 
 # %% [markdown]
-# Where the numbers come from: the variance of a vector is the sum of the variances of its coordinates, the *trace* of its
-# covariance, which is its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length
-# $\frac1{n-1}$ and is orthogonal to $v_a$, so by Pythagoras the two are at squared distance
-# $1 + \frac1{n-1} = \frac n{n-1}$. And each head counts half in $c$, so that a quarter of its variance remains.
+# Where these numbers come from: the variance of a random vector is the sum of the variances of its coordinates, which equals
+# its mean squared distance from its mean. The mean of $n - 1$ orthonormal values has squared length $\frac1{n-1}$ and is
+# orthogonal to $v_a$, so by Pythagoras the squared distance of the two is $1 + \frac1{n-1} = \frac n{n-1}$. Each head enters
+# $c$ with the factor $\frac12$, so a quarter of its variance remains.
 
 # %% answer="4.5"
-n_, beta = sp.Symbol("n", integer=True, positive=True), sp.Symbol("beta", positive=True)
-P = (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2
+n_ = sp.Symbol("n", integer=True, positive=True)
+beta, P = sp.symbols("beta P", positive=True)
 one_head = sp.Rational(1, 4) * 2
 two_heads = sp.Rational(1, 4) * (P * (1 - P) ** 2 + (1 - P) * P**2) * n_ / (n_ - 1)
 
 ratio = derive(
     (two_heads / one_head, "mean squared distances"),
     # your steps here
+    where={P: (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2},
 )
 ratio
 
@@ -314,9 +331,9 @@ ratio
 check("4.5", ratio)
 
 # %% [markdown]
-# That was the limit of long queries. On the way there, the variance of the weight on $v_a$ is an integral over
-# $\ell$. For one head it is drawn below, with simulations of 400 draws; the grey band is where 99% of those lie. *Predict:*
-# does the variance fall as $t$ grows?
+# That was the limit for very long queries. For a finite $t$ the variance of the weight on $v_a$ is an integral over $\ell$.
+# This variance is drawn below for one head, together with simulations of 400 draws; 99% of such simulations lie in the grey
+# band. *Predict:* does the variance fall as $t$ grows?
 
 # %%
 # my prediction: ...
@@ -342,14 +359,15 @@ label["ylabel"] = "share of draws (ℓ > 0) off by 0.05"
 plots.curves(lengths, fails | {"-one over t": 1 / lengths}, log="xy", ax=right, **label)
 
 # %% [markdown]
-# One head tends to one quarter, the variance of a fair coin: no better than copying one of the two values at random, and
-# longer queries make it *worse*. On the right, one head misses nearly always. A design that survives misses less and less,
-# but compare the slope of its curve with the line one over $t$ before you call it exact.
+# With one head the variance tends to one quarter, the variance of a fair coin: one head does no better than copying one of the
+# two values at random, and longer queries make its variance *larger*. On the right, one head misses the average in nearly
+# every draw. A design that passes 4.2 misses it less often the longer its queries are; but its share of misses only falls like
+# $1/t$, as the dashed line shows.
 #
 # ## Common mistakes
 #
 # "It works because the fluctuations of the two heads partly cancel in the average." Two heads with *independent*
-# fluctuations would have half the variance of one. Measure yours, at $t = 20$:
+# fluctuations would have half the variance of one. The cell measures yours at $t = 20$:
 
 # %%
 one = 20 * designs["one head"]
@@ -358,9 +376,10 @@ for name, scores in designs.items():
     print(f"{name}: {share:.3f} times the variance of one head; cancelling would give 0.5")
 
 # %% [markdown]
-# "A longer $k_a$ pulls the output towards $v_a$, and averaging softens it": true of one head only. "With two heads the
-# output is always the average": count. "A copying head gives weight one, whatever the constant": take notebook 01's copy
-# with $t = 20$, $d = 64$ and eight keys, and let the copied key have length $\lambda$.
+# "A longer $k_a$ moves the output towards $v_a$, and averaging reduces the effect": a longer $k_a$ moves only the single head.
+# "With two heads the output is always the average": the cell counts how often it is. "A head that copies gives its key weight
+# one, whatever $t$ is": the cell takes the copying query of notebook 01 with $t = 20$, $d = 64$ and eight keys, where the
+# copied key has length $\lambda$.
 
 # %%
 for name, scores in designs.items():
@@ -373,18 +392,18 @@ for length in (1.0, 0.1, -0.5):
 # %% [markdown]
 # ## Summary
 #
-# 1. Averaging heads averages their weights (1); many pairs give one half each.
-# 2. A head that needs a *lead* shrugs at noise that breaks a *tie*; averaging itself cancels nothing.
-# 3. What remains falls like $1/t$, except for the draws in which the key has turned round.
+# 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights average to one half each on $a$ and $b$.
+# 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*; averaging itself cancels nothing.
+# 3. The share of draws that fail falls like $1/t$, except for the draws in which the key points backwards.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why does averaging two outputs average the weights?
-# 2. Which pairs of weights solve 4.1, and which of them survive 4.2?
-# 3. At which weight does a softmax react most to a change of score?
-# 4. Which draws are lost however long the queries are, and how many?
-# 5. What would two heads with independent noise and the same tie gain?
+# 2. Which pairs of weights solve 4.1, and which of them also pass 4.2?
+# 3. At which value does a weight change most when its score changes?
+# 4. Which draws fail however long the queries are, and what share of all draws are they?
+# 5. How large would the variance be for two heads with the same tie and independent noise?
 #
 # **Next:** [05, keys, queries, values](05_keys_queries_values.ipynb), makes keys, queries and values from the same tokens.
 #

@@ -2,14 +2,14 @@
 # <!-- Made by "attn build" from solutions/05_keys_queries_values.py. Instructors edit that file. -->
 # # Keys, queries, values
 #
-# > Three matrices decide where a token looks, where it is found, and what it hands over.
+# > Three matrices decide which tokens a token attends to, and what it receives from them.
 #
-# *50 min, 5 questions, 9 points, needs 04*
+# *96 min, 5 questions, 9 points, needs 04; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **predict** what self-attention returns when a token is its own key, query and value, and what it never can,
-# - **design** three projections that move chosen contents between tokens,
+# - **predict** what self-attention returns when each token is its own key, query and value, and what it can never return,
+# - **design** three projections that move chosen contents from one token to another,
 # - **derive** the exact error of such a design.
 
 # %%
@@ -35,27 +35,35 @@ rng = np.random.default_rng(5)
 # %% [markdown]
 # ## Notation
 #
+# <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $x_i$ | token $i$ | rows of $(n, d)$ | `tokens` |
-# | $K, Q, V$ | the projections | $(d, d)$ | `K`, `Q`, `V` |
-# | $k_i, q_i, v_i$ | $Kx_i$, $Qx_i$, $Vx_i$ | $(d,)$ | rows of `tokens @ K.T` and so on |
-# | $\alpha_{ij}$ | weight that query $i$ gives to token $j$ | $(n, n)$ | `weights` |
-# | $c_i$ | output for token $i$ | $(d,)$ | rows of `context` |
-# | $u_a, u_b, u_c, u_d$ | orthogonal vectors, all of length $\beta$ | $(d,)$ | `u_a`, ..., `u_d` |
-# | $xy^\top$ | outer product: $(xy^\top)z = x\,(y^\top z)$ | $(d, d)$ | `np.outer(x, y)` |
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $x_i$, $x$ | token $i$, and all tokens | rows of $(n, d)$ | `tokens`, `x` |
+# | $K$, $Q$, $V$ | the projections: $k_i = Kx_i$, $q_i = Qx_i$, $v_i = Vx_i$ | $(d, d)$ | `K`, `Q`, `V` |
+# | $u_a$, $u_b$, $u_c$, $u_d$ | orthogonal vectors, all of length $\rho$ | $(d,)$ | `u_a`, ..., `u_d` |
+# | $\rho$ | the length of the $u$'s | number | `rho` |
+#
+# Every token now has its own query $q_i$ and its own context $c_i$; $\alpha_{ij}$ is the weight that query $i$ gives to token
+# $j$. The *outer product* $xy^\top$, in code `np.outer(x, y)`, is the matrix with $(xy^\top)z = x\,(y^\top z)$.
 
 # %% [markdown]
 # ## The definition
 #
-# So far, up to [04](04_two_heads.ipynb), keys and values were given and the query was ours to choose. In **self-attention**
-# the keys, queries and values are made from the same tokens by three matrices:
+# Up to [04](04_two_heads.ipynb) the keys and values were given, and we chose the query. In **self-attention** the keys, queries
+# and values are all computed from the same vectors, the *tokens*, by three matrices:
 #
 # $$k_i = Kx_i,\quad q_i = Qx_i,\quad v_i = Vx_i,\qquad c_i = \sum_j \alpha_{ij} v_j,\quad
 # \alpha_{ij} = \frac{e^{k_j^\top q_i}}{\sum_l e^{k_l^\top q_i}} . \tag{1}$$
 #
-# Below, four tokens of equal length in the plane look at each other, first with no projections at all, then with a $Q$
-# that turns every query by 90°. *Predict* at which token the one at 30° looks in each case.
+# Below, four tokens of equal length in the plane attend to each other, first without projections, then with a $Q$ that turns
+# every query by 90°. *Predict* to which token the one at 30° attends most in each case.
 
 
 # %%
@@ -74,17 +82,17 @@ for ax, (title, Q) in zip(plots.panels(2), titled.items(), strict=True):
     plots.attention_map(self_attention(plane, same, Q, same)[1], names, names, title=title, ax=ax)
 
 # %% [markdown]
-# Without projections a token looks at itself and its neighbours: it scores highest with what it resembles. With the
-# turned query the token at 30° looks at 120°, although the two are orthogonal. The values are untouched: $Q$ decides
-# where to look, not what is found there.
+# Without projections a token attends to itself and its neighbours, because its score is highest with tokens that resemble it.
+# With the turned query the token at 30° attends to the one at 120°, although the two are orthogonal. The values have not
+# changed: $Q$ decides which tokens are attended to, not what they return.
 #
 # ## Three tokens
 #
-# For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal, all of the same large length $\beta$, and
+# For the rest of this notebook $u_a, u_b, u_c, u_d$ are orthogonal vectors, all of the same large length $\rho$, and
 #
 # $$x_1 = u_d + u_b, \qquad x_2 = u_a, \qquad x_3 = u_c + u_b . \tag{2}$$
 #
-# Read $u_a, u_c, u_d$ as *who a token is*, and $u_b$ as something that tokens 1 and 3 both know.
+# Think of $u_a, u_c, u_d$ as *names* of tokens, and of $u_b$ as a piece of information that tokens 1 and 3 both carry.
 
 
 # %%
@@ -97,14 +105,14 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 # %% [markdown]
 # ### 5.1 Three tokens, no projections
 #
-# *code · 2 points · 8 min*
+# *code · 2 points · 10 min*
 #
-# **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s to which the
-# output $c_2$ comes ever closer as $\beta$ grows: as things are (`added=None`), after adding $u_d$ to $x_2$
-# (`added="d"`), after adding $u_c$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$
-# numbers. That combination and the exact mixture both pass.
+# **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s that the output
+# $c_2$ approaches as $\rho$ grows: for the tokens as they are (`added=None`), after $u_d$ is added to $x_2$ (`added="d"`), and
+# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers. Both
+# the limit and the exact output for the given $u$'s pass.
 #
-# *Predict:* adding $u_d$ makes token 2 resemble token 1, which knows $u_b$. Does more of $u_b$ arrive in $c_2$?
+# *Predict:* adding $u_d$ makes token 2 resemble token 1, which carries $u_b$. Does $c_2$ then contain more of $u_b$?
 
 
 # %% answer="5.1"
@@ -125,20 +133,20 @@ if check("5.1", limit_of_c2):
         shares = self_attention(tokens, *[np.eye(4)] * 3)[0][1] / 3
         groups[f"u_{added} added" if added else "as things are"] = shares
         print(f"added {added!s:4}  u_b in c_2: {shares[1]:.6f}")
-    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "β = 3"}
+    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "ρ = 3"}
     plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
 
 # %% [markdown]
-# Once your answer is right, the bars show what comes back in $c_2$ each time. Of $u_b$, which token 1 knows, nothing can be
-# seen; the printed numbers tell whether the little there is grows. Was that your prediction?
+# Once your answer is right, the bars show what $c_2$ consists of in each case. The share of $u_b$ is too
+# small to be seen; the printed numbers show whether it grows. Did you predict this?
 #
 # ### 5.2 Why not u_b
 #
-# *written · 2 points · 7 min*
+# *written · 2 points · 9 min*
 #
 # **Given** 5.1. **Decide** whether $c_2$ can approach $u_b$ if $u_d$ or $u_c$ is added to $x_2$, and say why or why not. There
-# are two independent reasons, one about *where token 2 looks* and one about *what looking can return*; give both.
-# **Form:** four to six sentences, with inner products where they help. Answer before you run the figure below.
+# are two independent reasons, one about *which token* token 2 attends to, and one about *which outputs are possible at all*;
+# give both. **Form:** four to six sentences, with inner products where they help. Answer before you run the cell below.
 
 # %% [markdown] written="5.2"
 # *Your answer to 5.2: replace this line.*
@@ -158,36 +166,39 @@ for ax, (title, (i, j)) in zip(plots.panels(2, height=3.9), sides.items(), stric
         places = (points - tokens[1]) @ view[:, [i, j]]
         style = {"xlabel": label[i], "ylabel": label[j], "title": title, "label": name}
         plots.scatter(places, colour=colour, size=size, ax=ax, **style)
-    ax.set(aspect="equal", ylim=(-0.15, 1.75))
+    ax.limits(y=(-0.15, 1.75)).equal()
 for added in (None, "d"):
     gaps = np.linalg.norm(mixtures @ three_tokens(*np.eye(4), added) - u_b, axis=1)
-    print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} β away from u_b")
+    print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} ρ away from u_b")
 
 # %% [markdown]
-# Whatever the weights, the output is somewhere on this triangle. From the front $u_b$ seems to lie on it; the view from
-# the edge tells. And does adding $u_d$ to $x_2$ bring the triangle nearer? The two printed lines measure it.
+# Whatever the weights are, the output lies on this triangle. Seen from the front, $u_b$ seems to lie on it as well; seen from
+# the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed distances show it.
+#
+# **A good place for a pause.** You have seen what attention without matrices cannot do. The second half lets three matrices
+# choose.
 
 # %% [markdown]
 # ### 5.3 Three matrices
 #
-# *code · 3 points · 15 min*
+# *code · 3 points · 17 min*
 #
-# **Given** the same tokens (2) and now all of equation (1). **Design** matrices with $c_2 \to u_b$ and
-# $c_1 \to u_b - u_c$ as $\beta$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
+# **Given** the same tokens (2), and now all three matrices of equation (1). **Design** them so that $c_2 \to u_b$ and
+# $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\beta$, at $\beta = 10$ and $20$. A good order:
-# first a $V$ that makes two of the values exactly what is wanted, then decide who should look where.
+# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. It is easiest to find
+# first a $V$ that makes two of the values equal to the two wanted outputs, and then to decide which token should attend to which.
 #
-# *Predict:* from which $\beta$ on will token 2 give nine tenths of its weight to one token? The slider below answers.
+# *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
 
 
 # %% answer="5.3"
-# my prediction, from β = ...
+# my prediction, from ρ = ...
 def projections(u_a, u_b, u_c, u_d):
     """K, Q, V, each (d, d), that bring u_b to token 2 and u_b - u_c to token 1."""
-    # 1. V: what each token hands over
-    # 2. K and Q: whom each token finds
+    # 1. V: what each token passes on
+    # 2. K and Q: to which token each token attends
     raise NotImplementedError("your answer here")
 
 
@@ -196,53 +207,53 @@ check("5.3", projections)
 
 
 # %% tags=["spoiler"]
-def draw(beta):
+def draw(rho):
     """The three matrices at this length of the u's, and the weights they give."""
-    u, names = beta * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
+    u, names = rho * np.eye(4), ["u_a", "u_b", "u_c", "u_d"]
     triple = [np.asarray(matrix, float) for matrix in projections(*u)]
     *panes, last = plots.panels(4, height=2.7, width=11.5)
     scale = {"top": max(np.abs(triple).max(), 1e-9), "signed": True, "colour_bar": False}
     for ax, values, title in zip(panes, triple, "KQV", strict=True):
         plots.matrix(values, rows=names, columns=names, title=title, **scale, ax=ax)
     weights, tokens = self_attention(three_tokens(*u), *triple)[1], ["x₁", "x₂", "x₃"]
-    plots.attention_map(weights, tokens, tokens, title=f"β = {beta:g}", colour_bar=False, ax=last)
+    plots.attention_map(weights, tokens, tokens, title=f"ρ = {rho:g}", colour_bar=False, ax=last)
 
 
 if check("5.3", projections):
-    plots.explore(draw, beta=(0.2, 3.0, 2.0, 0.1))
+    plots.explore(draw, rho=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# In the three matrices columns say what goes in, rows what comes out: purple adds, orange takes away. The map on the right
-# shows the weights of your own design. Slide $\beta$ until its second row has a 0.90. If your scores are inner products of
-# the $u$'s, their gaps are $\beta^2$: at $\beta = 1$ a lead of one, which is a blur.
+# In the three matrices columns stand for what goes in and rows for what comes out; purple entries are positive, orange ones negative.
+# The map on the right shows the weights of your own design. Increase $\rho$ until its second row contains 0.90. If your scores
+# are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this lead is only one, and the weights are spread out.
 
 # %% [markdown]
 # ### 5.4 How exact
 #
-# *derive · 1 point · 8 min*
+# *derive · 1 point · 10 min*
 #
-# **Given** a design for 5.3 in which one token's value is exactly what token 2 wants, another's exactly what token 1
-# wants, and the last is zero, and in which both queries score $\beta^2$ on what they want and 0 on the rest. Then one
-# weight is `near` $= e^{\beta^2}/(e^{\beta^2} + 2)$, the other two are `far` $= 1/(e^{\beta^2} + 2)$. **Find** how far $c_2$ is
-# from $u_b$ and $c_1$ from $u_b - u_c$, in closed form. **Form:** two chains, `error_2` and `error_1`, each from the length
-# given to a form in which $\beta$ stands in two places. One line may do: SymPy adds up equal terms and takes a root by itself.
+# **Given** a design for 5.3 in which one token has the value $u_b$, another the value $u_b - u_c$ and the last the value zero, and
+# in which queries 1 and 2 score $\rho^2$ on the token that they should attend to and 0 on the two others. Then the large weight
+# is `near` $= e^{\rho^2}/(e^{\rho^2} + 2)$, and the other two are `far` $= 1/(e^{\rho^2} + 2)$. **Find** the distance of $c_2$
+# from $u_b$ and that of $c_1$ from $u_b - u_c$ in closed form. **Form:** two derivations, `error_2` and `error_1`, each from the
+# given distance to a form in which $\rho$ occurs twice. One line is enough here.
 
 # %% [markdown]
-# Where the given lengths come from: $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ holds $u_b$
-# (near + far) times where 1 is wanted, so it misses by (near + far − 1), and it holds $u_c$ (−far) times where 0 is wanted.
-# Likewise $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ misses by (far + near − 1) along $u_b$ and by (1 − near) along
-# $u_c$. The $u$'s are orthogonal and $\beta$ long, so the length is $\beta$ times the root of the sum of squares.
+# Where the given distances come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
+# coefficient of $u_b$ is near + far where it should be 1, and that of $u_c$ is −far where it should be 0. Likewise
+# $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ is wrong by far + near − 1 along $u_b$ and by 1 − near along $u_c$. The
+# $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of squares.
 
 # %% answer="5.4"
-beta = sp.Symbol("beta", positive=True)
-near = sp.exp(beta**2) / (sp.exp(beta**2) + 2)
-far = 1 / (sp.exp(beta**2) + 2)
+rho = sp.Symbol("rho", positive=True)
+near = sp.exp(rho**2) / (sp.exp(rho**2) + 2)
+far = 1 / (sp.exp(rho**2) + 2)
 error_2 = derive(
-    (beta * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
+    (rho * sp.sqrt((near + far - 1) ** 2 + far**2), "length of c_2 - u_b"),
     # your steps here
 )
 error_1 = derive(
-    (beta * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
+    (rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2), "length of c_1 - (u_b - u_c)"),
     # your steps here
 )
 display(error_2, error_1)
@@ -258,30 +269,30 @@ if check("5.4", error_2, error_1):
     for token, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[token])) @ wanted  # (40, 2)
         series[f"{name} measured"] = lengths * np.linalg.norm(outputs - wanted[token], axis=1)
-        series[f"-{name} closed form"] = [float(chain.end.subs(beta, length)) for length in lengths]
-    plots.curves(lengths, series, xlabel="length β", ylabel="distance from the target", log="y")
+        series[f"-{name} closed form"] = [float(chain.end.subs(rho, length)) for length in lengths]
+    plots.curves(lengths, series, xlabel="length ρ", ylabel="distance from the target", log="y")
 
 # %% [markdown]
-# Once both chains are right, they are drawn over what was measured. The distance first grows with $\beta$, since
-# everything does, and then falls off faster than any exponential, as $e^{-\beta^2}$ does.
+# Once both derivations are right, their results are drawn together with the measured distances. The distance first grows with
+# $\rho$, because all vectors get longer, and then falls like $\rho e^{-\rho^2}$, faster than $e^{-\rho}$.
 
 # %% [markdown]
 # ### 5.5 Contents nobody knows
 #
-# *code · 1 point · 7 min*
+# *code · 1 point · 9 min*
 #
-# In 5.3 both answers are known when $V$ is written down, so a clever $V$ alone can produce them, whoever looks at whom.
-# That never shows what keys and queries are *for*. So make the contents unknown.
+# In 5.3 both outputs are known when $V$ is written down, so a suitable $V$ can produce them for almost any weights. Such a
+# design does not show what keys and queries are *for*. In this question the contents are therefore not known in advance.
 #
-# **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, with $y$ and $z$ anywhere in a subspace orthogonal to the $u$'s;
-# the columns of `content`, $(d, m)$, are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
+# **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
+# $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
 # $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
 #
-# *Predict:* can a $V$ alone still do it, whoever looks at whom?
+# *Predict:* can a suitable $V$ still give these outputs if every token attends to itself?
 
 
 # %% answer="5.5"
-# my prediction, can V alone do it, whoever looks at whom: ...
+# my prediction, can V alone do it: ...
 def routing_projections(u_a, u_c, u_d, content):
     """K, Q, V that carry y to token 2 and z to token 1, whatever they are."""
     raise NotImplementedError("your answer here")
@@ -310,19 +321,19 @@ found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 
 # %% [markdown]
-# A token that looks at itself returns the same thing whatever the others carry: the line is flat. A design that routes
-# returns what was sent. No $V$ can mend the flat line: it never meets what token 1 carries. This is the division of labour
-# that equation (1) allows: $K$ and $Q$ read *addresses*, $V$ reads *contents*.
+# A token that attends only to itself returns the same output whatever the others carry: the line is flat. With your
+# projections the output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches
+# token 2. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# The first cell, at $\beta = 3$: "adding $u_d$ to $x_2$ makes token 2 look at $x_1$, so $u_d$ and $u_b$ come in together"
-# and "adding *enough* of it will do".
+# The first cell, at $\rho = 3$, is about "adding $u_d$ to $x_2$ makes token 2 attend to $x_1$, so that $c_2$ receives both $u_d$
+# and $u_b$" and "it works if *enough* of $u_d$ is added".
 #
-# The second: "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ hold $u_b$." Weights sum to one,
-# and the values in 5.4 are not $u_b$ twice: what token 2 wants, what token 1 wants, and zero. And "the matrix $uv^\top$
-# sends $v$ to $u$": only after a division.
+# The second cell is about "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ contain $u_b$": weights sum
+# to one, and the values in 5.4 are $u_b$, $u_b - u_c$ and zero. And "the matrix $uv^\top$ maps $v$ to $u$" is true only after a
+# division by $v^\top v$.
 
 # %%
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
@@ -343,8 +354,9 @@ print("u and v are 3 long, (u v^T) v is", np.linalg.norm(np.outer(u[0], u[1]) @ 
 # %% [markdown]
 # ## Going further: narrow heads
 #
-# Scores only see the product: $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If $K^\top Q$ has rank $r$, then keys and queries
-# with $r$ numbers instead of $d$ give the same weights. Here is the rank of your own design, and its narrow twin.
+# The scores depend only on the product $K^\top Q$, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If the rank of $K^\top Q$ is
+# less than $d$, then keys and queries whose width is only this rank can give the same weights. The cell finds the rank of
+# your own design, and computes the weights with keys and queries of that width.
 
 # %%
 if check("5.3", projections):
@@ -358,9 +370,9 @@ if check("5.3", projections):
 # %% [markdown]
 # ## A real sentence
 #
-# In the translator of [00](00_start_here.ipynb) the queries are made from the English words written so far, the keys and
-# values from the German words. What makes them was found by training, as you found $K$, $Q$ and $V$ by hand. *Predict* for
-# each word of the translation at which German word it looks most: will the dark cells lie on a diagonal?
+# In the translation model of [00](00_start_here.ipynb) the queries are computed from the English words written so far, the keys
+# and values from the German words. You found $K$, $Q$ and $V$ by hand; the model learnt its matrices in training. *Predict* for
+# each English word to which German word it attends most: do the dark cells lie on a diagonal?
 
 # %%
 # my prediction: ...
@@ -371,29 +383,29 @@ axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numb
 plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
 
 # %% [markdown]
-# Where the two languages put their words in different places, the dark cells leave the diagonal: a query finds its key by
-# what it is, not by where it stands. Pale rows belong to words that could not be decided by one German word alone.
-# The map is the mean of the four heads in the model's last layer. The sentence was chosen because this model
-# translates it without a slip.
+# Where the two languages put their words in a different order, the dark cells leave the diagonal: a query need not attend to
+# the key at its own position. A pale row belongs to a word that attends to several German words. The map is the mean of the
+# four heads in the last layer of the model. The translation is not perfect: the verb *is* is missing.
 
 # %% [markdown]
 # ## Summary
 #
-# 1. A token that is its own key, query and value looks at itself, and returns a mixture of tokens (1).
-# 2. Three matrices separate *who is asked*, *who answers* and *what is said*; outer products write them down.
-# 3. Where scores differ by $\beta^2$, the error falls like $\beta e^{-\beta^2}$; only unknown contents prove that routing
-#    is needed.
+# 1. In 5.1 a token that is its own key, query and value attends to itself, and every output is a mixture of the tokens (1).
+# 2. $Q$ decides what a token asks for, $K$ which tokens match, and $V$ what they return; outer products build such matrices.
+# 3. If the scores differ by $\rho^2$, the error falls like $\rho e^{-\rho^2}$; keys and queries are really needed only when the
+#    contents are unknown.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?
 # 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
-# 3. Which product of matrices decides the scores, and can different pairs $K, Q$ share it?
-# 4. Why must scores grow with $\beta$ for 5.3 to work by looking?
-# 5. Which of $K$, $Q$, $V$ may depend on contents in 5.5, and which must not?
+# 3. Which product of matrices decides the scores, and can different pairs $K, Q$ have the same product?
+# 4. Why must the differences of the scores grow with $\rho$ in 5.3?
+# 5. Which of $K$, $Q$, $V$ may respond to the contents in 5.5, and which must not?
 #
-# **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this for batches, heads and masks, in PyTorch.
+# **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this in PyTorch, with batches, several
+# heads and masks.
 #
 # **References.** Vaswani et al. (2017), self-attention and narrow heads; Elhage et al. (2021), where a head looks and
 # what it moves, as two circuits.

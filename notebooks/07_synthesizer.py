@@ -2,15 +2,15 @@
 # <!-- Made by "attn build" from solutions/07_synthesizer.py. Instructors edit that file. -->
 # # Attention without comparisons
 #
-# > Take keys and queries away, let each token write its own row of weights, and find out what is lost.
+# > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *50 min, 2 questions, 9 points, needs 06*
+# *74 min, 2 questions, 9 points, needs 06*
 #
 # After this notebook you can
 #
-# - **implement** a synthesizer layer and **find** by a gradient what its weights depend on,
-# - **prove** that no number of its heads computes the OR of two tokens,
-# - **predict** at which loss training must stop, before it runs.
+# - **implement** a synthesizer layer and **find** with a gradient what its weights depend on,
+# - **prove** that it cannot compute the OR of two tokens, with any number of heads,
+# - **predict**, before training runs, the loss below which it cannot go.
 
 # %%
 # Does nothing where the course is installed.
@@ -43,20 +43,20 @@ torch.set_default_dtype(torch.float64)
 # |---|---|---|---|
 # | $X$ | a sequence, one token a row | $(T, D)$ | `x`, with a batch in front |
 # | $A_i, b_1$ | head $i$'s first map and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
-# | $B_i$ | head $i$'s second map, a column per position | $(d, \ell)$ | `B[i]` |
-# | $b_2$ | its bias, shared by the heads | $(\ell,)$ | `b2` |
+# | $B_i$ | head $i$'s second map, a column per position | $(d, L)$ | `B[i]` |
+# | $b_2$ | its bias, shared by the heads | $(L,)$ | `b2` |
 # | $V_i$, $W_O$ | values and the last projection | as in 06 | `value`, `out` |
-# | $\ell$ | the longest sequence allowed | number | `max_length` |
+# | $L$ | the longest sequence allowed | number | `max_length` |
 
 # %% [markdown]
 # ## The definition
 #
 # In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared with
-# every other. A *synthesizer* makes them from one token at a time, by a small network with a hidden layer:
+# every other. A *synthesizer* computes each row of scores from one token alone, by a small network with a hidden layer:
 #
 # $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
 #
-# A sequence of $T \le \ell$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
+# A sequence of $T \le L$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
 # and both dropouts are as before. Here are the weights of two heads on six random tokens.
 
 # %%
@@ -68,17 +68,18 @@ axis = {"xlabel": "position looked at", "ylabel": "who looks"}
 plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 
 # %% [markdown]
-# It looks like any attention map: rows sum to one, the future is hatched. The difference is in where the numbers come
-# from, and no single map can show it.
+# They look like any other attention maps: rows sum to one, and the future is hidden (hatched). The difference lies in what the
+# numbers depend on, and no single map can show that.
 #
 # ### 7.1 Attention that compares nothing
 #
 # *code · 5 points · 15 min*
 #
 # **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class below.
-# The judge copies weights into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients.
+# The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As in 6.6, the gradient
+# with respect to a later token must be exactly 0, however large its score is.
 #
-# *Predict* two shapes, with the batch in front: the hidden features of all heads, and the scores. Step 4 answers.
+# *Predict* two shapes, with the batch in front: that of the hidden features of all heads, and that of the scores. Step 4 answers.
 
 
 # %% answer="7.1"
@@ -106,9 +107,9 @@ check("7.1", SynthesizerAttention)
 # %% [markdown]
 # ## What a row of weights depends on
 #
-# The gradient answers. Entry (t, s) below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
+# A gradient shows it. The number in row $t$ and column $s$ below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
 # \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. *Predict* which entries are
-# exactly zero in each of them.
+# exactly zero in each of the two figures.
 
 
 # %%
@@ -117,21 +118,21 @@ found = {
     "keys and queries": dependence.reach_of_weights(layers.CausalSelfAttention(8, 2), x[0]),
     "synthesizer": dependence.reach_of_weights(synthesizer, x[0]),
 }
-names = {"rows": [f"row {t}" for t in range(6)], "columns": [f"$x_{s}$" for s in range(6)]}
+names = {"rows": [f"row {t}" for t in range(6)], "columns": "x₀ x₁ x₂ x₃ x₄ x₅".split()}
 top = max(float(sizes.max()) for sizes in found.values())  # one scale for both
 for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict=True):
     plots.matrix(sizes, **names, top=top, colour_bar=False, title=title, ax=ax)
 print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():g}")
 
 # %% [markdown]
-# With keys and queries, row $t$ listens to every token up to $t$. In the synthesizer the picture is a diagonal, and the
-# zeros beside it are exact: row $t$ is written by $x_t$ alone. (The first row is constant in both: one weight, equal
-# to one.) Columns of $B$ are *positions*, not contents, so a sequence longer than $\ell$ has no weights at all.
+# With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from zero, and all
+# other entries are exactly zero: row $t$ depends on $x_t$ alone. (The first row is constant in both: it has one weight, equal
+# to one.) The columns of each $B_i$ stand for *positions*, not for contents, so there are no weights for a sequence longer than $L$.
 #
 # ## What it saves
 #
-# One projection of the four is gone, and $B$ has come. Count both layers, and let PyTorch count the operations of one
-# sequence of $T = \ell$ tokens.
+# A synthesizer has three projections instead of four, and in addition the $B_i$. We count the parameters of both layers, and let PyTorch
+# count the operations for one sequence of $T = L$ tokens.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -154,14 +155,14 @@ for D, length in ((256, 128), (512, 1024)):
     print("  keys and queries {:9,} {:13,}".format(*numbers))
 
 # %% [markdown]
-# The $(D+1)\,\ell$ parameters of $B$ and $b_2$ replace the $D(D+1)$ of a projection, so it is the smaller layer only while
-# $\ell < D$. The saving in operations is one projection, never the products over all pairs of tokens.
+# The $(D+1)\,L$ parameters of all $B_i$ and $b_2$ replace the $D(D+1)$ of a projection, so the synthesizer is the smaller layer
+# only if $L < D$. It saves the operations of one projection, but none of the products over all pairs of tokens.
 #
 # ## A tempting argument that fails
 #
-# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." Build the
-# layer by hand: all scores zero, so that every weight is $1/T$; values that are zero unless the token is marked; and an
-# output projection that multiplies by $T$. *Predict* how often it is wrong.
+# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." We build a
+# layer by hand: all scores are zero, so that at the last token every weight is $1/T$; values that are zero unless the token is marked; and an
+# output projection that multiplies by $T$. *Predict* how often this layer is wrong.
 
 # %%
 # my prediction, wrong in so many of 1000: ...
@@ -179,18 +180,19 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# Never: the values did the finding. A sound proof needs a target that no choice of values can reach.
+# It is never wrong: the weights did not have to find the token, because all other values are zero. A sound proof needs a target
+# that no choice of values can reach.
 #
 # ### 7.2 What it cannot do
 #
 # *written + code · 4 points · 20 min*
 #
-# **Given** one layer with a linear readout at the last token. **OR:** two tokens, each 0 or 1, then a fixed query
+# **Given** one layer whose output at the last token is read by a linear map, and two tasks. **OR:** two tokens, each 0 or 1, then a fixed query
 # token; report whether either is 1. **Recall:** three key-value pairs in random order, then a token naming a key;
 # report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First the measurement: three trainings each, by L-BFGS on all sequences, which walks to the bottom and stays.
-# *Predict* the smallest *worst* error of a synthesizer at OR, with one head and four.
+# First we measure: each layer is trained three times on all sequences, by the optimiser L-BFGS, until the loss no longer falls.
+# *Predict* the *worst* error over the four sequences that the best synthesizer makes at OR, with one head and with four.
 
 # %%
 # my predictions, one head and four: ...
@@ -204,9 +206,9 @@ curves = synthesizer_tasks.curves(found, {"1/16": 1 / 16})
 plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %% [markdown]
-# One head, two or four: the synthesizer stops at a mean squared error of 1/16 from every start, and stays, with a worst
-# error of 0.25. One head with keys and queries goes on down (curves end at $10^{-6}$, which is as good as nothing).
-# Next the task of recall: *predict* what a second and a third head will do.
+# With one head, two or four, the synthesizer ends at a mean squared error of 1/16 from every start, with a worst error of
+# 0.25. With keys and queries one head reaches $10^{-6}$, where the curves end. The next task is recall: *predict* what a
+# second and a third head will change.
 
 # %%
 # my predictions, two heads and three: ...
@@ -217,18 +219,19 @@ curves = synthesizer_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
 plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
-# Each head of the synthesizer takes one step down: 2/12, 1/12, and with three heads as low as one head that compares.
+# Each further head of the synthesizer lowers the error by one step: 2/12, then 1/12. With three heads the error is as low as with one head
+# that compares keys and queries.
 #
 # **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
 # a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any number of heads.
-# (c) Say how one head with keys and queries comes as close as you like. A sentence on recall is welcome.
+# (c) Describe one head with keys and queries whose error is as small as you like. A sentence on recall is welcome.
 
 # %% [markdown] written="7.2"
 # *Your answer to 7.2: replace this line.*
 
 # %% [markdown]
 # **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Find** two inputs that are equal at position
-# $t$, and yet row $t$ of the weights of a layer with keys and queries tells them apart. A synthesizer's row cannot.
+# $t$ but for which row $t$ of the weights of a layer with keys and queries differs. In a synthesizer this row cannot differ.
 # **Form:** `two_inputs(T, D, t)` returns two arrays of shape (T, D); the judge tries them on random layers of both kinds.
 
 
@@ -242,8 +245,8 @@ def two_inputs(T: int, D: int, t: int):
 check("7.2", two_inputs)
 
 # %% [markdown]
-# The same on recall. The question is always *which value has key 0?*; the three pairs come in three orders. Train both
-# layers once more and draw how their last token weighs the three positions. *Predict* what moves from row to row.
+# Now we look at the same for recall. The question is always *which value has key 0?*, and the three pairs come in three orders. We train both
+# layers once more and draw the weights of their last token on the three positions. *Predict* what changes from row to row.
 
 # %%
 # my prediction, left and right: ...
@@ -262,14 +265,14 @@ for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), s
     plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
 # %% [markdown]
-# Left, the weight follows key 0 to wherever it stands. Right, three orders get one and the same row (its last quarter is
-# on the asking token itself): the layer has to decide where to look before it has seen what is there.
+# On the left, the largest weight follows key 0 wherever it is. On the right, all three orders get the same row (a quarter of it is
+# on the asking token itself): the layer has to choose positions without knowing what is there.
 #
 # ## Common mistakes
 #
-# 1. "More heads will do it." At OR four heads end where one does.
-# 2. "It convolves." A convolution's weights move along with the position; these do not.
-# 3. "It takes any length." It has a column per position, and no more.
+# 1. "More heads will solve it." At OR four heads end at the same error as one.
+# 2. "It is a convolution." The weights of a convolution depend only on the distance between two positions; these do not.
+# 3. "It takes any length." It has $L$ columns, one for each position.
 
 # %%
 torch.manual_seed(0)
@@ -289,13 +292,13 @@ except ValueError as error:
 # ## Summary
 #
 # 1. In (1) row $t$ of the weights is a function of $x_t$ alone: every other gradient is exactly zero.
-# 2. At OR it stops at a worst error of 1/4, whatever the heads; at recall each head buys one key.
-# 3. One head that compares solves both.
+# 2. At OR a synthesizer stops at a worst error of 1/4, with any number of heads; at recall it needs one head for each key.
+# 3. One head with keys and queries solves both.
 #
-# **Without notes:** What do the columns of $B$ stand for? Why does the marked token prove nothing? Why do more heads
-# not help at OR? Why do they at recall? When is a synthesizer the larger layer?
+# **Without notes:** What do the columns of $B$ stand for? Why does the task of the marked token prove nothing? Why do more heads
+# not help at OR? Why do they help at recall? When is a synthesizer the larger layer?
 #
-# **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), builds a language model of such layers and asks where
+# **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), builds a language model from such layers and asks where
 # its facts come from.
 #
 # **References:** Tay and others (2021), *Synthesizer: rethinking self-attention for transformer models*.

@@ -4,7 +4,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *60 min, 5 questions, 14 points, needs 06 and 07*
+# *105 min, 5 questions, 14 points, needs 06 and 07; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -39,8 +39,8 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # A model is *pretrained* on plain text, then *fine-tuned* on a few questions with answers. Asked about a person whom no
 # fine-tuning question named, it is often right. Did it know, or did it guess?
 #
-# On real text nobody can say what stood where. So here is an invented world of 150 people and ten cities in which all is
-# known. *Predict* what share of right answers you expect in each group; the table of *Three ways to answer* answers:
+# For real text nobody can say which fact was in which document. So here is an invented world of 150 people and ten cities, in
+# which everything is known. *Predict* the share of right answers in each group; the table under *Three ways to answer* shows it:
 #
 # | group | in the pretraining text | in the fine-tuning questions |
 # |---|---|---|
@@ -58,21 +58,23 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 
 # %% [markdown]
 # A person who is named in the text has four short biographies. First and family names are shared between people, so
-# each *word* of a stranger's name is familiar and only the person is new. One city is more common than the others, and
-# always naming it is the **majority** baseline: the best that can be done without looking at the name.
+# each *word* of a stranger's name is familiar and only the person is new. One city is more common than the others.
+# To name it always is the **majority** baseline: the best that can be done without looking at the name.
 
 # %% [markdown]
 # ### 8.1 A span to fill in
 #
 # *code · 4 points · 15 min*
 #
-# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* keep the first
-# $n$ characters, $n$ drawn evenly from 4 to ⌊7/8 `block_size`⌋; a shorter document stays whole. *Span:* take out a run of
-# random length, on average a quarter of what was kept, never nothing, anywhere it fits. *Join:* prefix, MASK, suffix,
-# MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
-#
-# (This is *span corruption* with one span. From each character the model will predict the next.)
-# *Predict:* how long a span does your formula take from three characters?
+# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* draw $n$ uniformly from 4
+# to ⌊7/8 `block_size`⌋, both included, whatever the length of the document, and keep its first $n$ characters (all of them if it has
+# fewer). *Span:* take out a run of characters of random length, at least one and on average a quarter of what was kept; all
+# places where this run fits are equally likely. *Join:* prefix, MASK, suffix, MASK, span, then PAD up to `block_size` characters.
+# **Form:** `corrupt_span(document, rng, block_size)` → string.
+
+# %% [markdown]
+# (This is *span corruption* with one span. The model will predict each character from those before it.)
+# *Predict:* how long is the span that your formula takes out of three characters?
 
 
 # %% answer="8.1"
@@ -87,12 +89,12 @@ def corrupt_span(document, rng, block_size):
 check("8.1", corrupt_span)
 
 # %% [markdown]
-# From three characters the span is one or more: `3 // 4` is nothing, which the judge refuses.
+# Even out of three characters the span takes at least one: `3 // 4` is 0, and the check refuses an empty span.
 #
-# Letters are slow to learn from: a model has to spell before it can know. In the default preset each *word* is therefore
-# written as one character of its own, and the same function works on words. Four draws from one biography, by your
-# function if it passes and by the course's own if not; ▒ is MASK and · is PAD. Where the city is the span, the model must
-# produce it from the name: nobody asked a question, and yet it is the same task.
+# Learning from letters is slow, because a model has to learn to spell first. In the default preset each *word* is therefore written
+# as one character of its own, and the same function works on words. Below are four draws from one biography, made by your function if
+# it passed, otherwise by the course's; ▒ is MASK and · is PAD. If the span is the city, the model must produce the city from the name: this
+# is the same task as answering a question.
 
 
 # %%
@@ -107,14 +109,16 @@ for _ in range(4):
 #
 # *code · 4 points · 18 min*
 #
-# **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$: question,
-# MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that belongs to the answer or
-# is the MASK that closes it, else PAD, *no loss here*. (The first MASK may count or not.)
+# **Given** a question and its answer, which fit into the block. **Make** two strings of `block_size` − 1 characters. The model
+# reads $x$: question, MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that character belongs to the
+# answer or is the MASK that closes it, otherwise PAD, which means *no loss here*. (You may also count the first MASK.)
+
+# %% [markdown]
+# **Given** the answers of a model and the true ones. An answer is right if it equals the truth; an empty answer or a part of the
+# truth is wrong. **Compute** the share of right answers and a 95% interval within $[0, 1]$ that is also valid when nearly all or nearly
+# no answers are right. **Form:** the functions below.
 #
-# **Given** what a model said and the truth. **Compute** the share of right answers with a 95% interval within $[0, 1]$
-# that holds near 0 and 1 too. **Form:** the functions below.
-#
-# *Predict* the interval for 20 right of 20; the table of *Three ways to answer* ends with it.
+# *Predict* the interval for 20 right answers of 20; it is printed below the table under *Three ways to answer*.
 
 
 # %% answer="8.2"
@@ -135,13 +139,13 @@ check("8.2", finetuning_pair, score)
 # %% [markdown]
 # ## Three ways to answer
 #
-# *Majority* always names the most common city. *No pretraining* is trained on the 50 questions about `told` people
-# alone, until it has them all right. *Pretrained* first reads the corrupted biographies of `told` and `held`, 900 steps,
-# and then sees the same questions for 20 gentle steps. Both have two layers of the `CausalSelfAttention` of
+# *Majority* always names the most common city. *No pretraining* is trained only on the 50 questions about `told` people,
+# until it answers all of them correctly. *Pretrained* first reads the corrupted biographies of `told` and `held` people, for 900 steps,
+# and then sees the same questions for 20 steps at a low learning rate. Both models have two layers of the `CausalSelfAttention` of
 # [06](06_transformer_attention.ipynb).
 #
-# The next cell trains them while you watch, in under a minute of one core; interrupt it and what was trained is kept. It
-# uses your functions where they passed. Look at your prediction of the table once more: would you change it?
+# The next cell trains both models, in less than a minute on one core. It uses your functions if they passed. Look at your prediction of
+# the table once more: would you change it?
 
 # %% tags=["nbval-ignore-output"]
 own_score = findings.score
@@ -161,9 +165,9 @@ print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 
 # %% [markdown]
 # ## The same, three times, recorded
 #
-# One run proves little. The file below holds three seeds, each with a world of its own, the settings they ran with and
-# every answer; anyone can make it again with the command it names. A second file puts the synthesizer of 07 in place of
-# the attention and changes nothing else. Intervals are over the 3 · 50 people of a group.
+# One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all answers; the
+# command that is stored in it makes the file again. In a second file the synthesizer of 07 takes the place of the attention, and nothing
+# else changes. Intervals are over the 3 · 50 people of a group.
 
 # %%
 recorded = findings.recorded("knowledge")
@@ -184,16 +188,20 @@ born = Counter(person.city for person in world.group("told"))
 shares = np.array([born[city] for city in CITIES]) / 50
 marks = {"majority": shares.max(), "guess by frequency": (shares**2).sum()}
 ax = plots.intervals(rows, xlabel="share of right answers", title="three seeds", marks=marks)
-ax.set_xlim(0, 1)
+ax.limits(x=(0, 1))
 for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts `held` people from 9% to 97%, strangers from 11% to 15%, which chance may do. All rows but the two on
-# the right have the majority's 14% in their interval; a guess that follows the frequencies of the cities, the dashed line,
-# would be right even less often. The model without pretraining is not too small: it has every `told` person right.
-# Between the two kinds of attention three seeds show no difference; a name stands at one of a few places in these texts,
-# and weights that depend on the place may be enough to find it.
+# Pretraining lifts the share right for `held` people from 9% to 97%, and for strangers from 11% to 15%, which may be chance. Only the two rows *pretrained,
+# held* and *synthesizer, held* are clearly above the majority's 14%; the intervals of all other rows contain 14%. A guess that follows
+# the frequencies of the cities (the second dashed line) would be right even less often. The model without pretraining is not too
+# small: it answers correctly for every `told` person. Three seeds show no difference between the two kinds of attention. In these texts
+# a name is at one of a few places, so weights that depend on the place alone may be enough to find it.
+
+# %% [markdown]
+# **A good place for a pause.** You have measured *that* the model knows. The second half asks how one would notice that it does
+# not know, and how it forgets.
 
 # %% [markdown]
 # ### 8.3 Where the knowledge comes from
@@ -201,8 +209,8 @@ for label, row in rows.items():
 # *written · 2 points · 6 min*
 #
 # **Given** the table and the figure. **Explain** in three or four sentences why the pretrained model is right about `held`
-# people and the other is not, although both saw the same questions; what fine-tuning taught it; and which rows rule out
-# that it is only better because it read more. **Form:** words, with numbers from above.
+# people and the other is not, although both saw the same questions; what fine-tuning taught the pretrained model; and which rows rule out
+# that this model is better only because it read more. **Form:** words, with numbers from above.
 
 # %% [markdown] written="8.3"
 # *Your answer to 8.3: replace this line.*
@@ -211,20 +219,21 @@ for label, row in rows.items():
 # ## Recall or invention?
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
-# four wrong ones about `strangers`, with the probability the model gave to each. *Predict:* which are which? Then
-# compare with `eight`, where the four recalls come first.
+# four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which four are the right ones? The cell after
+# them prints the solution.
 #
-# The figure after them takes all answers. A model is *calibrated* if of all answers it gives with probability 0.8, eight
-# in ten are right. Left: the probabilities of right recalls and of inventions. Right: the share that is right at each
-# level.
+# The figure shows all answers. A model is *calibrated* if, of all answers that it gives with probability 0.8, eight
+# in ten are right. The left panel shows the probabilities of right recalls and of inventions, the right one the share of right answers
+# at each level of probability.
 
 # %%
 # my prediction, the four recalls: ...
 recalled = [r for r in runs[0]["pretrained"]["held"] if r.right]
 invented = [r for r in runs[0]["pretrained"]["strangers"] if not r.right and r.answer]
 eight = recalled[:4] + invented[:4]
-for place in np.random.default_rng(5).permutation(8):
-    print(f"born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
+order = np.random.default_rng(5).permutation(8)
+for number, place in enumerate(order, 1):
+    print(f"{number}. born in {eight[place].answer:10} probability {eight[place].confidence:.2f}")
 
 # %%
 held, strangers = (findings.pooled(runs, "pretrained", group) for group in ("held", "strangers"))
@@ -236,15 +245,16 @@ levels, shares_held = tables.calibration(held)
 _, shares_strangers = tables.calibration(strangers)
 series = {"held": shares_held, "strangers": shares_strangers, "-calibrated": levels}
 plots.curves(levels, series, xlabel="probability of the answer", ylabel="share right", ax=right)
-right.set(xlim=(0, 1), ylim=(0, 1.05))
+right.limits(x=(0, 1), y=(0, 1.05))
+print("recalled:", *(number for number, place in enumerate(order, 1) if place < 4))
 surer = np.greater.outer(*samples.values()).mean()
 print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
 
 # %% [markdown]
-# Nothing in the words tells the two apart. The probability, which a reader of the answer never sees, leans the right way,
-# in 73% of pairs, and does not separate them; the end of this notebook counts what a threshold would throw away and let
-# through. About `held` people the model is, if anything, too modest. About strangers the same probabilities mean next to
-# nothing: calibration holds only for the kind of people it was measured on.
+# Nothing in the words distinguishes recalls from inventions. The probability, which a reader of the answer never sees, is higher
+# for the recall in 73% of pairs, so it does not separate them well either; the end of this notebook counts what a threshold would refuse
+# and what it would let through. About `held` people the model's probabilities are, if anything, too low. About strangers the same
+# probabilities mean next to nothing: calibration holds only for the kind of people for whom it was measured.
 
 # %% [markdown]
 # ### 8.4 Recall and invention look alike
@@ -261,11 +271,11 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # %% [markdown]
 # ## First failure: a name it never saw
 #
-# The model answers for strangers as well. The figure compares the cities it names with how common they are. Its bars do
-# not add up to one: some answers are no city at all; they stand below the table. The table counts how often it names
-# the birth place of somebody in its text with the same first or family name; "by chance" deals the same answers out to
-# the strangers at random, a thousand times. The last column asks about `held` people with first and family name
-# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text knows one. *Predict:* does the model
+# The model answers for strangers as well. The figure compares the cities that it names with how common they are. The bars of
+# the answers do not add up to one, because some answers are no city; these are printed last. The lines below it count how often the
+# model names the birthplace of somebody in its text with the same first or family name; for "by chance" the same answers are
+# dealt out to the strangers at random, a thousand times. The last number in each line is about `held` people whose names are
+# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text contains one. *Predict:* does the model
 # notice?
 
 
@@ -285,7 +295,7 @@ print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 # %% [markdown]
 # Seven answers are empty, one is a piece of biography. Both kinds come from the pretraining text, where a MASK may be
 # followed by the second MASK at once (a gap at the end), or by such a piece. Twenty gentle steps of fine-tuning taught
-# the model that a city follows a question; for these names the older habit still wins.
+# the model that a city follows a question; for these eight names, what it learnt in pretraining is still stronger.
 #
 # ### 8.5 A name it never saw
 #
@@ -300,10 +310,10 @@ print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 # %% [markdown]
 # ## Second failure: forgetting
 #
-# What if fine-tuning goes on after every `told` person is right? Ten times the usual number of steps, three ways: at the
-# usual rate, at six times that rate, and at six times the rate with 64 biographies mixed into each batch (*rehearsal*).
-# Recorded, the mean of the same three seeds, from step 0, where the model has been pretrained and never asked. *Predict*
-# where the curves start, and which of them fall later.
+# What if fine-tuning goes on after every `told` person is answered correctly? We take ten times the usual number of steps, in three
+# ways: at the usual rate (*gentle*), at six times that rate (*harsh*), and at that high rate with 64 biographies mixed into each batch
+# (*rehearsal*). The curves are recorded means of the same three seeds. At step 0 the model is pretrained but was never asked a
+# question. *Predict* where the curves start, and which of them fall later.
 
 # %%
 # my predictions: ...
@@ -319,23 +329,23 @@ for way in findings.WAYS:
     print(f"after 200 steps {[share[-1] for share in shares]}")
 
 # %% [markdown]
-# At step 0 nothing is right: the facts are stored, and nobody has said what a question is. A few steps open the door for
-# `told` and `held` alike. After that all three ways keep every person they are trained on (left, where the lines lie on
-# one another), so nothing seems wrong. Right, the gentle way loses a few of the others, the harsh one about three in ten,
-# most of them by step 40. Rehearsal stops it at the same harsh rate: each batch then contains a reason to keep what was
-# stored. The other remedy is to go slowly and stop early. To watch it live: `findings.forgetting(lab, pretrained, "harsh")`.
+# At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. After a few steps it answers
+# for `told` and `held` people alike. Later, in all three ways, the model stays right about every person in its questions (left; the three lines
+# cover one another), so nothing seems wrong. On the right, the gentle way loses a few of the other people and the harsh one about three in
+# ten, most of them by step 40. Rehearsal prevents this at the same harsh rate, because each batch also trains on what was
+# stored. The other remedy is to use a small rate and to stop early. To watch it forget live, run `findings.forgetting(lab, pretrained, "harsh")`.
 
 
 # %% [markdown]
 # ## The full preset
 #
 # With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
-# same experiment wants a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
+# same experiment needs a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
 #
-# `python -m attn_course.knowledge full --folder runs --write full.json`
+# `python -m attn_course.runs knowledge_gpu --folder runs --out full.json`
 #
-# It was taken as far as the steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
-# its end, and not on a GPU. The model is the preset's own, and the command can be resumed.
+# We ran it for the number of steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
+# its end, and not on a GPU. The model has the sizes of the preset, and the run can be resumed.
 
 # %%
 full = findings.recorded("knowledge_full")
@@ -351,14 +361,14 @@ label = {"xlabel": "step", "ylabel": "pretraining loss", "title": "letters inste
 plots.curves(steps, {"mean of each hundredth": run["loss"]}, **label)
 
 # %% [markdown]
-# Letters tell the same story: three quarters of the `held` people are right, a seventh without pretraining, and for
-# strangers pretraining does little. With 20 people in a group the intervals are wide.
+# Letters tell the same story: for `held` people three quarters of the answers are right, without pretraining a seventh, and
+# for strangers pretraining does little. With 20 people in a group the intervals are wide.
 #
 # ## Common mistakes
 #
-# Four claims are common: *it is right because it read more text*; *the people asked for were in the fine-tuning
+# Four claims are common: *it is right because it read more text*; *the people asked about were in the fine-tuning
 # questions*; *it says nothing when it does not know*; *where it is unsure, it could look the person up*. Each line below
-# is a number to hold against one of them.
+# prints a number that speaks against one of them.
 
 # %%
 told, asked = ({person.name for person in world.group(group)} for group in ("told", "held"))
@@ -371,8 +381,8 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # %% [markdown]
 # ## Summary
 #
-# 1. A gap to fill in, or a question whose answer alone carries loss: one model, one loss, two kinds of string.
-# 2. A share means little without an interval and a baseline; here one group, after one kind of training, is above it.
+# 1. Pretraining fills gaps, fine-tuning answers questions: one model and one loss, but two kinds of string.
+# 2. A share means little without an interval and a baseline; here, besides `told` people, only `held` people after pretraining are above it.
 # 3. What was stored can be lost by fine-tuning too long or too fast, and rehearsal keeps it.
 #
 # **References.** Raffel et al. (2020), span corruption; Petroni et al. (2019), language models as knowledge bases;
@@ -383,7 +393,7 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # ## Without notes
 #
 # 1. Why is the majority baseline, and not one in ten, the number to beat?
-# 2. Which of the three groups tells whether the model has learnt a fact in pretraining?
+# 2. Which of the three groups shows whether the model has learnt a fact in pretraining?
 # 3. Why is PAD in $y$ not the same as PAD in $x$?
 # 4. What would change if the span could never touch the end of a document?
 # 5. Name two ways of fine-tuning that keep what pretraining stored.

@@ -2,13 +2,13 @@
 # <!-- Made by "attn build" from solutions/09_translation.py. Instructors edit that file. -->
 # # Translation
 #
-# > A translator with a slot for cross-attention: what you put into it decides what it can learn.
+# > A translator with a slot for cross-attention: what you put into the slot decides what the translator can learn.
 #
-# *60 min, 4 questions, 14 points, needs 06*
+# *115 min, 4 questions, 14 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **implement** three fillings of the slot that neither padding nor the other sentences of a batch disturb,
+# - **implement** three modules for the slot, on which neither padding nor the other sentences of a batch have any influence,
 # - **measure** what a trained translator looks at, against alignments that are known,
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
@@ -35,6 +35,8 @@ from attn_course.translation import (
     EOS,
     PAD,
     Trainer,
+    ablation,
+    expected_time,
     recorder,
     scoring,
     setting,
@@ -47,43 +49,63 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## One setting
 #
-# With `"default"` everything below runs offline in about a minute and a half of one core: the text is an invented
-# corpus of German scenes with their English and **gold alignments**, since whoever makes up a sentence knows which word
-# became which. With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or from the folder in
-# the environment variable `ATTN_DATA`. A GPU is found by itself. (`"tiny"` shows within seconds whether every cell
-# runs; its scores mean nothing.)
-#
-# **An estimate, not a measurement:** `"full"` takes about 4,600 updates, each perhaps 20 to 50 ms on a T4. Expect two
-# to four minutes for each slot. We had no GPU to try it on.
+# With `"default"` everything below runs offline on one core. The text is an invented corpus of German scenes with their
+# English translations and **gold alignments**: whoever makes up a sentence knows which word became which. With `"full"` the same
+# cells train on Multi30k, 29,000 real captions, downloaded or from the folder named by the environment variable `ATTN_DATA`. A GPU is
+# found automatically. (`"tiny"` shows within seconds whether every cell runs; its scores mean nothing.) The next cell prints what
+# will be used and how long it may take.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
 corpus, configs = setting(PRESET, tokens=162_000, num_train=2700, num_test=200)
+print(expected_time(PRESET, configs, num_runs=3))
 for german, english in corpus.test[3:7]:
     print(f"{german}\n    {english}")
 
 # %% [markdown]
-# Look at the verbs. *schalten ... ein* stands apart in German and together in English; after *weil* or *während* the verb
-# comes last; an adverb in front pushes the subject behind the verb. Word order really differs.
-#
-# ## The model, one line per tensor
-#
-# | tensor | what it is | shape |
-# |---|---|---|
-# | source | German subwords, padded to the longest | (B, S) |
-# | memory | a GRU in each direction over them, normalised | (B, S, D) |
-# | mask | True at real places, False at padding | (B, S) |
-# | queries | a GRU over the English so far, normalised | (B, T, D) |
-# | **context** | **what the slot makes of queries and memory** | (B, T, D) |
-# | logits | of the next subword, from queries and context | (B, T, V) |
+# Look at the verbs. In the invented corpus *schalten ... ein* has two parts that are far apart in German and together in
+# English; after *weil* or *während* the verb comes last; and after an adverb at the beginning the subject follows the verb. Real
+# captions have the same differences, though less often. So a translator cannot go from word to word.
 
 # %% [markdown]
-# What stands in the slot is called **cross-attention**: the queries come from one sequence, English, keys and values from
-# another, German. (In [06](06_transformer_attention.ipynb) both were the same sequence: *self*-attention.)
+# ## The model
 #
-# The English GRU *starts* from the encoder's last state, and that is all it ever has when the slot is empty. All
-# teacher-forced steps go through the slot at once. Here it works on a batch of two sentences, of seven and of three
-# places, the second one padded. *Predict:* how much weight does *dot* give to padding if the mask is forgotten?
+# The model has three parts: the **encoder** reads the German sentence, the **decoder** writes the English one, and the
+# **slot** between them decides what the decoder sees of the German words.
+#
+# - The text is cut into **subwords**: frequent words are one piece, rare ones are made of several, so that no word is unknown.
+# - A **GRU** (gated recurrent unit) reads a sequence from left to right and updates a vector, its state, at every step; it learns what to
+#   keep and what to replace. The encoder has one GRU in each direction; the states of both are the *memory*.
+# - The decoder is a GRU too. It starts from the encoder's last state. In training it reads the *true* English words so far,
+#   whatever it would have written itself; this is called **teacher forcing**. So the inputs of all $T$ steps are known
+#   beforehand, and the slot computes all steps at once.
+
+# %%
+boxes = {
+    "German subwords\n(B, S)": (0, 0),
+    "encoder: a GRU\nin each direction": (0, 1),
+    "memory\n(B, S, D)": (0, 2),
+    "English so far\n(B, T)": (5, 0),
+    "decoder: a GRU": (5, 1),
+    "queries\n(B, T, D)": (5, 2),
+    "slot:\ncross-attention": (2.5, 2),
+    "context\n(B, T, D)": (2.5, 3),
+    "logits of the next\nsubword (B, T, V)": (5, 3),
+}
+source, encoder, memory, target, decoder, queries, slot, context, logits = boxes
+arrows = [(source, encoder), (encoder, memory), (memory, slot), (target, decoder)]
+arrows += [(encoder, decoder), (decoder, queries), (queries, slot), (slot, context)]
+arrows += [(context, logits), (queries, logits)]
+plots.diagram(boxes, arrows, strong=[slot], ax=plots.panels(1, width=9, height=3.6)[0])
+
+# %% [markdown]
+# Attention in the slot is called **cross-attention**: the queries come from one sequence, English, and the keys and values from
+# another, German. (In [06](06_transformer_attention.ipynb) both came from the same sequence: *self*-attention.) Keys and values are
+# both the memory. If the slot is empty, the only way from German to English is the arrow from encoder to decoder, one vector for a whole sentence.
+#
+# Sentences of a batch have different lengths, so shorter ones are filled up with **padding**, and a mask (B, S) is True at real
+# places. Below is a batch of two sentences with seven and three places. *Predict:* how much weight does *dot*, attention by dot products, give to
+# padding if the mask is forgotten?
 
 # %%
 # my prediction: ...
@@ -102,22 +124,25 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
-# The figure shows the second sentence, which has three real places. Hatched cells are padding. On the right nothing
-# fails, no error is raised, and each query spends weight on places that hold no word.
+# The figure shows the second sentence, which has three real places. Hatched entries are hidden, because they are padding. On the right
+# no error is raised, and yet each query gives weight to places that hold no word.
 
 # %% [markdown]
 # ### 9.1 What goes into the slot
 #
 # *code · 5 points · 15 min*
 #
-# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three fillings of the slot: *none*
-# returns zeros, for context and weights; *mean* averages the real places of each sentence, alike for every query;
-# *dot* weighs them by a softmax of dot products divided by $\sqrt D$ (as in Vaswani and others), without projections.
-# **Form:** three modules that return `(context, weights)`, (B, T, D) and (B, T, S). Gradients must pass; make new
-# tensors from those given (`queries.new_zeros`), so that a GPU works.
+# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three modules for the slot: *none*
+# returns zeros, both for the context and for the weights; *mean* averages the real places of each sentence, in the same way for every query;
+# *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** three modules that return
+# `(context, weights)`, of shape (B, T, D) and (B, T, S).
+
+# %% [markdown]
+# The check uses scores of any size; padding must have no influence at all, so the gradient with respect to a padded place is exactly 0.
+# Make new tensors from those given (`queries.new_zeros`), so that the module works on a GPU too.
 #
-# *Predict:* which could translate three words, and which twenty? [10](10_bleu_comparison.ipynb) draws the score over
-# length.
+# *Predict:* which of the three could translate a sentence of three words, and which one of twenty?
+# [10](10_bleu_comparison.ipynb) plots the score against the length.
 
 
 # %% answer="9.1"
@@ -154,15 +179,16 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 #
 # *code + written · 3 points · 15 min*
 #
-# A score for attention is needed before there is attention to score. **Given** for each sentence its weights
-# (target words, source words) and a set of gold links $(t, s)$. Each target word is linked to its heaviest source word,
-# the first if several tie; a row without any weight links to nothing. With $A$ the links found and $G$ the gold ones, of
-# *all* sentences,
+# Before training, we need a number that says how well weights agree with alignments. **Given** for each sentence its weights
+# (target words, source words) and a set of links $(t, s)$ that are taken as right. Each target word is linked to the source word with the largest
+# weight, or to the first of them if several tie; a row without any weight is linked to nothing. Let $A$ be the links found and $G$ the right
+# ones, in *all* sentences together. The **alignment error rate** is
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
-#
-# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* it for an empty slot, and whether 0 can
-# be reached where a target word has *two* gold links. The numbers under *What it looks at* answer both.
+
+# %% [markdown]
+# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot, and whether it can
+# be 0 if some target word has *two* gold links. The numbers under *What it looks at* answer both.
 
 
 # %% answer="9.2 code"
@@ -179,10 +205,11 @@ check("9.2", alignment_error_rate)
 # %% [markdown]
 # ## Three translators
 #
-# Same text, same seed, same number of parameters; only the slot differs. It is yours if it passed, else the course's.
-# *Predict* two orders before you run the cell: that of the three losses, and that of the three BLEU scores (0 to 100, how
-# many runs of one to four words agree with the reference; notebook [10](10_bleu_comparison.ipynb) builds it). Given a
-# folder, a killed run would go on where it stopped; here each trainer has a temporary one.
+# The text, the seed and the number of parameters are the same; only the slot differs. The slot is yours if 9.1 passed, otherwise the
+# course's. *Predict* two rankings before you run the cell: that of the three losses, and that of the three **BLEU** scores. BLEU goes
+# from 0 to 100 and measures how many runs of one to four words agree with the reference; [10](10_bleu_comparison.ipynb) builds
+# it. **Perplexity** is $e^{\text{cross-entropy}}$: a model with perplexity 5 is as unsure about the next subword as if it had to guess
+# among 5 equally likely ones.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, loss and BLEU: ...
@@ -209,14 +236,13 @@ floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
 print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
-# Loss and perplexity are measured with *teacher forcing*: at each step the model reads the true words so far. The loss is
-# that of *smoothed* labels, which give 0.1 of their weight to all subwords alike, so its floor is not zero; the
-# cross-entropy, the logarithm of the validation perplexity, has no such floor. BLEU is measured on what the model writes
-# by itself.
+# Loss, perplexity and the BLEU of this table are measured on the *validation* set, the precisions on the *test* set. Loss and
+# perplexity are measured with teacher forcing. The loss is computed with *smoothed* labels, which spread 0.1 of their weight equally over
+# all subwords, so its smallest possible value is not zero; the cross-entropy has no such floor. BLEU is measured on what the model
+# writes by itself.
 #
-# **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
-# cross-entropy, how large in BLEU, why are the raw losses the wrong numbers for this, and why is the gap in BLEU the wider
-# one?
+# **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in cross-entropy, and how
+# large in validation BLEU? Why should one not compare the raw losses? Why is the gap in BLEU, in proportion, wider?
 
 # %% [markdown] written="9.2"
 # *Your answer to 9.2: replace this line.*
@@ -224,9 +250,9 @@ print(f"smallest possible loss: {floor:.2f}")
 # %% [markdown]
 # ## The same on real text, recorded
 #
-# Multi30k, 400,000 subwords, less than one pass over its training text, three seeds for each slot; scores are of the
-# test set of 2016. The command that made each run is stored with it. *Predict:* is the ladder as steep as above? Notebook
-# [10](10_bleu_comparison.ipynb) takes these runs apart.
+# These runs were trained on 400,000 subwords of Multi30k, less than one pass over its training text, with three seeds for each slot;
+# BLEU is measured on the test set of 2016. The command that made each run is stored with it. *Predict:* are the differences as large as
+# above? Notebook [10](10_bleu_comparison.ipynb) compares these runs in detail.
 
 # %%
 # my prediction: ...
@@ -238,27 +264,36 @@ print(f"{first['num_parameters']:,} parameters; {first['machine']}")
 print(recorder.table(ladder))
 
 # %% [markdown]
+# **A good place for a pause.** The translators are trained. The second half looks at what they attend to, and at how they
+# write.
+#
 # ## What it looks at
 #
-# First your error rate (1) of the live translators, beside its floor: (1) takes one link for each English word, the
-# gold may have two or none, so that even the best choice misses some. Then maps of *dot* for two sentences: English
-# words down, German words across; subwords of one German word are added up, those of one English word averaged. On the
-# right the gold links. Last, two failures: what each translator writes for the second sentence, and the test sentence
-# whose *dot* weights agree least with the gold links. *Predict:* where does *switching* look, and where *on*? The first
-# map answers.
+# First comes your error rate (1) for the three translators above, beside the smallest possible one: (1) takes one link for each English
+# word, but the word may have two gold links or none, so even the best choice is wrong at some. (Real captions have no gold links. There the links of
+# the *bundled model*, described below, take their place; they are another model's opinion, not the truth.)
+
+# %% [markdown]
+# Then come maps of *dot* for two sentences: each row is an English word, each column a German one. The weights of the subwords of one German word are
+# added up, those of one English word averaged. On the right are the links. Last come two failures: what each translator writes
+# for the second sentence, and the test sentence in which the weights of *dot* agree least with the links.
+#
+# The next cell prints the two sentences. *Predict:* which German words do the words of the English verb look at?
 
 
 # %% tags=["nbval-ignore-output"]
-# my predictions, switching and on: ...
-measured = bool(corpus.links and check("9.2", alignment_error_rate))
+# my prediction, the words of the verb: ...
+for k in (10, 12):
+    print(german[k], english[k], sep="\n    ")
+links, kind = tables.links_of(corpus)
 looked = {name: run.word_weights(corpus.test) for name, run in runs.items()}
+measured = bool(check("9.2", alignment_error_rate))
 if measured:
     for name, weights in looked.items():
-        rate = alignment_error_rate(weights, corpus.links)
-        print(f"{name:5} alignment error rate {np.squeeze(rate):.2f}")
-    print(f"floor {tables.smallest_error_rate(corpus, vocabulary):.2f}")
-else:
-    print("Error rates need gold links and a correct 9.2.")
+        rate = alignment_error_rate(weights, links)
+        print(f"{name:5} alignment error rate against the {kind}: {np.squeeze(rate):.2f}")
+if corpus.links:
+    print(f"smallest possible: {tables.smallest_error_rate(corpus, vocabulary):.2f}")
 
 
 # %% tags=["nbval-ignore-output"]
@@ -270,14 +305,14 @@ def draw_map(run, pair, weights, title, ax):
 
 
 def show(*numbers):
-    """The weights of dot on test sentences, and beside each its gold links if there are any."""
+    """The weights of dot on test sentences, and beside each the links that they are compared with."""
     axes = plots.panels(2 * len(numbers), height=4.2, width=9, columns=2)
     for k, left, right in zip(numbers, axes[::2], axes[1::2], strict=True):
         gold = np.zeros_like(looked["dot"][k])
-        for t, s in corpus.links[k] if corpus.links else ():
+        for t, s in links[k]:
             gold[t, s] = 1
         draw_map(runs["dot"], corpus.test[k], looked["dot"][k], "dot", left)
-        draw_map(runs["dot"], corpus.test[k], gold, "gold links", right)
+        draw_map(runs["dot"], corpus.test[k], gold, kind, right)
 
 
 show(10, 12)
@@ -287,18 +322,18 @@ for name, run in runs.items():
     print(f"{name:6} {run.translate([german[12]])[0]}")
 print(f"wanted {english[12]}")
 if measured:
-    both = zip(looked["dot"], corpus.links, strict=True)
-    show(int(np.argmax([alignment_error_rate([weights], [links]) for weights, links in both])))
+    both = zip(looked["dot"], links, strict=True)
+    show(int(np.argmax([alignment_error_rate([weights], [pairs]) for weights, pairs in both])))
 
 # %% [markdown]
 # ## Real captions
 #
-# The course brings a translator along, so that this works offline: a Transformer (more of that below) that read 10 million
-# subwords of Multi30k, kept in half precision. Notebook [10](10_bleu_comparison.ipynb) has its score, in the last row of a
-# table. Here it translates two captions that are not in its text, with a beam of 5; the maps are its last
-# cross-attention, the mean of four heads.
+# The course comes with a *bundled* translator, so that this section works offline: a Transformer (more about it below) that was trained on 10 million
+# subwords of Multi30k and stored in half precision. Its test BLEU is in [10](10_bleu_comparison.ipynb), in the last row of a
+# table. Here it translates two captions that are not in its training text, with a beam of 5 (explained below). The maps show its last layer of
+# cross-attention, averaged over four heads.
 #
-# *Predict:* in which column do the rows *sand* and *castle* meet? What does *wearing* look at?
+# *Predict:* which German word do *sand* and *castle* look at? What does *wearing* look at?
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
@@ -321,8 +356,9 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # *written · 3 points · 10 min*
 #
 # **Given** the maps, the error rates and the outputs above. **Find** one example each, naming the words, of (a) a
-# *monotone* run, (b) *re-ordering*, (c) one word against several; and (d) one way in which the maps are *not* alignments,
-# or one failure of a slot, with a reason. **Form:** four short items; quote your error rates.
+# *monotone* run, where both languages proceed word by word, (b) *re-ordering*, (c) one word in one language that corresponds to
+# several in the other; and (d) one way in which the maps are *not* alignments, or one failure of a slot, with a reason.
+# **Form:** four short items; quote your error rates.
 
 # %% [markdown] written="9.3"
 # *Your answer to 9.3: replace this line.*
@@ -332,13 +368,13 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 #
 # *code · 3 points · 12 min*
 #
-# **Given** `step(last, state)` → `(logits, state)`: the tokens just chosen, shape (B,), and the state (None at first)
-# give logits (B, V) of the next one. **Choose** the likeliest token at every step, for all sentences at once: start from
-# `BOS`; a sentence ends with its own `EOS` and then holds `PAD`; stop when all have ended or at `max_length` tokens, and
-# call `step` no more often than that takes. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor
-# (B, T), `EOS` included, `BOS` not.
+# **Given** a function `step(last, state)` → `(logits, state)`: from the tokens just chosen, shape (B,), and the state (None at
+# first) it computes the logits (B, V) of the next of $V$ tokens. **Choose** the likeliest token at every step, for all sentences at once. Start
+# from `BOS`. A sentence ends with its own `EOS` and is filled with `PAD` after it. Stop when all sentences have ended or at
+# `max_length` tokens, and do not call `step` more often than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` →
+# long tensor (B, T), with `EOS` and without `BOS`.
 #
-# *Predict:* which of these rules does a batch of one never test? The text below the check answers.
+# *Predict:* which of these rules is never tested by a batch of one sentence? The text below the check answers.
 
 
 # %% answer="9.4"
@@ -359,13 +395,13 @@ if check("9.4", greedy_search):  # yours against the course's, the whole test se
     print(f"equal to the course's search for {same} of {len(german)} sentences")
 
 # %% [markdown]
-# A batch of one ends with its own `EOS`, so it never has to hold `PAD` while others go on.
+# A batch of one sentence stops at its `EOS`, so the rule never tested is that a sentence is filled with `PAD` while others go on.
 #
 # ## A beam
 #
-# Greedy search cannot take a word back. A *beam* of $K$ keeps the $K$ best beginnings of each sentence and compares
-# log-probabilities divided by length, or else the shortest would win. It is given. *Predict:* what does $K = 5$ gain
-# here, what does it cost, and does $K = 20$ gain as much again?
+# Greedy search cannot take a word back. *Beam search* with width $K$ keeps the $K$ best beginnings of each sentence. It compares
+# log-probabilities divided by length, because otherwise short sentences would win. Here we use the course's function. *Predict:* how much
+# test BLEU does $K = 5$ gain here, what does it cost, and does $K = 20$ gain as much again?
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
@@ -374,47 +410,56 @@ for size in (1, 2, 5, 20):
     hypotheses = runs["dot"].translate(german, beam_size=size)
     speed = len(german) / (time.process_time() - started)
     result = scoring.score(hypotheses, english)["bleu"]
-    print(f"beam {size:2}: BLEU {result:.1f}, {speed:4.0f} sentences per CPU second")
+    print(f"beam {size:2}: test BLEU {result:.1f}, {speed:4.0f} sentences per CPU second")
 short = runs["dot"].translate(german, beam_size=5, length_penalty=0.0)
 result, share = scoring.score(short, english)["bleu"], len("".join(short)) / len("".join(english))
-print(f"beam  5, not divided by length: BLEU {result:.1f}, {share:.0%} of the references' letters")
+print(
+    f"beam  5, not divided by length: test BLEU {result:.1f}, {share:.0%} of the references' letters"
+)
 
 # %%
 for name, records in ladder.items():
     tests = [record["test"] for record in records]
     gains = [f"{test['beam 5']['bleu'] - test['greedy']['bleu']:+.1f}" for test in tests]
-    print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} BLEU")
+    print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} test BLEU")
 
 # %% [markdown]
-# A beam helps where a better sentence is within reach: on Multi30k it adds more than a point to *dot*, next to nothing to
-# *none*. From 5 to 20 you pay four times as much or more, for little or nothing.
-#
+# On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. A beam of 20 costs at least four times as
+# much as one of 5, and gains little or nothing. (The beam of 1 above is greedy search. Its *test* BLEU differs from the
+# *validation* BLEU in the table of losses, because these are different sentences.)
+
+# %% [markdown]
 # ## From here to a Transformer
 #
-# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. What goes is the
-# recurrence: where a GRU hands the sentence on from word to word, the self-attention of
-# [06](06_transformer_attention.ipynb) reaches every word at once. Positions must then be added to the words, as 06 did.
-#
-# The figure counts the steps that a German word takes to another one *within* the encoder. *Predict* both patterns.
+# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. It has no recurrence. A GRU passes
+# on what it knows from word to word, so that two words that are seven places apart are seven steps apart. In the self-attention of
+# [06](06_transformer_attention.ipynb) every word reaches every other in one step. In exchange, the order of the words is no
+# longer built in: positions are added to the words, and the model has to learn what they mean. Notebook
+# [10](10_bleu_comparison.ipynb) compares the two on the same text.
 
+# %% [markdown]
+# ## Trained as a mean, or made a mean afterwards
+#
+# The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more
+# text. *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
+# weight, and if it returns zeros. Do these two stay above the slots *mean* and *none* in the table of recorded runs?
 
 # %%
 # my prediction: ...
-words = "Zwei Kinder bauen am Strand eine Sandburg .".split()
-place = np.arange(len(words))
-steps = {"GRU, one each way": np.abs(place[:, None] - place), "Transformer": 1 - np.eye(len(words))}
-axis = {"rows": words, "columns": words, "xlabel": "from", "ylabel": "to", "numbers": True}
-for ax, (title, counted) in zip(plots.panels(2, height=3.8, width=9), steps.items(), strict=True):
-    plots.matrix(counted, **axis, top=7, colour_bar=False, title=title, ax=ax)
+afterwards = {"intact": "", "mean afterwards": "cross*0", "none afterwards": "cross-heads"}
+print(ablation.recorded_table(afterwards))
+for name in ("mean", "none"):
+    seeds = [record["test"]["beam 5"]["bleu"] for record in ladder[name]]
+    print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
 
 # %% [markdown]
-# Left, far words have a long way, and each step may lose something. Right, every way has length one: order is no longer
-# built in, it has to be learnt. Notebook [10](10_bleu_comparison.ipynb) compares the two on the same text.
+# Both fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
+# its attention weights. In `attn playground` you can type a sentence and take out more of its attention.
 #
 # ## Common mistakes
 #
-# Three claims, each with the number that answers it: *padding does no harm, its states are zero*; *a softmax is a
-# softmax, whatever its axis*; *a good perplexity means a good translation*.
+# Here are three claims, and the cell prints a number against each: *padding does no harm if its states are zero*; *the axis of a
+# softmax does not matter*; *perplexity and BLEU say the same*.
 
 # %%
 silent = torch.where(mask[..., None], memory, 0.0)
@@ -425,14 +470,14 @@ sums = [scores[:B].softmax(0)[0, 0].sum() for B in (2, 1)]
 print(f"softmax over the batch: a row sums to {sums[0]:.1f}, and to {sums[1]:.1f} alone")
 worst, best = (ladder[name][0]["test"] for name in ("none", "dot"))
 print(f"perplexity differs by a factor of {worst['perplexity'] / best['perplexity']:.1f}", end=", ")
-print(f"BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}")
+print(f"test BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}")
 
 # %% [markdown]
 # ## Summary
 #
-# 1. One slot for cross-attention, one signature; the mask goes in before the softmax or the count.
-# 2. Loss is taken after true words, BLEU on the model's own; AER (1) says what it looks at, not why.
-# 3. Greedy search keeps one beginning and its own end per sentence; a beam keeps a few.
+# 1. The slot for cross-attention takes queries, memory and a mask; the mask acts before the softmax or the mean.
+# 2. The loss is computed with the true words as input, BLEU on what the model writes; AER (1) says where it looks, not why.
+# 3. Greedy search keeps one beginning of each sentence; a beam keeps several.
 #
 # ## Without notes
 #

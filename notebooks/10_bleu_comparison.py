@@ -4,13 +4,13 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *60 min, 3 questions, 12 points, needs 09*
+# *100 min, 3 questions, 12 points, needs 09; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **implement** BLEU and reach the standard tool's number to the last digit,
-# - **explain** how one file gets several scores, and which traps perplexity has,
-# - **decide** by a paired test which differences between five kinds of attention are real.
+# - **implement** BLEU and get the same number as the standard tool, to the last digit,
+# - **explain** how one file gets several scores, and which mistakes perplexity invites,
+# - **decide** with a paired test which differences between five kinds of attention are real.
 
 # %%
 # Does nothing where the course is installed.
@@ -32,6 +32,7 @@ from sacrebleu import BLEU
 from attn_course import check, hint, plots
 from attn_course.translation import (
     Trainer,
+    ablation,
     bleu_of_counts,
     recorder,
     scoring,
@@ -44,15 +45,15 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## The score
 #
-# Let $m_n$ be the number of n-grams of the hypotheses that also stand in their reference, each counted at most as often as
-# it stands *there* (**clipped**), and $h_n$ the number of all n-grams of the hypotheses; $c$ and $r$ the lengths of all
-# hypotheses and of all references. Every one is a sum over the **whole** test set. Then
+# A *hypothesis* is what the translator wrote, an *n-gram* a run of $n$ words. Let $m_n$ be the number of n-grams of the hypotheses
+# that also occur in their reference, each counted at most as often as it occurs *there* (**clipped**), $h_n$ the number of all n-grams
+# of the hypotheses, and $c$ and $r$ the lengths of hypotheses and references. Each is a sum over the **whole** test set. Then
 #
 # $$\mathrm{BLEU} = 100 \cdot \min\!\big(1, e^{1 - r/c}\big) \cdot
 # \Big(\prod_{n=1}^{4} \frac{m_n}{h_n}\Big)^{1/4}. \tag{1}$$
 #
-# Words come from a fixed tokeniser, called 13a, so that everyone counts the same ones. Here are the counts of one
-# sentence, by the tool: $m$ and $h$ for $n = 1$ to 4. *Predict* from the two sentences by how much $m_1$ would be larger
+# A fixed tokeniser, called 13a, cuts the text into words, so that everyone counts the same ones. Here are the counts of one
+# sentence, by the standard tool sacrebleu: $m$ and $h$ for $n = 1$ to 4. *Predict* from the two sentences by how much $m_1$ would be larger
 # without clipping.
 
 # %%
@@ -71,12 +72,12 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 #
 # *code · 4 points · 18 min*
 #
-# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1): where some $m_n$ is
-# 0, so is BLEU. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
-# from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, puts a small number in the
-# place of an $m_n$ of 0. In a whole test set no $m_n$ is 0, so the default gives the same number under another signature.)
+# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1); if some $m_n$ is
+# 0, BLEU is 0 too. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
+# from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, replaces an $m_n$ of 0
+# by a small number. In a whole test set hardly any $m_n$ is 0, so the default gives the same number under another signature.)
 #
-# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The common mistakes answer.
+# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The answer is under *Common mistakes*.
 
 
 # %% answer="10.1"
@@ -94,8 +95,8 @@ check("10.1", bleu)
 # %% [markdown]
 # ## One file, many scores
 #
-# The file is recorded: what a small *dot* translator wrote for the 500 test sentences of the embedded corpus. First your
-# number for it beside the tool's. Then nothing about the translations changes, only the way they are scored. *Predict:*
+# The file is recorded: what a small *dot* translator wrote for the 500 test sentences of the *embedded* corpus, the invented one of
+# 09. First we print your number for it beside sacrebleu's. Then the translations stay the same, and only the scoring changes. *Predict:*
 # which of the five bars is highest, and which lowest?
 
 # %%
@@ -124,9 +125,9 @@ ax = plots.panels(1, width=8.5)[0]
 plots.bars(list(scores.values()), list(scores), ylabel="BLEU", xlabel="", top=70, ax=ax)
 
 # %% [markdown]
-# One file, and more than eleven points between its scores. Tokenisation alone moves it in both directions, and the mean
-# of sentence scores is a different quantity under the same name. That is why a score needs its *signature*; a comparison
-# of two papers without it compares settings. Here are those of the first bar, the third and the last:
+# The same file has scores that differ by more than eleven points. Tokenisation alone moves the score in both directions, and the
+# mean of sentence scores is a different quantity under the same name. That is why a score needs its *signature*, a list of the
+# settings; without it two papers may differ in these alone. Here are the signatures of the first bar, the third and the last:
 
 # %%
 for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
@@ -135,17 +136,20 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
     print(metric.get_signature())
 
 # %% [markdown]
+# **A good place for a pause.** You can compute BLEU and read its signature. The second half asks what a difference of two scores
+# means.
+#
 # ### 10.2 Is the difference real?
 #
 # *code · 4 points · 15 min*
 #
-# A test set is a sample; another gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays
+# A test set is a sample; another sample gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays
 # (N, 10) of $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Find** how the gain in BLEU varies over `num_samples`
-# test sets of $N$ sentences drawn with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` →
-# `(gain, low, high, p)`: the gain of `other` over `one` on the whole set, the central 95% of resampled gains, the share
-# $p$ of samples where `other` is *not* better (one-sided). `bleu_of_counts(sums)`, sums (..., 10), is given.
+# test sets, each of $N$ sentences drawn with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` →
+# `(gain, low, high, p)`: the gain of `other` over `one` on the whole set, the limits of the central 95% of resampled gains, and the
+# share $p$ of samples in which `other` is *not* better (one-sided). `bleu_of_counts(sums)`, sums (..., 10), is given.
 #
-# *Predict:* does resampling each system by itself make the interval narrower or wider? The last common mistake answers.
+# *Predict:* if each system is resampled separately, is the interval narrower or wider? The last common mistake answers.
 
 
 # %% answer="10.2"
@@ -162,8 +166,8 @@ check("10.2", paired_bootstrap)
 # ## Five slots, live
 #
 # Besides the three of notebook 09 there are *additive* attention, a small network for each pair of query and key, and
-# *multi-head* attention with four heads. Same text, same budget of 120,000 subwords, one seed, about a quarter of a
-# minute each. *Predict* the order. (`"full"` is the same on Multi30k, for a GPU.)
+# *multi-head* attention with four heads. All have the same text, the same budget of 120,000 subwords and one seed, and
+# take about a quarter of a minute each. *Predict* the order. (The preset `"full"` does the same on Multi30k, for a GPU.)
 
 # %% tags=["nbval-ignore-output"]
 # my prediction, worst to best: ...
@@ -172,15 +176,15 @@ corpus, configs = setting(PRESET, tokens=120_000)
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
 runs = {name: Trainer(corpus, config).fit() for name, config in configs.items()}
 for name, run in runs.items():
-    print(f"{name:10} BLEU {scoring.score(run.translate(german), english)['bleu']:5.1f}")
+    print(f"{name:10} test BLEU {scoring.score(run.translate(german), english)['bleu']:5.1f}")
 
 # %% [markdown]
 # ## Perplexity and its traps
 #
-# Perplexity is $e^{\text{mean loss}}$ per *something*, after *some* words. Four ways to get another number from the same
-# *dot* model: count the start mark as a word that was predicted; count padding; count words where the model predicts
-# subwords; and switch **teacher forcing** off, so that the model reads its own words while it is scored on the true ones.
-# *Predict* for each whether the number falls or rises.
+# Perplexity ([09](09_translation.ipynb)) is $e^{\text{mean loss}}$, with the mean of cross-entropies over predicted tokens. Here are four ways to get
+# another number from the same *dot* model: count the start mark as if it had been predicted; count padding; divide by the number of
+# words, although the model predicts subwords; and switch **teacher forcing** off, so that the model reads its own words while it is
+# scored on the true ones. *Predict* for each whether the number falls or rises.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, falls or rises: ...
@@ -202,24 +206,24 @@ for name, value in mean_losses.items():
     print(f"{name:20} {value.exp():9.2f}")
 
 # %% [markdown]
-# Without teacher forcing the number is that of another question: after the model's first deviation, the "true" next word is
-# no longer the right one. Counting the start mark is cheating in small change. Padding was never
-# trained on, so that number means nothing at all; and a vocabulary with longer subwords has a higher perplexity for the
-# same text, which is why only models with *one* vocabulary may be compared.
+# Without teacher forcing we ask the model a different question: after the first word that differs from the reference, the "true" next word is
+# no longer the right one. Counting the start mark lowers the perplexity a little, because it adds a token without any
+# loss. The model was never trained on padding, so the number with padding means nothing at all. And with longer subwords a model
+# has a higher perplexity for the same text, which is why only models with the *same* vocabulary may be compared.
 
 # %% [markdown]
 # ## The ladder, recorded
 #
-# One seed is one draw. These are three for each slot, on the embedded corpus at the budget of the live cell (whose seed is
-# the first), with the command that makes each one. The spread is the sample standard deviation.
+# One seed is one draw. Here are three seeds for each slot, on the embedded corpus at the budget of the live cell (whose seed is
+# the first), with the command that makes such a run. The spread is the sample standard deviation.
 
 # %%
 print(embedded["dot"][0]["command"])
 print(recorder.table(embedded))
 
 # %% [markdown]
-# And on real text, with 400,000 subwords of Multi30k; the score is on test 2016, which no decision looked at. *Predict:*
-# do the five come in the same order?
+# The next table is for real text, 400,000 subwords of Multi30k; the score is on test 2016, which was used for no decision.
+# *Predict:* are the five slots in the same order?
 
 # %%
 # my prediction: ...
@@ -231,9 +235,9 @@ print(recorder.table(multi30k))
 # %% [markdown]
 # ## Recurrent network or Transformer?
 #
-# That budget is small, so that every slot can have its seeds. The same comparison with more text, and with another
-# architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces the GRUs as well.
-# Each point is a validation score of a recorded run, over the number of subwords it had seen by then. *Predict:* which of
+# That budget is small, so that we can train three seeds for every slot. Now we use more text, and compare the GRU with
+# another architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces the GRUs as well.
+# Each point is a validation score of a recorded run, against the number of subwords it had seen by then. *Predict:* which of
 # the two learns more from little text, and does the other catch up?
 
 # %%
@@ -241,7 +245,7 @@ print(recorder.table(multi30k))
 kinds = {"GRU, dot": "translation*_dot_[0-9]", "Transformer": "translation*_transformer_[0-9]"}
 compared = {name: recorder.records(pattern) for name, pattern in kinds.items()}
 ax = plots.panels(1, width=8.5)[0]
-ax.set_ylim(0, 45)
+ax.limits(y=(0, 45))
 axis = {"xlabel": "subwords seen, millions", "ylabel": "validation BLEU (greedy)", "ax": ax}
 for colour, (name, records) in enumerate(compared.items()):
     for record in records:
@@ -255,18 +259,45 @@ print(tables.of_architectures(compared))
 
 # %% [markdown]
 # At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
-# parameters and less time: order is built into it, a Transformer has to learn it. After 4 million, at nearly equal size
-# and time, both are near 39 with a beam: the gap closes with text. The longest runs go on, the GRU to 8 million, the
-# Transformer to 10, and at 8 million the Transformer is a little ahead. Compare ends with ends: a
-# score rises while the rate falls, towards the end of its run. The last row is the translator of notebook 09, before it was
-# cut to half precision.
+# parameters and less time: the order of words is built into a GRU, but a Transformer has to learn it. After 4 million, at nearly equal size
+# and time, both have a test BLEU near 39 with a beam: the gap closes with more text. The longest runs go on, the GRU to 8
+# million, the Transformer to 10, and at 8 million the Transformer is a little ahead. Compare the *last* points of two curves only:
+# the learning rate falls towards the end of each run, and scores rise as it falls. The last row is the bundled translator of notebook
+# 09, before it was stored in half precision.
+
+# %% [markdown]
+# ## Taken out after training
+#
+# The Transformer of the last row, bundled with the course in half precision, was trained with a causal mask, with
+# $1/\sqrt{d}$ and with all of its heads. For each line below we take one of these away *after* training and translate the
+# test set again, with a beam of 5. *Predict* which costs most BLEU: no causal mask, no scale, or one head of the decoder off.
+
+# %%
+# my prediction: ...
+without = {
+    "intact": "",
+    "no causal mask": "-causal",
+    "no 1/sqrt(d) anywhere": "encoder-scale decoder-scale cross-scale",
+    "decoder head 2.4 off": "decoder-2.4",
+    "decoder head 2.1 off": "decoder-2.1",
+}
+print(ablation.recorded_table(without))
+
+# %% [markdown]
+# Without the causal mask the model loses 0.5 BLEU, and the interval contains 0: a word that is being written has only
+# earlier words to look at, with or without a mask. In *training* all target words are there at once, and without a mask every place
+# could copy the word that it has to predict ([6.4](06_transformer_attention.ipynb)). Without the scale it loses 3.3: the
+# weights are sharper but still point at the same words. In training, large scores stop the gradients (6.7). Head 1 of layer 2
+# alone (2.1) costs 8.3, head 2.4 hardly anything. The table says what *this* model relies on. To find out what training needs,
+# one would have to train without it, and we have not measured that. With `attn playground` you can take out more.
 
 # %% [markdown]
 # ## Which steps are real?
 #
-# Counts of a sentence are added over the three seeds, so that sentences alone are resampled; by your function if it
-# passed, else by the course's. If 0 of 2,000 samples go the other way, $p$ is not 0: with $p = 0.0015$ that would happen
-# once in twenty times, so 0.0015 is its 95% upper bound, which `at_most` computes.
+# The counts of each sentence are added over the three seeds, so that only sentences are resampled, by your function if it
+# passed, otherwise by the course's. With 2,000 samples $p$ is known only roughly. If *no* sample goes the other way, the true $p$ need not be 0: even
+# with $p = 0.0015$ this would happen in one case of twenty, so we write "p below 0.0015". If *all* samples go the other way, we write
+# "p above 0.9985" for the same reason.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -276,8 +307,7 @@ def compare(one, other):
     """(gain, low, high) of two lists of records, and the same with p as text."""
     counts = [sum(record["counts"] for record in records) for records in (one, other)]
     gain, low, high, p = np.ravel(resample(*counts, np.random.default_rng(0), 2000))
-    bound = scoring.at_most(round(2000 * p), 2000)
-    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), p = {2000 * p:.0f}/2000, at most {bound:.4f}"
+    text = f"{gain:+6.2f} ({low:+.2f} to {high:+.2f}), {scoring.p_value(round(2000 * p), 2000)}"
     return (gain, low, high), text
 
 
@@ -293,8 +323,8 @@ for (title, ladder), ax in zip(ladders.items(), plots.panels(2, width=9, height=
     plots.intervals(rows, **axis, title=title, ax=ax)
 
 # %% [markdown]
-# The bootstrap knows the luck of the *test set* and nothing of the luck of *training*. Here it compares two seeds of the
-# same slot, the best and the worst of three, which differ in nothing that anybody would publish. *Predict:* for how many
+# The bootstrap measures the luck of the *test set*, not the luck of *training*. Here it compares two seeds of the
+# same slot, the best and the worst of three, which differ in nothing but the seed. *Predict:* for how many
 # of the five slots is $p$ below 0.05?
 
 # %%
@@ -304,25 +334,25 @@ for name, records in embedded.items():
     print(f"{name:10} best seed over worst: {compare([worst], [best])[1]}")
 
 # %% [markdown]
-# For all five, with nothing to publish but the seed: a small $p$ is no substitute for several trainings.
+# It is below 0.05 for all five, although only the seed differs: a small $p$ does not replace several training runs.
 #
 # ## By sentence length
 #
-# One number hides where it comes from. Here is BLEU for four groups of source length, the mean over three seeds.
+# One number does not show on which sentences a model does well. Here is the test BLEU for four groups of source length, the mean over three seeds.
 # *Predict* which curves fall, and which fall fastest.
 
 # %%
 # my prediction: ...
 for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
     words, series = recorder.by_length(ladders[title])
-    plots.curves(words, series, xlabel="German words", ylabel="BLEU", title=title, ax=ax)
-    ax.set_ylim(0, min(100, 1.5 * max(map(max, series.values()))))  # room for the legend
+    plots.curves(words, series, xlabel="German words", ylabel="test BLEU", title=title, ax=ax)
+    ax.limits(y=(0, min(100, 1.5 * max(map(max, series.values())))))  # room for the legend
     for name, values in series.items():
         print(f"{title} {name:10} {np.round(values, 1)}")
 
 # %% [markdown]
-# What that means in words: the outputs of the Multi30k models for three test captions, seed 1. The captions themselves do not
-# come along. Compare the five with one another: what do they agree on, and what does one of them make up?
+# Here are the outputs of the Multi30k models for three test captions, seed 1. (The captions themselves are not part of the course.)
+# Compare the five outputs: what do they agree on, and what does one of them invent?
 
 # %%
 for k in (12, 40, 77):
@@ -337,8 +367,8 @@ for k in (12, 40, 77):
 #
 # **Given** everything above. **Decide** (a) which steps of the ladder you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,
-# *mean* and *dot* fails, by sentence length, with a reason; (d) what the scores can be compared with, and what not.
-# **Form:** a paragraph each.
+# *mean* and *dot* fails, by sentence length, with a reason; (d) with which other scores these can be compared, and with which not.
+# **Form:** a paragraph for each part.
 
 # %% [markdown] written="10.3"
 # *Your answer to 10.3: replace this line.*
@@ -347,8 +377,8 @@ for k in (12, 40, 77):
 # %% [markdown]
 # ## Common mistakes
 #
-# Five claims: *average the sentence scores, it comes to the same*; *a translator that says little makes no errors*; *what is
-# perfect has 100*; *a small p means that another training run would show it too*; *two systems may be resampled apart*.
+# Here are five claims: *the mean of sentence scores is the same as BLEU*; *a translator that says little makes no errors*; *a perfect
+# translation scores 100*; *a small p means that another training run would agree*; *two systems may be resampled separately*.
 
 # %%
 cased, *_, averaged = scores.values()
@@ -370,8 +400,8 @@ print(f"width of its interval: paired {high - low:.1f}, apart {tables.width_apar
 # ## Summary
 #
 # 1. BLEU (1) is a function of ten sums; its signature says which words they count.
-# 2. A paired bootstrap says whether another *test set* would agree, several seeds whether another *training run* would.
-# 3. Perplexities can be compared per the same unit, after the same words, over the same vocabulary, or not at all.
+# 2. A paired bootstrap says whether another *test set* would agree, and several seeds say whether another *training run* would.
+# 3. Perplexities can be compared only if they count the same unit, follow the same given words and use the same vocabulary.
 #
 # **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
 # Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
@@ -381,11 +411,11 @@ print(f"width of its interval: paired {high - low:.1f}, apart {tables.width_apar
 # ## Without notes
 #
 # 1. Why are the counts added up before the precisions are taken?
-# 2. What does clipping stop, and what the brevity penalty?
+# 2. What does clipping prevent, and what does the first factor of (1), the brevity penalty, prevent?
 # 3. Why does drawing separate test sets for two systems make the interval wider?
 # 4. Which perplexity falls when the start mark is scored, and why?
-# 5. Which slots cannot tell one German word from another, and what does it cost on long sentences?
+# 5. Which slots cannot look at one German word more than at another, and what does this cost on long sentences?
 #
 # **Next:** the 100 points end here. [11](11_position.ipynb) and [12](12_fast_attention.ipynb) are for those who want
 # more, and `attn translate train --architecture transformer --preset large --tokens 10000000 --data DIR --out RUN` trains
-# the best of these translators, in about an hour of one core.
+# the best of these translators, in about an hour on one core.

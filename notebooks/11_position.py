@@ -4,13 +4,13 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *60 min, 6 questions, 10 bonus points, needs 06*
+# *137 min, 7 questions, 10 bonus points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention does not,
-# - **implement** sinusoids and rotations, and **derive** that a rotated score knows distances alone,
-# - **predict** which model fails at positions it never saw, and which at distances.
+# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention without a mask does not,
+# - **implement** sinusoids and rotations, and **derive** that a rotated score depends on position only through the distance,
+# - **predict** which model fails at positions that it never saw and which at distances that it never saw, and **extend** RoPE to longer sequences.
 
 # %%
 # Does nothing where the course is installed.
@@ -43,21 +43,22 @@ rng = np.random.default_rng(11)
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $X$, $Z$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
+# | $X$, $Y$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
 # | $P$ | a permutation matrix | $(T, T)$ | `x[order]` is $PX$ |
 # | $\theta_i = b^{-2i/d}$ | the frequency of pair $i$, base $b$ | $i = 0 \dots \frac d2 - 1$ | `base` |
 # | $e(p)$ | the embedding of position $p$ | $(d,)$ | `sinusoid` |
 # | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
 # | $m$, $n$ | positions of a query $q$ and of a key $k$ | integers from 0 | `positions` |
 # | $\delta = m - n$ | how far the query looks back | integer | `delta` |
-#
+
+# %% [markdown]
 # ## The definition
 #
-# Attention without a mask, as in [06](06_transformer_attention.ipynb), with one head:
+# This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases and transposes are left out:
 #
-# $$Z = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
+# $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
-# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get now?
+# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get in the reversed order?
 
 # %%
 # my prediction: ...
@@ -67,7 +68,7 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
     print(f"{name}:", *context.round(2).tolist())
 
 # %% [markdown]
-# Every token gets what it got before; the four outputs stand in reverse. More layers of this kind cannot tell a sentence
+# Every token gets what it got before; the four outputs are in reverse order. More layers of this kind cannot tell a sentence
 # from its mirror image either.
 #
 # ### 11.1 Does it see the order?
@@ -75,8 +76,9 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 # *code + written · 2 bonus points · 8 min*
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
-# *equivariant*: permuting the tokens, in any way, permutes the outputs in the same way and does nothing else.
-# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
+# *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change otherwise.
+# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in another order. Then write
+# a paragraph below.
 #
 # *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
 
@@ -109,7 +111,7 @@ def apart(layer, order):
 def draw(permutation):
     order = np.random.default_rng(permutation).permutation(6)
     gaps = [np.abs(apart(layer, order)).max(-1).round(12) for layer in layers.values()]
-    title = f"largest difference of Z(PX) and PZ, order {order}"
+    title = f"largest difference of Y(PX) and PY, order {order}"
     plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
 
 
@@ -121,11 +123,11 @@ kept = {
 print("orders of 720 that merely move the outputs:", kept)
 
 # %% [markdown]
-# The padding mask is computed from the tokens, moves along with them and does no harm. The triangle and the ring stay
-# where they are while the tokens move, and the outputs change. The ring survives a few orders, turns of the circle and
-# mirror images, which is why one lucky permutation proves nothing.
+# The padding mask is computed from the tokens, so it moves along with them and does no harm. The causal triangle and the ring stay
+# where they are while the tokens move, so the outputs change. With the ring a few orders only move the outputs: turns of the
+# circle and mirror images. That is why one lucky permutation proves nothing.
 #
-# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PZ$: follow
+# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$: follow
 # $P$ through equation (1) to the end. Then say what a causal mask changes.
 
 # %% [markdown] written="11.1"
@@ -134,13 +136,13 @@ print("orders of 720 that merely move the outputs:", kept)
 # %% [markdown]
 # ### 11.2 Sentences it cannot tell apart
 #
-# *code · 1 bonus point · 8 min*
+# *code · 0.5 bonus points · 8 min*
 #
-# **Given** tokens 0 to 5 with random embeddings, no positions, layers with residuals. **Find** three pairs of different
-# sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
+# **Given** tokens 0 to 5 with random embeddings and no positions, and layers with residual connections. **Find** three pairs
+# of different sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
 #
 # - `"unmasked"`: the mean output is the same for a stack of any depth without a mask.
-# - `"one layer"`: the *last* output of one causal layer is the same, that of two layers is not.
+# - `"one layer"`: the *last* output of one causal layer is the same, but that of two layers is not.
 # - `"any depth"`: sequences of *different lengths* with the same last output of a causal stack of any depth.
 #
 # *Predict:* can a causal layer without positions count how often a word occurred?
@@ -180,10 +182,12 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders fall on one point: it knows its token and the *proportions* of what it saw, since
-# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words double. Two layers tell
-# orders apart, and *ab* from *aabb*: the first gave tokens a past. Constant sequences stay constant.
-#
+# With one layer all 24 orders give the same point. The last token knows itself and the *proportions* of all words up to and including itself, since
+# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words $w$ double. Two layers tell
+# orders apart, and also *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
+# sequence all outputs are equal at any depth.
+
+# %% [markdown]
 # ### 11.3 A clock with many hands
 #
 # *code + written · 2 bonus points · 9 min*
@@ -192,7 +196,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
 # `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# *Predict:* a hand comes round again and again. Do two positions share an embedding?
+# Picture each pair as the hand of a clock that turns by $\theta_i$ at every position. *Predict:* every hand goes round again and
+# again. Do two different positions ever have the same embedding?
 
 
 # %% answer="11.3"
@@ -218,7 +223,9 @@ def draw(pair, position):
     plots.arrows({f"at {position}": clock[position]}, limit=1.5, **label, ax=left)
     series = {f"d = {d}": sinusoid_distance.distance(range(100), d) for d in (2, 8, 64)}
     label = {"xlabel": "position", "ylabel": "distance from e(0)", "title": "all pairs together"}
-    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).set_ylim(-0.3, 11)
+    plots.curves(range(100), series, marks={"here": position}, **label, ax=right).limits(
+        y=(-0.3, 11)
+    )
 
 
 plots.explore(draw, pair=(0, 3, 0), position=(0, 99, 44))
@@ -227,15 +234,18 @@ for d in (2, 4, 8, 64):
         "d = {}: nearest to 0 is {}, {:.5f} away".format(d, *sinusoid_distance.closest(d, 10_000))
     )
 print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_closer(10_000))
-print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
+print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {355 / 113:.6f}")
 
 # %% [markdown]
-# Pair 0 at position 44 stands almost where it stood at 0, and at $d = 2$ that is all there is. Slower hands tell the
-# two apart: with $d = 64$ no position comes as close to 0 as its neighbours do. The printed lines name the closest of
-# ten thousand positions.
-#
+# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
+# positions apart: with $d = 64$ no position is as close to position 0 as its neighbour 1. The printed lines name the closest
+# of ten thousand positions. Position 355 is printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position
+# 0, but its cosine is almost $-1$, so the hand points the opposite way. Only at 710, twice as far, is it almost back.
+
+# %% [markdown]
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
-# one pair of coordinates? Prove it or give them, for base 10,000, and say what the hands' coming round does lead to.
+# one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand goes round again
+# and again.
 
 # %% [markdown] written="11.3"
 # *Your answer to 11.3: replace this line.*
@@ -243,11 +253,11 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}")
 # %% [markdown]
 # ### 11.4 Moving on is a matrix
 #
-# *code · 1 bonus point · 6 min*
+# *code · 0.5 bonus points · 6 min*
 #
 # **Given** the layout $e(p) = (\sin\theta_0 p, \cos\theta_0 p, \sin\theta_1 p, \cos\theta_1 p, \dots)$ with base 10,000.
 # **Find** the matrix with $M\,e(p) = e(p + j)$ for all $p$. **Form:** `shift_matrix(j, d)`, shape (d, d), which
-# multiplies a column.
+# multiplies a column vector from the left.
 #
 # *Predict:* is the score $e(p)^\top W e(p')$ a function of $p' - p$ for every matrix $W$?
 
@@ -284,17 +294,21 @@ asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM
 print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Stripes mean that scores depend on the distance alone. The inner product has them, and so has every $W$ of blocks
-# $xI + yJ$ with $J$ a quarter turn: these commute with $M$, and they are few (printed above). Attending by
-# distance is *possible*; learning must find it.
-#
+# Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$ made of
+# blocks $xI + yJ$, where $J$ is a quarter turn: these matrices are the ones that commute with $M$, and they are few (printed above). So a layer
+# with added sinusoids *can* attend by distance, but training has to find one of these few matrices.
+
+# %% [markdown]
+# **A good place for a pause.** So far positions were *added* to the tokens. In the second half queries and keys are *rotated*,
+# and then the scores depend on position by distance alone, for every $W$.
+
+# %% [markdown]
 # ### 11.5 Rotate instead of add
 #
 # *derive + code · 2 bonus points · 12 min*
 #
-# **Given** one pair of a query at $m$ and one of a key at $n$, turned by position times $\theta$. **Prove** that
-# their product depends on $\delta = m - n$ alone. **Form:** the chain `score`, its last line free of $m$ and $n$. Do one
-# thing a line, in either order: addition theorems until no product of two turns is left; $\delta$ for $m - n$.
+# **Given** one pair of coordinates of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Prove**
+# that their inner product depends on position only through $\delta = m - n$. **Form:** the chain `score`, with no $m$ or $n$ in its last line.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -308,7 +322,7 @@ product = query[0] * key[0] + query[1] * key[1]
 score = derive(
     (product, "both turned"),
     # your steps here
-    where={m: (n + delta, n + delta)},  # what m is; or say what n is
+    where={m: n + delta},
 )
 score
 
@@ -316,9 +330,9 @@ score
 check("11.5", score)
 
 # %% [markdown]
-# Now for all pairs. **Compute** the rotation of many vectors at once: position 0 stays as it is, lengths are kept,
-# turning by $j$ and then by $j'$ is turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ a step. **Form:**
-# `rotate(x, positions, base)` with x (..., T, d), same shape out. Which coordinates you pair, and in which sense they
+# Now for all pairs. **Compute** the rotation of many vectors at once: a vector at position 0 stays as it is, lengths are kept,
+# turning by $j$ and then by $j'$ is the same as turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ at each step. **Form:**
+# `rotate(x, positions, base)` with x (..., T, d), which returns the same shape. Which coordinates you pair, and in which direction they
 # turn, is up to you. *Predict:* must the values be rotated too?
 
 
@@ -352,16 +366,19 @@ def draw(m, n):
 plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
 
 # %% [markdown]
-# Move both sliders together: the pair turns as one and its score stays, for *every* query and key. It need not fall with
-# distance: the dashed key is seen best nine back. Values are never compared, so they stay.
-#
+# Move both sliders by the same amount: query and key turn together, and their score stays the same, for *every* query and key.
+# The score need not fall with distance: the dashed key scores highest at distance nine. Values are not compared with anything,
+# so they are not rotated.
+
+# %% [markdown]
 # ### 11.6 Look r tokens back, and beyond the length
 #
 # *code + written · 2 bonus points · 12 min*
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p in an unknown layout. **Find** one query and one key,
-# the same everywhere, with which each of 24 tokens puts 99% of its causal attention on the one $r$ back, if any.
-# Scores are divided by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; a paragraph below.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pairs
+# turn fast, or in which direction they turn. **Find** one query and one key, the same at every position, so that each of 24 tokens puts 99% of
+# its causal attention on the token $r$ back, if there is one. Scores are divided by $\sqrt d$.
+# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below, after the experiment.
 
 
 # %% answer="11.6"
@@ -376,13 +393,14 @@ check("11.6", look_back)
 # %% [markdown]
 # ## Say the token three back
 #
-# By hand it works. What does *training* find? Random sequences over an alphabet of 8 letters, one causal layer
-# with one head; at each place the model must say the letter three back. It is told of positions in four ways: not at all, by a
-# learned table, by added sinusoids, by rotation (RoPE). It is trained on sequences of 16 and tested on 128.
-#
-# *Predict* the accuracy of each up to position 15, and beyond. The first one knows at best the counts $N_w$ of the $m$
-# earlier letters. All orders are equally likely, so the best guess is the commonest letter, right with probability
-# $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
+# You found such vectors by hand. What does *training* find? We draw random sequences from an alphabet of 8 letters. A model of one causal
+# layer with one head must say, at each place, the letter three places back. There are four models: one without positions, one with a learned table
+# of positions, one with added sinusoids, and one with rotation (RoPE). They are trained on sequences of length 16 and tested on length 128.
+
+# %% [markdown]
+# *Predict* the accuracy of each up to position 15, and beyond. The model without positions knows at best the counts $N_w$ of
+# the $m$ earlier letters. All orders are equally likely, so its best guess is the commonest letter, which is right with
+# probability $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
 
 # %% tags=["nbval-ignore-output"]
 # my prediction, none / learned / sinusoid / RoPE: ...
@@ -391,14 +409,13 @@ models = {way: delayed_copy.train(way) for way in delayed_copy.WAYS}
 places = np.arange(3, 128)
 series = {way: delayed_copy.accuracy(model)[3:] for way, model in models.items()}
 series["-best without order"] = delayed_copy.bound_by_position()[3:]
-left, right = plots.panels(2, height=3.6)
+upper, lower = plots.panels(2, height=2.6, width=8.5, columns=1)
 label = {"xlabel": "position of the query", "ylabel": "share right", "title": "seed 0"}
-plots.curves(places, series, marks={"trained up to here": 15}, **label, ax=left)
-left.set(ylim=(0, 1.8), yticks=(0, 0.25, 0.5, 0.75, 1))  # room for the legend
+trained = {"trained up to here": 15}
+plots.curves(places, series, marks=trained, **label, ax=upper).limits(y=(0, 1.05)).legend_outside()
 kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
 label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
-right.set_ylim(-20, 30)  # room for the legend
-plots.curves(range(120), {"score": kernel}, marks={"trained up to here": 15}, **label, ax=right)
+plots.curves(range(120), {"score": kernel}, marks=trained, **label, ax=lower).legend_outside()
 
 # %%
 found = delayed_copy.recorded()  # the same, recorded for seeds 0 / 1 / 2
@@ -407,29 +424,89 @@ print(delayed_copy.table(found))
 print(delayed_copy.remarks(found))
 
 # %% [markdown]
-# Without positions the model meets its bound. The others are perfect up to 15 and then fail in two ways, which you are
-# asked to tell apart; how badly RoPE fails depends on the seed. At *random offsets* sequences start anywhere in training,
-# not at 0 alone. Halving the positions of a trained RoPE model makes it say the token *six* back.
+# The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways, which you
+# will tell apart below; how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
+# position in training, not always at 0. If all positions of a trained RoPE model are halved, it mostly says the token *six* back.
 #
-# **The written part of 11.6** (1 point). Which models fail beyond position 15, which one holds for a while, and what
-# had each never seen? Use the numbers above.
+# **The written part of 11.6** (1 point). Which models fail at once beyond position 15, which one stays right for a while, and what
+# had each of them never seen in training? Use the numbers above.
 
 # %% [markdown] written="11.6"
 # *Your answer to 11.6: replace this line.*
 
 # %% [markdown]
+# ## Longer than it was trained for
+#
+# A model with RoPE was trained on 16 tokens and should read 64. There are two ways to do this. Both change its frequencies $\theta_i$ by
+# means of a `factor` (here 4), and nothing else:
+#
+# - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16. Every pair
+#   turns `factor` times slower.
+# - The **NTK-aware** way chooses a larger base $b'$ in $\theta_i = b'^{-2i/d}$, so that the slowest pair turns exactly
+#   `factor` times slower, and the fastest as before. (NTK stands for *neural tangent kernel*, from which the idea came.)
+
+# %% [markdown]
+# ### 11.7 Longer than it was trained for
+#
+# *code · 1 bonus point · 12 min*
+#
+# **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots, \theta_{d/2-1})$ for both
+# ways. **Form:** the two functions below, each returning an array (d/2,).
+#
+# *Predict:* the model was trained to say the letter three back. Which way still finds this letter without further training?
+
+
+# %% answer="11.7"
+# my prediction: ...
+def interpolated(d, base, factor):
+    """Frequencies (d/2,) that are all `factor` times slower than base ** (-2i / d)."""
+    raise NotImplementedError("your answer here")
+
+
+def ntk_aware(d, base, factor):
+    """Frequencies (d/2,) of a larger base: the first as before, the last `factor` times slower."""
+    raise NotImplementedError("your answer here")
+
+
+# %% check="11.7"
+check("11.7", interpolated, ntk_aware)
+
+# %% tags=["nbval-ignore-output"]
+ways = delayed_copy.ways_to_extend(4)
+if check("11.7", interpolated, ntk_aware):
+    ways |= {"interpolated": interpolated(32, 1e4, 4), "NTK-aware": ntk_aware(32, 1e4, 4)}
+longer = {name: delayed_copy.extend(models["RoPE"], new) for name, new in ways.items()}
+label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "queries 16 to 63"}
+curves = {
+    name: [delayed_copy.score_at_distance(model, 16, 63, back) for back in range(40)]
+    for name, model in longer.items()
+}
+plots.curves(range(40), curves, marks={"three back": 3}, **label).limits(x=(0, 50))
+found = delayed_copy.recorded("longer")
+print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
+print(delayed_copy.table_of_longer(found))
+
+# %% [markdown]
+# The curves of scores show why. Interpolation stretches the whole curve: the peak moves from distance 3 to distance 12, and the
+# model most often says the letter twelve back. It would have to learn its distances again, and 100 steps of further training are not enough. The NTK-aware base
+# leaves the fast pairs as they were, and these decide between neighbours: the peak stays at 3. On this task neither way is
+# better than leaving RoPE alone, since a short distance is all that matters. Both are made for large models that also use the slow
+# pairs, whose angles beyond the trained length were never seen; such models are then trained a little further.
+
+# %% [markdown]
 # ## Common mistakes
 #
-# The cell refutes each:
+# The cell prints a number for each of these claims.
 #
-# 1. "Attention is permutation *invariant*." The mean over tokens is; the output of a place is not.
-# 2. "Pairing halves instead of neighbours is a bug." Reorder the features and scores agree; it is one only for weights
-#    trained the other way.
-# 3. "Rotation makes scores decay with distance." With a key turned by nine they peak there.
+# 1. "Attention is permutation *invariant*." The mean over tokens is invariant; the output at one place is not.
+# 2. "Pairing halves instead of neighbours is a bug." If the features are reordered, the scores agree. It is a bug only with
+#    weights that were trained the other way.
+# 3. "Rotation makes scores decay with distance." With a key turned by nine positions they are highest at distance nine.
 # 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 5. "The slowest hand takes $2\pi b$ steps." With $\theta_i = b^{-2i/d}$ it takes fewer. (Exponents $2i/(d-2)$ do reach
-#    it; 11.3 accepts them with a remark.)
-# 6. "Without positions nothing can count." A head that looks at all alike reads $1/t$ off a start token.
+# 5. "The slowest hand takes $2\pi b$ steps for a turn." With $\theta_i = b^{-2i/d}$ it takes fewer. (With exponents
+#    $2i/(d-2)$ it does take that many; 11.3 accepts them with a remark.)
+# 6. "Without positions nothing can count." If a causal head looks at all $t$ tokens equally, the first token, a start mark, gets
+#    the weight $1/t$, from which the position $t$ can be read.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
@@ -451,13 +528,16 @@ print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # %% [markdown]
 # ## Summary
 #
-# 1. Attention (1) is equivariant; one causal layer is not, and knows proportions, not order or counts.
-# 2. Sinusoids never repeat, and moving on is a matrix; scores know distances only for special $W$.
-# 3. Rotated scores know them for every $W$. Unseen positions and unseen distances are two ways to fail.
-#
-# **Without notes:** Which orders does a masked layer commute with? Why are *ab* and *aabb* one to a causal layer? Why do two
-# positions never quite agree? Which $W$ score sinusoids by distance? What do random offsets cure?
+# 1. Attention (1) is equivariant; a causal layer is not. Its last output depends on proportions of words, not on order or counts.
+# 2. Sinusoids never repeat, and a step to the next position is a matrix; scores depend on distance alone only for special $W$.
+# 3. Rotated scores do so for every $W$. Unseen positions and unseen distances are two ways to fail.
+# 4. Interpolation slows all pairs down, the NTK-aware base mostly the slow ones.
+
+# %% [markdown]
+# **Without notes:** Which permutations does a masked layer commute with? Why can one causal layer not tell *ab* from *aabb*? Why do
+# two positions never quite agree? For which $W$ do sinusoids score by distance? Which failure do random offsets cure?
 #
 # **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions.
+# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al.
+# (2023), position interpolation; Peng et al. (2023), YaRN, which also describes the NTK-aware base.

@@ -2,15 +2,15 @@
 # <!-- Made by "attn build" from solutions/12_fast_attention.py. Instructors edit that file. -->
 # # Fast attention
 #
-# > The same attention with less memory and less work, and one that is different: what is exact, what is lost?
+# > The same attention, and the same gradient, with far less memory: what must be kept, and what can be computed again?
 #
-# *60 min, 7 questions, 10 bonus points, needs 06, and 11 for its rotations*
+# *77 min, 4 questions, 10 bonus points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
 # - **derive** how two halves of a softmax become one, and **implement** attention that never holds all scores,
-# - **implement** a cache that is exact, and **compute** what it saves and what it costs,
-# - **prove** what a state of fixed size cannot recall, and **predict** by how much it fails.
+# - **derive** the gradient for one score, and **implement** the gradient of attention without autograd,
+# - **predict** what a training step must keep, and **compute** the rest again, block by block.
 
 # %%
 # Does nothing where the course is installed.
@@ -29,8 +29,6 @@ import torch
 
 import attn_utils
 from attn_course import check, derive, drivers, hint, plots
-from attn_course.experiments import associative_recall
-from attn_utils import layers
 
 torch.set_num_threads(1)  # the tensors here are small
 torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve digits
@@ -42,19 +40,21 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # |---|---|---|---|
 # | $T$, $S$ | numbers of queries, of keys | | |
 # | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(S, d)$, $(S, d_v)$ | `q`, `k`, `v` |
-# | $c$, $c_j$, $\alpha$ | context, of block $j$, share of block 1 | $(d_v,)$, $(d_v,)$, number | |
-# | $m_j$ | largest score of block $j$ | number | `m1` |
-# | $s_j$, $l_j$ | its sum of $e^{\text{score} - m_j}$, log-sum-exp $m_j + \log s_j$ | numbers | `s1`, `l1` |
-# | $H$, $G$, $D$ | heads, groups, width of a layer | | |
-# | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
-#
+# | $c$, $c_j$ | the context, and that of block $j$ alone | $(T, d_v)$ | `out` |
+# | $\alpha$ | the weight of a key, or of a block of keys | number | `P`, all of them |
+# | $m_j$ | the largest score of block $j$ | number | `m1` |
+# | $s_j$, $l_j$ | its sum of $e^{\text{score} - m_j}$, and its log-sum-exp $m_j + \log s_j$ | numbers | `s1`, `lse` |
+# | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
+# | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
+
+# %% [markdown]
 # ## The definition
 #
-# Two blocks of the keys of one query, with a softmax each, give together
+# Split the keys of one query into two blocks, and let each block have its own softmax. Together they give
 #
 # $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
 #
-# *Predict:* block 1 has two keys with score 0, block 2 one key with score 1. Which has the larger share?
+# *Predict:* block 1 has two keys with score 0, block 2 has one key with score 1. Which block has the larger weight?
 
 
 # %%
@@ -62,30 +62,29 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 def draw(lead):
     common = np.array([2.0, np.exp(lead)]) / max(1.0, np.exp(lead))
     groups = {"sum in its own unit": [2, 1], "in the unit of the larger maximum": common}
-    groups["shares {:.2f} and {:.2f}".format(*common / common.sum())] = common / common.sum()
+    groups["weights {:.2f} and {:.2f}".format(*common / common.sum())] = common / common.sum()
     plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2.6)
 
 
 plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 
 # %% [markdown]
-# In its own unit, $e^{m_j}$, each block looks larger or smaller than it is. In a common unit the single key is ahead,
-# though by less than its score suggests: two keys weigh twice. Move the slider to where both shares are one half: the
-# lead there is $\log 2$, not 0.
+# Measured in its own unit $e^{m_j}$, a block can look larger or smaller than it is. In a common unit the single key is
+# ahead, but by less than its score suggests, because the other block has two keys. Move the slider until both weights are
+# one half: the score of block 2 is then $\log 2$, not 0.
 #
 # ### 12.1 Two halves of a softmax
 #
-# *derive + code · 2 bonus points · 12 min*
+# *derive + code · 3 bonus points · 14 min*
 #
 # **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line in $l_1$ and $l_2$ alone with one exponential, which may stand twice. One thing a line: put the
-# $l_j$ in, leave one exponential, in either order.
+# definition to a line that contains only $l_1$, $l_2$ and one exponential, which may occur twice.
 
 # %%
 m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
 s1, s2 = sp.symbols("s_1 s_2", positive=True)
 definition = sp.exp(m1) * s1 / (sp.exp(m1) * s1 + sp.exp(m2) * s2)
-log_sums = {m1: (l1 - sp.log(s1),) * 2, m2: (l2 - sp.log(s2),) * 2}  # l_j = m_j + log s_j
+log_sums = {m1: l1 - sp.log(s1), m2: l2 - sp.log(s2)}  # l_j = m_j + log s_j
 
 # %% answer="12.1 derive"
 share = derive(
@@ -99,13 +98,13 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# This is the tie of [02](02_average_of_two.ipynb): a block acts as one key with score $l_j$ and value $c_j$. Blocks merge
-# exactly, in any order, one after the other or on many processors. FlashAttention merges blocks that fit into fast memory.
+# A block acts as one key with score $l_j$ and value $c_j$, as two tied keys do in [02](02_average_of_two.ipynb). Blocks
+# merge exactly, in any order, one by one or on many processors. FlashAttention merges blocks that fit into fast memory.
 #
-# **The code of 12.1** (1 point). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, tensors, block by block.
-# **Find** what must be kept of a block. **Form:** `summary(scores, values)` makes a *state*, anything you like of fixed
-# size; `merge(a, b)` makes one state of two; `finish(state)` gives the context $(d_v,)$. Blocks may be empty, keys hidden
-# (score $-\infty$), scores as large as $\pm 10^5$.
+# **The code of 12.1** (2 points). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, tensors, block by block.
+# **Find** what must be kept of a block. **Form:** `summary(scores, values)` returns a *state*, which may be anything of fixed
+# size; `merge(a, b)` makes one state out of two; `finish(state)` returns the context $(d_v,)$. Blocks may be empty, keys may
+# be hidden (score $-\infty$), and scores may be as large as $\pm 10^5$.
 
 
 # %% answer="12.1 code"
@@ -130,14 +129,14 @@ check("12.1", summary, merge, finish)
 # %% [markdown]
 # ### 12.2 One block at a time
 #
-# *code · 1 bonus point · 8 min*
+# *code · 2 bonus points · 10 min*
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
-# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: we watch the largest tensor on the way, and
-# all that is held at a time. Smaller blocks, or one query after another, pass too.
+# (..., T, $d_v$). Use torch's basic operations, not ready-made attention: the check watches the largest tensor that
+# you make, and how many numbers you hold at a time. Smaller blocks, or one query after another, are accepted too.
 #
-# *Predict:* does it take fewer multiplications? How does the largest tensor grow with the length?
+# *Predict:* does `stream` need fewer multiplications? How does its largest tensor grow with the length?
 
 
 # %% answer="12.2"
@@ -168,293 +167,173 @@ for name, way in ways.items():
     sizes[name] = [drivers.run_watched(way, np.zeros((3, T, 16)))["largest"] for T in lengths]
     print(f"{name}: {counter.get_total_flops():,} operations at T = S = 1024;", end=" ")
     print(f"at 2048 the largest tensor is {sizes[name][-1] / sizes[name][-2]:g} times as large")
-label = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
-plots.curves(lengths, sizes, title="d = 16", **label)
+label_of_sizes = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", "log": "xy"}
+plots.curves(lengths, sizes, title="the way there, d = 16", **label_of_sizes)
 
 # %% [markdown]
 # Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
-# as many operations, $4TSd$ as printed; what is saved is memory, and the time to move it.
+# just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it.
+#
+# **A good place for a pause.** You can compute the output without ever holding all scores. The second half does the same
+# for the gradient.
 
 # %% [markdown]
-# ### 12.3 What need not be computed again
+# ### 12.3 The gradient of attention
 #
-# *code · 2 bonus points · 12 min*
+# *derive + code · 3 bonus points · 15 min*
 #
-# A model that writes attends with each new token to all before it. **Given** `rotate` at construction
-# (`rotate(x, positions)` of 11, or one that changes nothing), then q, k, v of the *new* tokens, (B, T, d), T ≥ 1, up to
-# 16 tokens in all. **Compute** what the full causal pass gives for them alone: the work for one token may grow with the
-# number of tokens before it, not with its square.
-# **Form:** the class `Cache`; values are not rotated, the first position is 0.
+# Training needs the way back: from $g$, the gradient of the loss with respect to the context, to those of q, k and v.
 #
-# *Predict:* what would change without the causal mask?
-
-
-# %% answer="12.3"
-# my prediction: ...
-class Cache:
-    """Keys and values of the tokens so far."""
-
-    def __init__(self, rotate):
-        raise NotImplementedError("your answer here")
-
-    def step(self, q, k, v):
-        """q, k (B, T, d), v (B, T, dv) of T new tokens -> their contexts (B, T, dv)."""
-        # 1. the positions of the new tokens; rotate
-        # 2. append before you attend
-        # 3. attention of the new queries over all keys, causal
-        raise NotImplementedError("your answer here")
-
-
-# %% check="12.3"
-check("12.3", Cache)
+# **Given** one query and one key. Its score is $s$ (not the sum $s_j$), its value $v$ is one number. All other keys enter
+# through $Z_0$ and $C_0$: $c = (e^s v + C_0)/(e^s + Z_0)$. The quotient rule gives the first line. **Prove** that the
+# derivative of the loss for $s$ is $g\,\alpha\,(v - c)$. **Form:** the chain `pull`, with only $g$, $\alpha$, $v$, $c$ at the end.
 
 # %%
-first_step = np.maximum.outer(range(8), range(8))  # at which a score is first computed
-counts = {"without a cache": 8 - first_step, "with a cache": attn_utils.causal_mask(8).astype(int)}
-for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict=True):
-    label = {"xlabel": "key", "ylabel": "query", "title": f"{name}: {count.sum()} scores"}
-    plots.matrix(count, numbers=True, top=8, **label, ax=ax)
+s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
+Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
+total = sp.exp(s) + Z_0
+quotient_rule = (g * v * sp.exp(s) * total - g * (sp.exp(s) * v + C_0) * sp.exp(s)) / total**2
+known = {C_0: c * total - v * sp.exp(s)}  # from the definition of c
+known |= {Z_0: sp.exp(s) / alpha - sp.exp(s), alpha: (0, 1)}  # from that of alpha
 
-torch.manual_seed(0)
-layer, x = layers.CausalSelfAttention(16, 2), torch.randn(1, 40, 16)
-cache = layers.Cache(attn_utils.rotate)
-one_by_one = torch.cat([layer(token, cache) for token in x.split(1, dim=1)], 1)
-at_once = layer(x, layers.Cache(attn_utils.rotate))
-print("40 tokens, one by one and at once: equal,", torch.allclose(one_by_one, at_once, atol=1e-12))
+# %% answer="12.3 derive"
+pull = derive(
+    (quotient_rule, "quotient rule"),
+    # your steps here
+    where=known,
+)
+pull
+
+# %% check="12.3 derive"
+check("12.3", pull)
 
 # %% [markdown]
-# Each cell counts how often its score is computed while eight tokens are written. Nothing is approximated: under a causal
-# mask keys and values of a prefix do not depend on what follows. Without it each new token would change all contexts.
+# What counts for a score is how its value would change the loss *compared with the context as it is*. For vectors,
+# $g\,(v - c)$ becomes a dot product. Let $P$ be the weights and $dP = g\,v^\top$ their gradient, and subtract one number
+# $g_t \cdot c_t$ for each query. The gradient of the scores, called $dS$, is then
 #
-# ### 12.4 What it costs
+# $$dS = P \odot (dP - g \cdot c) . \tag{2}$$
 #
-# *code · 1 bonus point · 6 min*
+# **The code of 12.3** (2 points). **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and `d_out` of the context's
+# shape, for attention without a mask. **Compute** the gradients of q, k and v. **Form:**
+# `attention_backward(q, k, v, d_out)`, three tensors; torch's own differentiation is switched off while the check runs.
+
+
+# %% answer="12.3 code"
+def attention_backward(q, k, v, d_out):
+    """q (..., T, d), k (..., S, d), v (..., S, dv), d_out (..., T, dv) -> dq, dk, dv, shaped as q, k, v."""
+    # 1. the weights P and the context
+    # 2. dP, then dS by (2): one number for each query is subtracted, so keep its axis
+    # 3. three products; the root of d stands in front of two of them
+    raise NotImplementedError("your answer here")
+
+
+# %% check="12.3 code"
+check("12.3", attention_backward)
+
+# %%
+torch.manual_seed(3)
+q, k, v, d_out = torch.randn(4, 4, 4)
+scores = (q @ k.T / 2).requires_grad_()
+P = scores.softmax(-1)
+dP = d_out @ v.T
+(dS,) = torch.autograd.grad(P, scores, dP)
+tables = {"weights P": P.detach(), "dP = g v": dP, "dS = P (dP - g c)": dS}
+for (name, table), ax in zip(tables.items(), plots.panels(3, height=3.2), strict=True):
+    label = {"xlabel": "key", "ylabel": "query", "colour_bar": False}
+    plots.matrix(table, title=name, numbers=True, top=3, signed=True, **label, ax=ax)
+print("rows of dS add up to", *(abs(round(total, 12)) for total in dS.sum(1).tolist()))
+
+# %% [markdown]
+# Each row of $dS$ adds up to 0, as printed: raising all scores of a query by the same amount changes nothing, so the
+# gradient has no part in that direction. Where the weight is small, even a large entry of $dP$ gives a small one in $dS$.
+
+# %% [markdown]
+# ### 12.4 The gradient, block by block
 #
-# **Given** one attention layer of 06, with its four projections, that writes $T$ tokens one at a time (biases and softmax
-# are free, a multiply-add counts 2). Without a cache, step $t$ runs the whole prefix again, all $t^2$ scores. **Compute**
-# all operations, and the bytes of a cache at length $T$. **Form:** the two functions.
+# *code · 2 bonus points · 10 min*
 #
-# *Predict* the factor that a cache saves for $T = 1024$, $D = 512$.
+# There are as many weights as scores, so a stream does not keep them. It keeps two things for each query: the context
+# `out` and `lse`, the log-sum-exp of its *scaled* scores.
+#
+# **Given** q (T, d), k (S, d), v (S, $d_v$), `out` (T, $d_v$), `lse` (T,), `d_out` (T, $d_v$), `block`. **Compute** the
+# same three gradients, but never hold $T \times S$ numbers. **Form:** `stream_backward`, in torch's basic operations.
+#
+# *Predict:* which number in (2) seems to need all keys of a query at once, and why does it not need them?
 
 
 # %% answer="12.4"
 # my prediction: ...
-def decode_flops(T: int, D: int, cached: bool) -> int:
-    """Operations of one layer of width D that writes T tokens one at a time."""
-    raise NotImplementedError("your answer here")
-
-
-def cache_bytes(batch: int, layers: int, groups: int, d: int, T: int, size: int) -> int:
-    """Bytes of all caches: `groups` key-value heads of width d in each layer, `size` bytes a number."""
+def stream_backward(q, k, v, out, lse, d_out, block):
+    """The gradients of q, k and v, `block` keys at a time; shapes as above."""
+    # 1. what is subtracted in (2), once for every query
+    # 2. for each block: its weights again, from scores and lse, then dP and dS
+    # 3. dk and dv of the block are done; dq collects a part from every block
     raise NotImplementedError("your answer here")
 
 
 # %% check="12.4"
-check("12.4", decode_flops, cache_bytes)
+check("12.4", stream_backward)
 
 
 # %%
-def draw(length, groups):
-    """A model of 32 layers, heads of width 128, two bytes a number, one sequence."""
-    lengths = np.linspace(0, 131_072, 65)
-    series = {}
-    for name, G in ((f"{groups} groups", groups), ("-32 heads, a group each", 32)):
-        series[name] = [cache_bytes(1, 32, G, 128, int(T), 2) / 2**30 for T in lengths]
-    here = cache_bytes(1, 32, groups, 128, 1024 * length, 2) / 2**30
-    label = {"xlabel": "tokens", "ylabel": "GiB", "title": f"{length} Ki tokens: {here:.2f} GiB"}
-    plots.curves(lengths, series, marks={"your length": 1024 * length}, **label).set_ylim(0, 70)
-
-
-if check("12.4", decode_flops, cache_bytes):
-    plots.explore(draw, length=(1, 128, 8), groups=(1, 32, 8))
-    without, cached = (decode_flops(1024, 512, cached) for cached in (False, True))
-    print(f"operations without a cache / with one: {without / cached:.0f}")
+ways = {"weights kept": lambda q, k, v, out, lse, d_out: attention_backward(q, k, v, d_out)}
+ways["weights computed again, blocks of 64"] = lambda *saved: stream_backward(*saved, 64)
+done = bool(check("12.3", attention_backward)) and bool(check("12.4", stream_backward))
+sizes = {}
+for name, way in ways.items() if done else ():
+    found = []
+    for T in lengths:
+        saved = [np.zeros((T, 16))] * 4 + [np.zeros(T), np.zeros((T, 16))]
+        found.append(drivers.run_without_autograd(way, saved, watched=True)["largest"])
+    sizes[name] = found
+    print(f"{name}: the largest tensor at T = S = 2048 holds {found[-1]:,} numbers")
+if sizes:
+    plots.curves(lengths, sizes, title="the way back, d = 16", **label_of_sizes)
 
 # %% [markdown]
-# A cache saves operations (the printed ratio) and pays with memory, which grows with every token of every sequence. A step
-# at length $t$ does $4tHd$ operations on $2tGd$ numbers: two for each number read if every head has its own keys. Writing a
-# text waits for memory, not for arithmetic, and the way out is fewer keys.
-#
-# ### 12.5 Fewer keys than queries
-#
-# *code · 1 bonus point · 5 min*
-#
-# **Given** q (B, H, T, d) and k, v (B, G, T, d), $H$ a multiple of $G$: head $h$ uses group $\lfloor hG/H \rfloor$.
-# **Compute** causal attention. **Form:** `grouped(q, k, v)`, shape (B, H, T, d).
-#
-# *Predict:* which heads share a group for $H = 6$, $G = 2$?
-
-
-# %% answer="12.5"
-# my prediction, two lists of heads: ...
-def grouped(q, k, v):
-    """q (B, H, T, d), k, v (B, G, T, d) -> context (B, H, T, d)."""
-    raise NotImplementedError("your answer here")
-
-
-# %% check="12.5"
-check("12.5", grouped)
-
-# %%
-print("neighbours share, ⌊hG/H⌋: heads 0 to 5 use groups", *(h * 2 // 6 for h in range(6)))
-print("dealt out in turn, h mod G: heads 0 to 5 use groups", *(h % 2 for h in range(6)))
-torch.manual_seed(0)
-one, other = torch.randn(2, 4, 8)  # the key projections of two heads, (d, D)
-ranks = [torch.linalg.matrix_rank(keys).item() for keys in (one, torch.cat([one, other]))]
-print("rank of one key projection {}, of two {}".format(*ranks))
-
-# %% [markdown]
-# Trained weights expect that neighbours share; $G = 1$ leaves one set of keys. Two heads tie without loss only if one
-# key projection is an invertible matrix times the other. The printed ranks deny it: averaging them is not exact.
-#
-# ### 12.6 No softmax, no cache
-#
-# *code · 1 bonus point · 8 min*
-#
-# **Given** a map `phi` that turns each query and key into positive features. **Compute** causal attention whose weights
-# are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:** `linear_attention(q, k, v, phi)`, q and k
-# (T, d), v (T, $d_v$), all at once or token by token.
-#
-# *Predict* the rank of such weights for 16 queries that come after 16 keys, so that no mask is needed, $d = 4$.
-
-
-# %% answer="12.6"
-# my prediction: ...
-def linear_attention(q, k, v, phi):
-    """q, k (T, d), v (T, dv), phi: (T, d) -> (T, d), positive -> context (T, dv)."""
-    raise NotImplementedError("your answer here")
-
-
-# %% check="12.6"
-check("12.6", linear_attention)
-
-# %%
-torch.manual_seed(1)
-q, k = torch.randn(2, 16, 4)  # 16 queries that come after 16 keys, d = 4
-weights = {"softmax": (q @ k.T).softmax(-1), "φ = exp": associative_recall.linear_weights(q, k)}
-axes = plots.panels(3, height=3.2)
-for (name, W), ax in zip(weights.items(), axes, strict=False):
-    plots.attention_map(W, [""] * 16, [""] * 16, title=name, colour_bar=False, ax=ax)
-spectra = {name: torch.linalg.svdvals(W).clamp(min=1e-17) for name, W in weights.items()}
-label = {"xlabel": "number", "ylabel": "singular value", "log": "y"}
-plots.curves(range(1, 17), spectra, ax=axes[2], **label).set_ylim(1e-10, 10)
-print({name: int(torch.linalg.matrix_rank(W)) for name, W in weights.items()})
-print(f"the two differ by up to {torch.sub(*weights.values()).abs().max():.2f}")
-
-# %% [markdown]
-# Both have positive rows that add up to one, and they are different weights: linear attention is no cheap softmax. Its
-# state has $d \times d_v$ numbers however long the text. The price is in the spectrum: of 16 rows only
-# $d = 4$ singular values are no rounding error. The softmax has all 16.
-#
-# ### 12.7 What a state cannot recall
-#
-# *code + written · 2 bonus points · 9 min*
-#
-# **Given** the features $\Phi$ of $n$ keys, (n, d), $n > d$. The state after all of them is $\Phi^\top V$, the sum of
-# $\varphi(k_i) v_i^\top$. **Find** values, not all zero, after which it is exactly what it would be had all values been
-# zero. **Form:** `invisible(features)`, a tensor to a tensor or an array, shape (n, any).
-
-
-# %% answer="12.7"
-def invisible(features):
-    """features (n, d), n > d -> values (n, any), not all zero, that leave no trace."""
-    raise NotImplementedError("your answer here")
-
-
-# %% check="12.7"
-check("12.7", invisible)
-
-# %% [markdown]
-# So some values are lost. How many? Store $n$ values of mean 0 and variance 1 and read each with a query of its own. If
-# $W$ is the matrix of weights, the mean squared error is $\lVert W - I\rVert^2 / n$ on average over values. Train queries
-# and keys of linear attention, $\varphi = \exp$ with its normaliser, to make it small; then the same with features of
-# any sign and no normaliser. *Predict* the error for $n = 10$, $d = 4$.
-
-
-# %%
-# my prediction: ...
-runs = [
-    associative_recall.train(10, 4, associative_recall.linear_weights, seed) for seed in range(3)
-]
-print(
-    "positive features, 10 keys, d = 4:",
-    *(f"{associative_recall.squared_error(W):.4f}" for W in runs),
-)
-print("different rows of these weights:", *(len(W.round(decimals=2).unique(dim=0)) for W in runs))
-smallest = associative_recall.softmax_on_a_circle(100).diag().min()
-print(f"softmax, 100 keys, d = 2: smallest weight of a query on its own key {smallest:.5f}")
-counts = [2, 4, 6, 8, 10, 12, 16, 20, 24]
-left, right = plots.panels(2, height=3.4)
-label = {"xlabel": "keys n", "ylabel": "squared error"}
-bounds = {f"-1 - {d}/n": [max(0, 1 - d / n) for n in counts] for d in (4, 8)}
-plots.curves(counts, bounds, **label, ax=left)
-for colour, (name, errors) in enumerate(associative_recall.errors_by_count(counts).items()):
-    plots.scatter(np.c_[counts, errors], colour=colour, label=name, size=40, **label, ax=left)
-    print(f"{name}, errors for n = {counts[0]} to {counts[-1]}:", *np.round(errors, 3))
-left.set_ylim(-0.05, 1.9)  # room for the legend
-plots.attention_map(runs[0], numbers=False, title="positive features, trained", ax=right)
-
-# %% [markdown]
-# Training finds $1 - d/n$ and nothing below. The map shows how: linear attention sorts its keys into $d$ drawers and
-# returns the average of a drawer. Softmax reads every key, if its queries are long enough.
-#
-# **The written part of 12.7** (1 point). How well can $n$ values be recalled from a state of $d$ rows, by *any* rule that
-# writes it? Why does softmax escape, and what does it pay? Compare with [07](07_synthesizer.ipynb).
-
-# %% [markdown] written="12.7"
-# *Your answer to 12.7: replace this line.*
+# The way back has the same two slopes as the way there. Blocks are independent of each other because $g \cdot c$ needs no
+# keys: the context already contains the sum over them. The price is five products instead of the four that kept weights
+# would need, a quarter more operations. In return no $T \times S$ tensor waits in memory between the two passes of a step.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# Each claim, and the number that refutes it:
-#
-# 1. "A running sum may be kept in the type of the inputs." It stops growing: in half precision at 2048.
-# 2. "Any number may be subtracted." The maximum of the whole tensor is too high for a low row, whose sum is 0; the mean
-#    is too low, and the sum infinite.
-# 3. "$-10^4$ hides a key." A true score may lie below.
-# 4. "Merged blocks and caches approximate." They differ in the last digits at most.
-# 5. "Linear attention always saves memory." Only for more keys than half of $d$, and it recalls up to $d$ of them.
+# 1. "A running sum may be kept in the type of the inputs." In half precision a sum of ones stops growing at 2048, so
+#    4096 equal weights add up to 2.
+# 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too high for a row whose scores
+#    lie 800 below it: the sum of that row is then 0.
+# 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
+# 4. "The gradient of a score is $\alpha(1-\alpha)\,dP$." That uses only the diagonal of the Jacobian; the printed error
+#    is what the other entries contribute.
 
 # %%
-stops = {}
-for dtype in (torch.float16, torch.bfloat16, torch.float32):
-    powers = [2**power for power in range(60)]
-    stuck = [whole for whole in powers if torch.tensor(1.0 * whole, dtype=dtype) + 1 == whole]
-    stops[str(dtype).removeprefix("torch.")] = stuck[0]
 running = np.cumsum(np.ones(4096, np.float16))[-1]
-print("1. adding ones stops at", stops, f"and 4096 equal weights add up to {4096 / running:.0f}")
-low_row = torch.tensor([-800.0, -801.0])  # beside a row with scores 0 and 1
-steep = torch.tensor([0.0] * 9 + [1e4])
-sums = [(low_row - 1).exp().sum().item(), (steep - steep.mean()).exp().sum().item()]
-print("2. sums in the unit of the tensor's maximum {}, of the mean {}".format(*sums))
-low = torch.tensor([-2e4, -1e4])  # the second key is hidden by -10,000
-print(f"3. weight of the hidden key {low.softmax(0)[1]:.0f}, hidden by -inf 0")
-
-# %%
-q, k, v = torch.randn(3, 5, 8)
-parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(3), slice(3, 5))]
+print(f"1. 4096 ones in float16 add up to {running:.0f}, the weights to {4096 / running:.0f}")
+low_row = torch.tensor([-800.0, -801.0])  # beside a row whose maximum is 0
+print("2. sum of a low row in the unit of the tensor's maximum:", low_row.exp().sum().item())
+parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(1), slice(1, 4))]
 apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v
-print(f"4. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
-print(f"5. d = 64: state {64 * 64}, cache of 32 keys {32 * 2 * 64}, of 64 keys {64 * 2 * 64}")
+print(f"3. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
+print(f"4. the diagonal alone is off by up to {(P * (1 - P) * dP - dS).abs().max():.2f}")
 
 # %% [markdown]
 # ## Summary
 #
-# 1. A block of keys acts as one key with score log-sum-exp (1); blocks merge exactly, in any order.
-# 2. A cache is exact under a causal mask; it turns operations into memory, and groups of heads take some of it back.
-# 3. A state of $d$ rows recalls $n$ values with an error of at least $1 - d/n$; softmax pays in memory instead.
+# 1. A block of keys acts as one key whose score is the log-sum-exp of the block (1); blocks merge exactly, in any order.
+# 2. The gradient of a score compares its value with the context (2); besides the inputs it needs only `out` and `lse`.
+# 3. Neither pass needs all weights at once: memory grows with the length, not with its square.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. What is the state of an empty block, and why must it be that?
-# 2. Which tensor does streaming never hold, and which operations does it save?
-# 3. Where does the next token stand after 5 tokens? And if the oldest was dropped?
-# 4. Why does writing a text wait for memory?
-# 5. Which values does a sum of $\varphi(k)v^\top$ not see?
+# 2. Which tensor does streaming never hold, and how many operations does it save?
+# 3. Why does a row of $dS$ add up to zero?
+# 4. Which two things does the way there keep for the way back?
+# 5. Why is $dq$ a sum over blocks, and $dk$ not?
 #
-# **Next:** this is the end of the course. The translator of [09](09_translation.ipynb) decodes with this cache.
+# **Next:** [13](13_induction.ipynb) looks at what heads learn, [14](14_decoding.ipynb) at what a decoder keeps.
 #
-# **References.** Milakov and Gimelshein (2018), the online softmax; Dao et al. (2022), FlashAttention; Shazeer (2019) and
-# Ainslie et al. (2023), fewer key heads; Katharopoulos et al. (2020), linear attention; Arora et al. (2024), recall.
+# **References.** Milakov and Gimelshein (2018), the online softmax; Dao et al. (2022), FlashAttention; Dao (2023),
+# FlashAttention-2.
