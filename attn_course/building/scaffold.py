@@ -8,6 +8,7 @@ from string import Template
 from attn_course import register
 from attn_course.errors import UserError
 
+REGISTER = "attn_course/register.py"
 TEMPLATES = Path(__file__).parent / "scaffold"
 KINDS = ("code", "derive")
 MINUTES = 5  # of a new question, until its author knows better
@@ -36,6 +37,7 @@ def new_question(root: Path, question: str, kind: str = "code") -> list[Path]:
         source: lambda text: _with_cells(text, _filled(_cells(kind), words)),
         module: lambda text: _with_judge(text, words),
         bank: lambda text: text + _answers(kind, words),
+        root / REGISTER: lambda text: _with_points(text, words),
         root / "CHANGELOG.md": lambda text: _with_line(text, f"- {question}: a new question."),
     }
     return _write({path: change(_text(path)) for path, change in changes.items()})
@@ -73,9 +75,9 @@ def new_notebook(root: Path, stem: str) -> list[Path]:
         if path.exists():
             raise UserError(f"{path.relative_to(root)} is there already.")
 
-    registered = root / "attn_course" / "register.py"
+    registered = root / REGISTER
     log = root / "CHANGELOG.md"
-    places[registered] = _with_notebook(_text(registered), stem)
+    places[registered] = _with_points(_with_notebook(_text(registered), stem), words)
     places[log] = _with_line(_text(log), f"- {stem}: a new notebook.")
     return _write(places)
 
@@ -143,6 +145,20 @@ def _with_notebook(text, stem):
     """The register with a notebook at the end of its last part."""
     end = text.index("    ),\n}\n", text.index("\nPARTS = {"))
     return f'{text[:end]}        "{stem}",\n{text[end:]}'
+
+
+def _with_points(text, words):
+    """The register with a row of points behind those of the same notebook, or behind all."""
+    start = text.index("\nPOINTS")
+    end = text.index("\n}\n", start) + 1
+    row = f'    "{words["id"]}": {{"{words["kind"]}": {words["points"]}}},\n'
+    heading = f"    # {words['stem']}\n"
+    found = text.find(heading, start, end)
+    if found < 0:
+        return f"{text[:end]}{heading}{row}{text[end:]}"
+    after = text.find("\n    # ", found, end)
+    place = after + 1 if after >= 0 else end
+    return text[:place] + row + text[place:]
 
 
 def _with_line(text, line):
