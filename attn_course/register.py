@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,22 +39,10 @@ PARTS = {
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
-# Notebooks that import torch; a test holds this to their set-up cells.
-USES_TORCH: frozenset[str] = frozenset(
-    {
-        "06_transformer_attention",
-        "07_synthesizer",
-        "08_pretrained_knowledge",
-        "09_translation",
-        "10_bleu_comparison",
-        "11_position",
-        "12_fast_attention",
-        "13_induction",
-        "14_decoding",
-    }
-)
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
+# Names of the notebooks that import torch; `attn build` writes it from their sources.
+TORCH_NOTEBOOKS = Path(__file__).with_name("torch_notebooks.txt")
 
 # The points of every part. Totals of questions, notebooks and the course are added up from these rows;
 # a new question gets a row of its own, and the other rows stay as they are.
@@ -295,7 +284,7 @@ def is_bonus(notebook: str) -> bool:
 
 def needs_torch(notebook: str) -> bool:
     """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
-    return notebook in USES_TORCH
+    return notebook in TORCH_NOTEBOOKS.read_text("utf-8").split()
 
 
 def find(question_id: str) -> Question:

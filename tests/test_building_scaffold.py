@@ -10,7 +10,7 @@ import pytest
 from course import ROOT
 
 from attn_course import register
-from attn_course.building import scaffold
+from attn_course.building import build, scaffold
 from attn_course.errors import UserError
 
 # What the build, the judges and the grader read.
@@ -186,3 +186,23 @@ def test_nothing_is_written_outside_the_folder_of_the_project(tmp_path):
     with pytest.raises(UserError, match="run attn new in the folder of the project"):
         scaffold.new_question(tmp_path, QUESTION)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notebook_needs_torch_once_its_source_imports_it(tmp_path):
+    for folder in ("attn_course", "solutions"):
+        (tmp_path / folder).mkdir()
+    name = "00_start_here"
+    source = tmp_path / "solutions" / f"{name}.py"
+    text = (ROOT / "solutions" / source.name).read_text("utf-8")
+    record = tmp_path / "attn_course" / register.TORCH_NOTEBOOKS.name
+    for imported, names in (("import torchless", ""), ("import torch", f"{name}\n")):
+        source.write_text(text.replace("import numpy as np\n", f"{imported}\n", 1), "utf-8")
+        record.write_text("08_of_old\n", "utf-8")
+        assert any(said.startswith(f"{record.name}: ") for said in build.problems(tmp_path))
+        (written,) = build.torch_notebooks(tmp_path).values()
+        assert written == names
+
+
+def test_the_package_knows_which_notebooks_import_torch():
+    (written,) = build.torch_notebooks(ROOT).values()
+    assert [name for name in register.NOTEBOOKS if register.needs_torch(name)] == written.split()

@@ -349,15 +349,6 @@ def test_importing_the_judges_of_numpy_notebooks_does_not_import_torch():
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_register_knows_which_notebooks_import_torch():
-    for name in WRITTEN:
-        text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
-        imports = re.search(r"^(?:import torch|from torch)\b", text, re.M)
-        assert register.needs_torch(name) == bool(imports), (
-            f"{name}: see USES_TORCH in attn_course/register.py"
-        )
-
-
 def test_hints_are_at_hand_in_every_notebook():
     for name in WRITTEN:
         text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
