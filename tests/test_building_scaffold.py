@@ -156,11 +156,40 @@ def test_a_new_question_and_a_new_notebook_are_green_once_they_are_filled_in(pro
     assert float(row[QUESTION]) == scaffold.POINTS and float(row[FIRST]) == scaffold.POINTS
 
 
-def test_a_new_derivation_is_asked_for_with_a_chain(project):
-    status, said = attn(project, "new", "question", CHAIN, "--kind", "derive")
+PARTS = ("derive", "code", "written")
+
+
+def test_a_new_question_has_a_part_of_each_kind_and_fails_politely_until_it_is_filled_in(project):
+    options = [word for kind in PARTS for word in ("--kind", kind)]
+    status, said = attn(project, "new", "question", CHAIN, *options)
     assert status == 0, said
-    source = (project / "solutions" / "00_start_here.py").read_text("utf-8")
-    assert f'check("{CHAIN}", {name_of(CHAIN)})' in source and "derive(" in source
+    status, said = attn(project, "build", "00")
+    assert status == 0, said
+    notebook = (project / "solutions" / "00_start_here.ipynb").read_text("utf-8")
+    for kind in PARTS:
+        assert f'"id": "q{CHAIN.replace(".", "-")}-{kind}"' in notebook
+    number = CHAIN.replace(".", "_")
+    script = f"""
+import sympy as sp
+from attn_course import check, derive
+x = sp.Symbol("x", positive=True)
+print(check("{CHAIN}", derive((x, "given"))))
+print(check("{CHAIN}", lambda x: x))
+"""
+    status, said = run(project, "-c", script)
+    assert "not attempted" in said, said
+    assert "is not written yet; write it in attn_course/questions/start_here.py" in said
+    assert f'    "{CHAIN}": {{"derive": 0, "code": 0, "written": 0}},' in (
+        project / scaffold.REGISTER
+    ).read_text("utf-8")
+    assert f"judge_chain_{number} = chains_prove(" in (
+        project / "attn_course" / "questions" / "start_here.py"
+    ).read_text("utf-8")
+
+
+def test_a_kind_that_is_given_twice_is_refused(tmp_path):
+    with pytest.raises(UserError, match="one part of each kind; code was given twice"):
+        scaffold.new_question(tmp_path, QUESTION, ("code", "code"))
 
 
 @pytest.mark.parametrize(
