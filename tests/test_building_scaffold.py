@@ -187,6 +187,17 @@ print(check("{CHAIN}", lambda x: x))
     ).read_text("utf-8")
 
 
+@pytest.mark.parametrize("name", register.NOTEBOOKS)
+def test_a_new_question_stands_between_the_last_one_and_the_next_section(name):
+    text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
+    words = scaffold._words("9.99", name, ("code",))
+    changed = scaffold._with_cells(text, words, ("code",))
+    *_, before, after = re.split(r"# ### 9\.99\n", changed)
+    assert not re.search("^# ## ", before[before.rindex("# ### ") :], re.M)
+    following = after[after.index("check(") :].split("\n\n", 1)[1]
+    assert re.match(r"# %% \[markdown\].*\n# ## ", following), following[:200]
+
+
 def test_a_kind_that_is_given_twice_is_refused(tmp_path):
     with pytest.raises(UserError, match="one part of each kind; code was given twice"):
         scaffold.new_question(tmp_path, QUESTION, ("code", "code"))

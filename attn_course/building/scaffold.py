@@ -157,10 +157,15 @@ def _text(path):
 
 def _with_cells(text, words, kinds):
     """A source with the cells of a question behind its last one, and more minutes in its head line."""
-    last = text.rfind('\n# %% check="')
-    last = max(last, text.rfind('rubric="'))
-    end = text.find("\n# %% [markdown]\n# ## ", last) + 1
-    before, after = (text[:end], text[end:]) if end else (f"{text}\n", "")
+    last = max(text.rfind('\n# %% check="'), text.rfind('rubric="'))
+    section = re.compile(r"\n(# %% .*\n)?# ## ").search(text, last)
+    if section is None:
+        before, after = f"{text}\n", ""
+    elif section[1]:
+        before, after = text[: section.start() + 1], text[section.start() + 1 :]
+    else:  # a section that begins inside a cell begins one of its own now
+        before = text[: section.start()].removesuffix("\n#") + "\n\n"
+        after = f"# %% [markdown]{text[section.start() :]}"
     before = HEAD.sub(lambda found: f"# *{int(found[1]) + MINUTES} min,", before, count=1)
     if "derive" in kinds:
         before = _with_imports(before, {"sp": "sympy", "derive": "attn_course"})
