@@ -73,8 +73,8 @@ def fill_in(project, module, source, question):
         project / "attn_course" / "questions" / f"{module}.py",
         [
             (
-                f'    raise NotYet("the judge of {question} is not written yet; write it in '
-                f'attn_course/questions/{module}.py.")\n',
+                f'    raise NotYet(\n        "the judge of {question} is not written yet; "\n'
+                f'        "write it in attn_course/questions/{module}.py."\n    )\n',
                 "    for x in rng.normal(size=5):\n"
                 f"        found = {name}(x)\n"
                 "        if not abs(found - 2 * x) <= 1e-9:\n"
