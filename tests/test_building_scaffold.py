@@ -188,11 +188,16 @@ print(check("{CHAIN}", lambda x: x))
 
 
 @pytest.mark.parametrize("name", register.NOTEBOOKS)
-def test_a_new_question_stands_between_the_last_one_and_the_next_section(name):
-    text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
-    words = scaffold._words("9.99", name, ("code",))
-    changed = scaffold._with_cells(text, words, ("code",))
-    *_, before, after = re.split(r"# ### 9\.99\n", changed)
+def test_a_new_question_stands_between_the_last_one_and_the_next_section(tmp_path, name):
+    source = f"solutions/{name}.py"
+    changed = [source, f"attn_course/questions/{name[3:]}.py", f"tests/bank/{name[3:]}.py"]
+    for file in (*changed, scaffold.REGISTER, "CHANGELOG.md"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    question = f"{int(name[:2])}.{len(register.questions_of(name)) + 1}"
+    scaffold.new_question(tmp_path, question)
+    text = (tmp_path / source).read_text("utf-8")
+    before, after = text.split(f"# ### {question}\n")
     assert not re.search("^# ## ", before[before.rindex("# ### ") :], re.M)
     following = after[after.index("check(") :].split("\n\n", 1)[1]
     assert re.match(r"# %% \[markdown\].*\n# ## ", following), following[:200]

@@ -277,7 +277,7 @@ def named_paths(text):
         if (
             is_path
             and LIKE_A_PATH.fullmatch(quoted)
-            and not re.search(r"NN_|15_name|/name\.py|\d/\d", quoted)
+            and not PLACEHOLDER.search(quoted)
         ):
             yield quoted
 
@@ -288,6 +288,16 @@ def test_every_file_that_a_text_names_is_there():
         for path in named_paths(text.read_text("utf-8")):
             is_ending = path.startswith(".") and path in ENDINGS
             assert is_ending or path.rstrip("/") in known, f"{text.relative_to(ROOT)}: {path}"
+
+
+def test_every_file_that_a_diagram_names_is_there():
+    known = parts_of_paths()
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    for diagram in re.findall("```mermaid.*?```", text, re.S):
+        named = re.findall(r"[\w/]+\.py\b|\b[\w/]+/(?=[\"<])", diagram)
+        assert named
+        for path in named:
+            assert path.rstrip("/") in known, f"docs/architecture.md: {path}"
 
 
 def test_the_link_for_a_hub_opens_the_first_notebook():
