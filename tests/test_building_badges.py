@@ -71,6 +71,20 @@ def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
     assert "[Kaggle](" in head and "[Binder](" in head
     assert f"(https://colab.research.google.com/github/{place})" in readme
     assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
+    site = "https://someone.github.io/attention"
+    assert f"[00-05 in your browser]({site}/browser/index.html?notebook=00_start_here)" in readme
+
+
+def test_readme_says_what_to_clone(published):
+    readme = published / "README.md"
+    edit(readme, "# Copy\n", "# Copy\n\ngit clone <address of this repository> attention-course\n")
+    list(build.build(published))
+    assert f"\ngit clone {ADDRESS} attention-course\n" in readme.read_text("utf-8")
+    publish(published, "")
+    list(build.build(published))
+    assert "\ngit clone <address of this repository> attention-course\n" in readme.read_text(
+        "utf-8"
+    )
 
 
 def test_set_the_project_has_its_addresses_and_unset_it_has_none(published):

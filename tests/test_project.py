@@ -274,11 +274,7 @@ def named_paths(text):
     for quoted in QUOTED.findall(text):
         first, *inside = quoted.split("/")
         is_path = quoted.endswith(ENDINGS) or (inside and first in OURS)
-        if (
-            is_path
-            and LIKE_A_PATH.fullmatch(quoted)
-            and not PLACEHOLDER.search(quoted)
-        ):
+        if is_path and LIKE_A_PATH.fullmatch(quoted) and not PLACEHOLDER.search(quoted):
             yield quoted
 
 

@@ -108,14 +108,14 @@ def _front_pages(root: Path) -> dict[Path, str]:
         return {}
 
     notebooks = cards.notebook_list(table_rows(root))
-    line = badges.badges(badges.repository_of(root))
-    text = path.read_text("utf-8")
-    text = cards.fill_region(text, "badges", line)
+    repository = badges.repository_of(root)
+    text = badges.write_clone(path.read_text("utf-8"), repository)
+    text = cards.fill_region(text, "badges", badges.badges(repository))
     files = {path: cards.fill_region(text, "notebooks", notebooks)}
     project = root / "pyproject.toml"
     if project.exists():
         declared = project.read_text("utf-8")
-        files[project] = badges.write_project_urls(declared, badges.repository_of(root))
+        files[project] = badges.write_project_urls(declared, repository)
     return files
 
 
