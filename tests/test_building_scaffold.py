@@ -19,7 +19,7 @@ PROJECT = (
     *("CHANGELOG.md", "README.md", "pyproject.toml"),
 )
 NUMBER = len(register.NOTEBOOKS)
-NOTEBOOK = f"{NUMBER:02}_sharpness"
+NOTEBOOK = f"{NUMBER:02}_made_by_a_test"
 QUESTION = f"1.{len(register.questions_of('01_copying')) + 1}"
 CHAIN = f"0.{len(register.questions_of('00_start_here')) + 1}"
 FIRST = f"{NUMBER}.1"

@@ -14,6 +14,7 @@ KINDS = ("code", "derive", "written")
 MINUTES = 5  # of a new question, until its author knows better
 POINTS = 0.5  # of each part
 NOTEBOOK = re.compile(r"(?P<number>\d\d)_(?P<module>[a-z][a-z0-9_]*)")
+QUERY = re.compile(r"^\| \$q\$.*(?= \|$)", re.M)  # the first row of docs/notation.md
 HEAD = re.compile(r"^# \*(\d+) min,", re.M)
 IMPORTS = {  # what a judge needs: name -> where it comes from
     "code": {
@@ -88,7 +89,9 @@ def new_notebook(root: Path, stem: str) -> list[Path]:
             raise UserError(f"{path.relative_to(root)} is there already.")
 
     registered = root / REGISTER
+    symbols = root / "docs" / "notation.md"
     log = root / "CHANGELOG.md"
+    places[symbols] = QUERY.sub(rf"\g<0>, {number}", _text(symbols), count=1)
     places[registered] = _with_points(_with_notebook(_text(registered), stem), words)
     places[log] = _with_line(_text(log), f"- {stem}: a new notebook.")
     return _write(places)
