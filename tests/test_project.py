@@ -8,6 +8,7 @@ import symtable
 import sys
 import tomllib
 
+import mutation
 import pytest
 from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
@@ -315,6 +316,17 @@ def test_every_module_that_a_text_names_is_there():
                 module, _, inside = module.rpartition(".")
             if module != dotted:
                 assert inside in names[module].read_text("utf-8"), f"{text.name}: {dotted}"
+
+
+def test_every_module_and_test_that_mutants_are_made_for_is_there():
+    for pattern_of_modules, tests in mutation.TABLE.values():
+        for pattern in (pattern_of_modules, *tests):
+            assert list(ROOT.glob(pattern)), f"tests/mutation.py: {pattern}"
+    modules = {path.stem for path in (ROOT / "attn_course" / "grading").glob("*.py")}
+    assert set(mutation.LIKELY) <= modules, "tests/mutation.py"
+    for names in mutation.LIKELY.values():
+        for name in names.split():
+            assert (ROOT / "tests" / f"test_grading_{name}.py").exists(), name
 
 
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
