@@ -75,8 +75,9 @@ def fill_in(project, module, source, question):
             (
                 f'    raise NotYet(\n        "the judge of {question} is not written yet; "\n'
                 f'        "write it in attn_course/questions/{module}.py."\n    )\n',
+                "    from attn_course.answers import number\n\n"
                 "    for x in rng.normal(size=5):\n"
-                f"        found = {name}(x)\n"
+                f'        found = number({name}(x), "the result")\n'
                 "        if not abs(found - 2 * x) <= 1e-9:\n"
                 '            said = "you squared it" if abs(found - x * x) <= 1e-9 else "it is off"\n'
                 '            said = "you gave it back" if found == x else said\n'
