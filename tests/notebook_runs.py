@@ -1,7 +1,7 @@
 """How `make nbval` runs the notebooks of both folders in one pool, the slow ones first.
 
 Solutions are compared with their outputs. Students' editions have none to compare: there every cell must
-run, with sliders that move and with the experiments cut short. A plugin of pytest; knows no question.
+run, with sliders that move and with the experiments cut short. A plugin of pytest.
 """
 
 import os
