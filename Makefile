@@ -25,7 +25,7 @@ $(LAB): pyproject.toml requirements/lock.txt scripts/setup.sh
 lab: $(LAB) ## open JupyterLab on the first notebook
 	@$(BIN)/attn lab
 
-PYTEST := $(BIN)/python -m pytest -p tests.quick_start
+PYTEST := $(BIN)/python -m pytest -p tests.skip_slow_imports
 
 test: $(STAMP) ## lint, unit tests, drift check, every notebook executed
 	@$(MAKE) --no-print-directory --jobs 2 lint drift
