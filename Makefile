@@ -43,7 +43,7 @@ drift: $(STAMP) ## are all generated files what the sources make?
 	@$(BIN)/attn build --check
 
 nbval: $(STAMP) ## execute every notebook: solutions compared with their outputs, students' run to the end
-	@$(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
+	@$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -p no:cacheprovider -p tests.notebook_runs --nbval --nbval-sanitize-with tests/sanitize.cfg solutions notebooks
 
 # Side by side they keep two cores busy: many unit tests wait. What this one says comes at its end.
 nbval-beside-unit:
