@@ -222,7 +222,10 @@ def _usage(error: click.UsageError) -> str:
         near = get_close_matches(error.option_name, error.possibilities or [], 1, 0.7)
         if near:
             return f"{said}; did you mean {near[0]}?"
+    elif isinstance(error, click.exceptions.NoArgsIsHelpError):
+        assert error.ctx is not None and isinstance(error.ctx.command, click.Group)
+        said = f"say one of {', '.join(error.ctx.command.list_commands(error.ctx))}"
     else:
-        message = error.format_message().rstrip(".")
-        said = message[:1].lower() + message[1:]
+        message = " ".join(error.format_message().split()).rstrip(".")
+        said = message[:1].lower() + message[1:].replace(". Choose from:", ", one of")
     return f"{said}; see {path} --help."

@@ -1,9 +1,10 @@
 """Which questions there are: notebook, points, minutes, hints, judge."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,22 +39,107 @@ PARTS = {
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
-# Notebooks that import torch; a test holds this to their set-up cells.
-USES_TORCH: frozenset[str] = frozenset(
-    {
-        "06_transformer_attention",
-        "07_synthesizer",
-        "08_pretrained_knowledge",
-        "09_translation",
-        "10_bleu_comparison",
-        "11_position",
-        "12_fast_attention",
-        "13_induction",
-        "14_decoding",
-    }
-)
 # Their points stand in a column of their own, never among the 100.
 BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
+# Names of the notebooks that import torch; `attn build` writes it from their sources.
+TORCH_NOTEBOOKS = Path(__file__).with_name("torch_notebooks.txt")
+
+# The points of every part. Totals of questions, notebooks and the course are added up from these rows;
+# a new question gets a row of its own, and the other rows stay as they are.
+POINTS: dict[str, dict[str, float]] = {
+    # 00_start_here
+    "0.1": {"code": 0},
+    "0.2": {"derive": 0},
+    "0.3": {"written": 0},
+    # 01_copying
+    "1.1": {"derive": 0.5, "code": 1},
+    "1.2": {"derive": 1},
+    "1.3": {"code": 0.5},
+    "1.4": {"code": 1},
+    "1.5": {"code": 1},
+    "1.6": {"code": 0.5},
+    "1.7": {"written": 0.5},
+    # 02_average_of_two
+    "2.1": {"code": 0.5, "written": 1},
+    "2.2": {"code": 1.5},
+    "2.3": {"derive": 2.5},
+    "2.4": {"code": 0.5},
+    "2.5": {"code": 1},
+    # 03_one_noisy_head
+    "3.1": {"code": 1, "written": 1},
+    "3.2": {"derive": 1},
+    "3.3": {"code": 1},
+    "3.4": {"code": 1, "written": 1},
+    "3.5": {"derive": 0.5, "code": 1, "written": 0.5},
+    # 04_two_heads
+    "4.1": {"code": 1},
+    "4.2": {"code": 1},
+    "4.3": {"written": 1},
+    "4.4": {"code": 1},
+    "4.5": {"derive": 1},
+    # 05_keys_queries_values
+    "5.1": {"code": 2},
+    "5.2": {"written": 2},
+    "5.3": {"code": 3},
+    "5.4": {"derive": 1},
+    "5.5": {"code": 1},
+    # 06_transformer_attention
+    "6.1": {"code": 1},
+    "6.2": {"code": 1.5},
+    "6.3": {"code": 2.5},
+    "6.4": {"code": 1},
+    "6.5": {"code": 1.5},
+    "6.6": {"code": 4},
+    "6.7": {"code": 1, "written": 2},
+    "6.8": {"written": 1.5},
+    # 07_synthesizer
+    "7.1": {"code": 5},
+    "7.2": {"written": 3, "code": 1},
+    # 08_pretrained_knowledge
+    "8.1": {"code": 4},
+    "8.2": {"code": 4},
+    "8.3": {"written": 2},
+    "8.4": {"written": 2},
+    "8.5": {"written": 2},
+    # 09_translation
+    "9.1": {"code": 5},
+    "9.2": {"code": 2, "written": 1},
+    "9.3": {"written": 3},
+    "9.4": {"code": 3},
+    # 10_bleu_comparison
+    "10.1": {"code": 4},
+    "10.2": {"code": 4},
+    "10.3": {"written": 4},
+    # 11_position
+    "11.1": {"code": 1, "written": 1},
+    "11.2": {"code": 0.5},
+    "11.3": {"code": 1, "written": 1},
+    "11.4": {"code": 0.5},
+    "11.5": {"derive": 1, "code": 1},
+    "11.6": {"code": 1, "written": 1},
+    "11.7": {"code": 1},
+    # 12_fast_attention
+    "12.1": {"derive": 1, "code": 2},
+    "12.2": {"code": 2},
+    "12.3": {"derive": 1, "code": 2},
+    "12.4": {"code": 2},
+    # 13_induction
+    "13.1": {"code": 1},
+    "13.2": {"code": 2},
+    "13.3": {"derive": 1, "code": 1},
+    "13.4": {"written": 1},
+    "13.5": {"code": 1},
+    "13.6": {"code": 1},
+    "13.7": {"code": 1, "written": 1},
+    # 14_decoding
+    "14.1": {"code": 1},
+    "14.2": {"code": 1},
+    "14.3": {"code": 1},
+    "14.4": {"code": 2},
+    "14.5": {"code": 2},
+    "14.6": {"code": 1},
+    "14.7": {"code": 1, "written": 1},
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +201,9 @@ class Part:
     """What is marked on its own: "code" and "derive" by a judge, "written" by a person."""
 
     kind: str
-    points: float
     answers: tuple[str, ...] = ()  # the names the judge is given, in order
     judge: Callable[..., str] | None = None  # judge(rng, *answers) -> what was measured, or NotYet
+    points: float = 0.0  # from POINTS
 
 
 @dataclass(frozen=True)
@@ -168,7 +254,22 @@ def notebook_numbered(number: str) -> str | None:
 def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
     module = import_module(f"{__package__}.questions.{notebook[3:]}")
-    return module.QUESTIONS
+    return tuple(_with_points(question) for question in module.QUESTIONS)
+
+
+def _with_points(question: Question) -> Question:
+    """The question with the points that stand in POINTS for each of its parts."""
+    row = POINTS.get(question.id, {})
+    kinds = [part.kind for part in question.parts]
+    if sorted(row) != sorted(kinds):
+        from attn_course.errors import UserError
+
+        raise UserError(
+            f"question {question.id} has the parts {', '.join(kinds)}; "
+            "give each its points in POINTS of attn_course/register.py."
+        )
+    parts = tuple(replace(part, points=row[part.kind]) for part in question.parts)
+    return replace(question, parts=parts)
 
 
 def points_of(notebook: str) -> float:
@@ -183,7 +284,7 @@ def is_bonus(notebook: str) -> bool:
 
 def needs_torch(notebook: str) -> bool:
     """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
-    return notebook in USES_TORCH
+    return notebook in TORCH_NOTEBOOKS.read_text("utf-8").split()
 
 
 def find(question_id: str) -> Question:

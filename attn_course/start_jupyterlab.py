@@ -24,7 +24,7 @@ def lab(notebook: str, no_browser: bool) -> None:
     if importlib.util.find_spec("jupyterlab") is None:
         raise UserError(missing_package("JupyterLab", "lab"))
     if not Path(notebook).is_file():
-        raise UserError(f"there is no {notebook} in this folder.")
+        raise UserError(f"there is no notebook {notebook} in this folder.")
     os.execv(sys.executable, jupyter_command(notebook, no_browser=no_browser))
 
 

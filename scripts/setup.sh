@@ -2,6 +2,10 @@
 # Install the course with the extras $2 into the virtual environment $1, in the versions of requirements/lock.txt;
 # or, if a third argument names a lock file, what that file lists and no course. Every failure is one sentence.
 # GPU=1 installs torch with CUDA, GPU=0 without; unset, a found NVIDIA driver decides.
+if [ $# -lt 2 ] || [ $# -gt 3 ] || [ -z "$1" ]; then
+    echo "Usage: sh scripts/setup.sh FOLDER EXTRAS [LOCK], as in sh scripts/setup.sh .venv torch,lab; make lab does it for you." >&2
+    exit 2
+fi
 venv=$1
 extras=$2
 lock=${3:-}
@@ -21,6 +25,9 @@ if [ -z "$python" ]; then
 fi
 
 if ! "$venv/bin/python" -c "$good" 2>/dev/null; then
+    if [ -e "$venv" ] && [ ! -e "$venv/pyvenv.cfg" ]; then
+        fail "$venv is there and is no environment of Python; remove it or name another folder."
+    fi
     rm -rf "$venv"
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         fail "this Python has no venv module; install it (on Debian and Ubuntu: apt install python3-venv)."

@@ -27,7 +27,7 @@ def questions_with_known_points():
     from attn_course import register
 
     def question(question_id, kind, points):
-        part = register.Part(kind, points, judge=None if kind == "written" else print)
+        part = register.Part(kind, judge=None if kind == "written" else print, points=points)
         return register.Question(question_id, "A title", 5, (part,))
 
     proper = (

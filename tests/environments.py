@@ -1,7 +1,7 @@
-"""Tries the ways in: a built wheel and the set-up cell, each in empty environments of its own.
+"""Tries a built wheel and the set-up cell of the notebooks, each in empty environments of its own.
 
     python tests/environments.py          # minutes, needs the network; never part of make test
-    python tests/environments.py --torch  # also with torch: the translator, the set-up cell of 06-12
+    python tests/environments.py --torch  # also with torch: the translator, notebooks from 06 on
 
 Needs Linux, Python and git alone. Prints a line per environment, with megabytes and CPU seconds.
 """
@@ -223,11 +223,11 @@ def imports_of(course, numbers):
 
 
 def try_cell_of_the_others(course):
-    """Notebooks 06-12 share one cell: where torch is missing it comes, and all they import is there."""
+    """Notebooks from 06 on share one cell: where torch is missing it comes, and all they import is there."""
     names = [path.stem for path in course.solutions("[01][0-9]") if path.stem >= "06"]
     cells = {course.setup_cell(name) for name in names}
     (cell,) = cells
-    place = Environment(course.above, "cell of 06-12", BARE, "numpy==2.1.3")
+    place = Environment(course.above, "cell of 06 and later", BARE, "numpy==2.1.3")
     said = try_cell(place, cell, kept=["numpy"])
     for numbers in ("0[6-9]", "1[0-2]"):
         place.run("-c", imports_of(course, numbers))

@@ -1,4 +1,4 @@
-"""Starts JupyterLab on a folder and speaks to its contents over HTTP. Knows no notebook's content."""
+"""Starts JupyterLab on a folder and speaks to its contents over HTTP."""
 
 import json
 import os

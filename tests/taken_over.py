@@ -37,9 +37,12 @@ def serve(lines, *, output):
         supervisor.send(report, time.monotonic() + 60)
 
 
-def honest(said="", num_parts=None):
-    """A report of the right form on 01, with `said` as the message of its first part."""
-    if num_parts is None:
-        num_parts = sum(len(question.parts) for question in register.questions_of("01_copying"))
-    parts = [("not yet", said, "", 0.0)] * (num_parts - 1) + [("not attempted", "", "", 0.0)]
+def honest(said=""):
+    """A report of the right form on 01, with `said` as the message of what a judge marks."""
+    parts = []
+    for question in register.questions_of("01_copying"):
+        for part in question.parts:
+            parts.append(
+                ("not yet", said, "", 0.0) if part.judge else ("not attempted", "", "", 0.0)
+            )
     return {"do": "report", "problem": "", "remarks": [], "parts": parts}

@@ -1,6 +1,7 @@
 """One setting, `repository`: with it every notebook opens anywhere, without it nothing is promised."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,20 @@ def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
     assert "[Kaggle](" in head and "[Binder](" in head
     assert f"(https://colab.research.google.com/github/{place})" in readme
     assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
+    site = "https://someone.github.io/attention"
+    assert f"[00-05 in your browser]({site}/browser/index.html?notebook=00_start_here)" in readme
+
+
+def test_readme_says_what_to_clone(published):
+    readme = published / "README.md"
+    edit(readme, "# Copy\n", "# Copy\n\ngit clone <address of this repository> attention-course\n")
+    list(build.build(published))
+    assert f"\ngit clone {ADDRESS} attention-course\n" in readme.read_text("utf-8")
+    publish(published, "")
+    list(build.build(published))
+    assert "\ngit clone <address of this repository> attention-course\n" in readme.read_text(
+        "utf-8"
+    )
 
 
 def test_set_the_project_has_its_addresses_and_unset_it_has_none(published):
@@ -243,3 +258,33 @@ def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence
     )
     assert done.returncode == 1
     assert done.stderr == f"Set-up stopped: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("", "dev"), (".venv",), (".venv", "dev", "lock.txt", "more")]
+)
+def test_a_set_up_that_is_not_told_where_does_nothing_and_says_how_to_call_it(tmp_path, words):
+    done = subprocess.run(
+        ["sh", ROOT / "scripts/setup.sh", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2 and not list(tmp_path.iterdir())
+    assert done.stderr.startswith("Usage: sh scripts/setup.sh FOLDER EXTRAS")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_set_up_deletes_no_folder_but_an_environment(tmp_path):
+    kept = tmp_path / "home" / "thesis.txt"
+    kept.parent.mkdir()
+    kept.touch()
+    done = subprocess.run(
+        ["sh", ROOT / "scripts/setup.sh", "home", "dev"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+    )
+    assert kept.exists()
+    assert done.stderr == (
+        "Set-up stopped: home is there and is no environment of Python; "
+        "remove it or name another folder.\n"
+    )

@@ -10,7 +10,7 @@ import pytest
 from course import ROOT
 
 from attn_course import register
-from attn_course.building import scaffold
+from attn_course.building import build, scaffold
 from attn_course.errors import UserError
 
 # What the build, the judges and the grader read.
@@ -19,7 +19,7 @@ PROJECT = (
     *("CHANGELOG.md", "README.md", "pyproject.toml"),
 )
 NUMBER = len(register.NOTEBOOKS)
-NOTEBOOK = f"{NUMBER:02}_sharpness"
+NOTEBOOK = f"{NUMBER:02}_made_by_a_test"
 QUESTION = f"1.{len(register.questions_of('01_copying')) + 1}"
 CHAIN = f"0.{len(register.questions_of('00_start_here')) + 1}"
 FIRST = f"{NUMBER}.1"
@@ -73,10 +73,11 @@ def fill_in(project, module, source, question):
         project / "attn_course" / "questions" / f"{module}.py",
         [
             (
-                f'    raise NotYet("the judge of {question} is not written yet; write it in '
-                f'attn_course/questions/{module}.py.")\n',
+                f'    raise NotYet(\n        "the judge of {question} is not written yet; "\n'
+                f'        "write it in attn_course/questions/{module}.py."\n    )\n',
+                "    from attn_course.answers import number\n\n"
                 "    for x in rng.normal(size=5):\n"
-                f"        found = {name}(x)\n"
+                f'        found = number({name}(x), "the result")\n'
                 "        if not abs(found - 2 * x) <= 1e-9:\n"
                 '            said = "you squared it" if abs(found - x * x) <= 1e-9 else "it is off"\n'
                 '            said = "you gave it back" if found == x else said\n'
@@ -156,11 +157,56 @@ def test_a_new_question_and_a_new_notebook_are_green_once_they_are_filled_in(pro
     assert float(row[QUESTION]) == scaffold.POINTS and float(row[FIRST]) == scaffold.POINTS
 
 
-def test_a_new_derivation_is_asked_for_with_a_chain(project):
-    status, said = attn(project, "new", "question", CHAIN, "--kind", "derive")
+PARTS = ("derive", "code", "written")
+
+
+def test_a_new_question_has_a_part_of_each_kind_and_fails_politely_until_it_is_filled_in(project):
+    options = [word for kind in PARTS for word in ("--kind", kind)]
+    status, said = attn(project, "new", "question", CHAIN, *options)
     assert status == 0, said
-    source = (project / "solutions" / "00_start_here.py").read_text("utf-8")
-    assert f'check("{CHAIN}", {name_of(CHAIN)})' in source and "derive(" in source
+    status, said = attn(project, "build", "00")
+    assert status == 0, said
+    notebook = (project / "solutions" / "00_start_here.ipynb").read_text("utf-8")
+    for kind in PARTS:
+        assert f'"id": "q{CHAIN.replace(".", "-")}-{kind}"' in notebook
+    number = CHAIN.replace(".", "_")
+    script = f"""
+import sympy as sp
+from attn_course import check, derive
+x = sp.Symbol("x", positive=True)
+print(check("{CHAIN}", derive((x, "given"))))
+print(check("{CHAIN}", lambda x: x))
+"""
+    status, said = run(project, "-c", script)
+    assert "not attempted" in said, said
+    assert "is not written yet; write it in attn_course/questions/start_here.py" in said
+    assert f'    "{CHAIN}": {{"derive": 0, "code": 0, "written": 0}},' in (
+        project / scaffold.REGISTER
+    ).read_text("utf-8")
+    assert f"judge_chain_{number} = chains_prove(" in (
+        project / "attn_course" / "questions" / "start_here.py"
+    ).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", register.NOTEBOOKS)
+def test_a_new_question_stands_between_the_last_one_and_the_next_section(tmp_path, name):
+    source = f"solutions/{name}.py"
+    changed = [source, f"attn_course/questions/{name[3:]}.py", f"tests/bank/{name[3:]}.py"]
+    for file in (*changed, scaffold.REGISTER, "CHANGELOG.md"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, tmp_path / file)
+    question = f"{int(name[:2])}.{len(register.questions_of(name)) + 1}"
+    scaffold.new_question(tmp_path, question)
+    text = (tmp_path / source).read_text("utf-8")
+    before, after = text.split(f"# ### {question}\n")
+    assert not re.search("^# ## ", before[before.rindex("# ### ") :], re.M)
+    following = after[after.index("check(") :].split("\n\n", 1)[1]
+    assert re.match(r"# %% \[markdown\].*\n# ## ", following), following[:200]
+
+
+def test_a_kind_that_is_given_twice_is_refused(tmp_path):
+    with pytest.raises(UserError, match="one part of each kind; code was given twice"):
+        scaffold.new_question(tmp_path, QUESTION, ("code", "code"))
 
 
 @pytest.mark.parametrize(
@@ -186,3 +232,23 @@ def test_nothing_is_written_outside_the_folder_of_the_project(tmp_path):
     with pytest.raises(UserError, match="run attn new in the folder of the project"):
         scaffold.new_question(tmp_path, QUESTION)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_notebook_needs_torch_once_its_source_imports_it(tmp_path):
+    for folder in ("attn_course", "solutions"):
+        (tmp_path / folder).mkdir()
+    name = "00_start_here"
+    source = tmp_path / "solutions" / f"{name}.py"
+    text = (ROOT / "solutions" / source.name).read_text("utf-8")
+    record = tmp_path / "attn_course" / register.TORCH_NOTEBOOKS.name
+    for imported, names in (("import torchless", ""), ("import torch", f"{name}\n")):
+        source.write_text(text.replace("import numpy as np\n", f"{imported}\n", 1), "utf-8")
+        record.write_text("08_of_old\n", "utf-8")
+        assert any(said.startswith(f"{record.name}: ") for said in build.problems(tmp_path))
+        (written,) = build.torch_notebooks(tmp_path).values()
+        assert written == names
+
+
+def test_the_package_knows_which_notebooks_import_torch():
+    (written,) = build.torch_notebooks(ROOT).values()
+    assert [name for name in register.NOTEBOOKS if register.needs_torch(name)] == written.split()

@@ -47,11 +47,22 @@ def test_a_mistyped_option_is_answered_with_the_likely_one(capsys):
     )
 
 
-def test_what_is_missing_from_a_command_is_one_sentence(capsys):
-    assert cli.main(["grade", "class"]) == 2
-    assert capsys.readouterr().err == (
-        "attn grade: missing option '--out'; see attn grade --help.\n"
-    )
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("grade", "missing argument 'SUBMISSIONS'; see attn grade --help."),
+        (
+            "collect x",
+            "missing option '--from', one of canvas, moodle, gradescope; see attn collect --help.",
+        ),
+        ("new", "say one of notebook, question; see attn new --help."),
+        ("new question", "missing argument 'ID'; see attn new question --help."),
+    ],
+)
+def test_what_is_missing_from_a_command_is_one_sentence(capsys, words, sentence):
+    assert cli.main(words.split()) == 2
+    command = words.partition(" ")[0]
+    assert capsys.readouterr().err == f"attn {command}: {sentence}\n"
 
 
 def test_the_version_is_that_of_the_package(capsys):
@@ -206,7 +217,9 @@ def test_the_address_of_a_lab_without_a_screen_leads_to_the_notebook(monkeypatch
 
 def test_a_notebook_that_is_not_there_is_one_sentence(capsys):
     assert cli.main(["lab", "nowhere.ipynb"]) == 2
-    assert capsys.readouterr().err == "attn lab: there is no nowhere.ipynb in this folder.\n"
+    assert (
+        capsys.readouterr().err == "attn lab: there is no notebook nowhere.ipynb in this folder.\n"
+    )
 
 
 def test_a_lab_that_is_not_installed_is_one_sentence(capsys, monkeypatch):

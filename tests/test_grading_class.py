@@ -25,6 +25,7 @@ needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {'
 NAME = "01_copying"
 FULL = machine_points(NAME)  # what the machine gives for it all
 WRITTEN = sum(part.judge is None for part in all_parts(NAME))  # the answers a person reads
+JUDGED = len(all_parts(NAME)) - WRITTEN
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 
 
@@ -241,7 +242,7 @@ ODD = {
     "a deleted cell": (deleted, FULL - 1, WRITTEN),
     "a retyped cell": (retyped, FULL - 1, WRITTEN + 1),
     "leaves its process": (leaves, FULL - 1, WRITTEN),
-    "answers called checks": (answers_called_checks, 0, WRITTEN + 7),
+    "answers called checks": (answers_called_checks, 0, WRITTEN + JUDGED),
     "magics and modules": (magics_and_modules, FULL, WRITTEN),
     "names used again": (names_used_again, FULL, WRITTEN),
     "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
@@ -410,7 +411,7 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
 def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
     pages = list(graded[1].rglob("*.html"))
     code = [page.stem for page in pages if page.stem.endswith(("-code", "-derive"))]
-    assert len(pages) == len(graded[-1]) + 2 + len(code) and len(code) == 7
+    assert len(pages) == len(graded[-1]) + 2 + len(code) and len(code) == JUDGED
     for page in pages:
         text = page.read_text("utf-8")
         assert text.count("<script") == 1 and "<img" not in text, page.name
@@ -443,7 +444,7 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     attn("grade", folder, "--out", kept, "--notebooks", "1", "--written", given)
     again = attn("grade", folder, "--out", kept, "--notebooks", "1")
     found = rows(kept)
-    assert (found["right"]["total"], found["right"]["awaiting"]) == ("5.75", "0")
+    assert (found["right"]["total"], found["right"]["awaiting"]) == (f"{FULL + 0.25:g}", "0")
     assert found["=HYPERLINK(1)"]["1.7"] == "0.5" and found["cut short"]["total"] == "1"
     waiting = sum(int(row["awaiting"]) for row in found.values())
     assert f"{waiting} answers await" in again.stdout

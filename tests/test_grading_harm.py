@@ -13,7 +13,7 @@ from datetime import datetime
 
 import pytest
 from classroom import cell, filled, notebook, parts_of, right, save
-from course import ROOT, machine_points
+from course import ROOT, all_parts, machine_points
 from sessions import HERE, needs_sandbox, on_a_machine_like
 
 NAME = "01_copying"
@@ -245,7 +245,10 @@ def a_check_in_disguise(found):
 
 # student: (what they did, points of the machine, answers that await a person)
 NEW = {
-    "kills itself": (kills_itself, {"namespaces": (FULL - 1, 1), "landlock": (0, 8)}),
+    "kills itself": (
+        kills_itself,
+        {"namespaces": (FULL - 1, 1), "landlock": (0, len(all_parts(NAME)))},
+    ),
     "closes its socket": (closes_its_socket, (FULL - 1, 1)),
     "python in a text": (python_in_a_text, (FULL - 1, 2)),
     "definitions without number": (definitions_without_number, (FULL - 1, 2)),

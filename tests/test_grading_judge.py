@@ -153,23 +153,29 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
 
 UNREADABLE = {
     "a status of its own": (
-        "return honest() | {'parts': [('perfect', '', '', 1.0)] * 8}",
+        "return honest() | {'parts': [('perfect', '', '', 1.0)] * len(honest()['parts'])}",
         "1.1 cannot",
     ),
     "a mark for words": (
-        "return honest() | {'parts': [('correct', '', '', 1.0)] * 8}",
+        "return honest() | {'parts': [('correct', '', '', 1.0)] * len(honest()['parts'])}",
         "1.7 cannot",
     ),
     "more than all points": (
-        "return honest() | {'parts': [('not yet', '', '', 7.0)] * 8}",
+        "return honest() | {'parts': [('not yet', '', '', 7.0)] * len(honest()['parts'])}",
         "1.1 cannot",
     ),
     "no number for a share": (
-        "return honest() | {'parts': [('not yet', '', '', float('nan'))] * 8}",
+        "return honest() | {'parts': [('not yet', '', '', float('nan'))] * len(honest()['parts'])}",
         "1.1 cannot",
     ),
-    "numbers for texts": ("return honest() | {'parts': [(1, 2, 3)] * 8}", "1.1 cannot"),
-    "a part too many": ("return honest(num_parts=9)", "not one verdict a part"),
+    "numbers for texts": (
+        "return honest() | {'parts': [(1, 2, 3)] * len(honest()['parts'])}",
+        "1.1 cannot",
+    ),
+    "parts too many": (
+        "return honest() | {'parts': honest()['parts'] * 2}",
+        "not one verdict a part",
+    ),
     "no parts": ("return honest() | {'parts': []}", "not one verdict a part"),
     "no report": ("return {'do': 'report'}", "it is not a report"),
     "a wish of its own": ("return {'do': 'write', 'id': 1}", "nothing that a judge may ask"),
@@ -222,8 +228,12 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
     found = attack(
         r"""
         def attack():
-            parts = [("not yet", "\x1b[2J\n" * 9_999, "\x1b[2J" + "x" * 99_999, 0.0)] * 7
-            parts.append(("not attempted", "", "", 0.0))
+            parts = [
+                ("not yet", "\x1b[2J\n" * 9_999, "\x1b[2J" + "x" * 99_999, 0.0)
+                if part[0] == "not yet"
+                else part
+                for part in honest()["parts"]
+            ]
             return honest() | {"parts": parts, "remarks": ["a\rb" * 999, 7] * 400}
         """
     )

@@ -41,11 +41,16 @@ def test_what_a_student_needs_is_there_and_nothing_else(edition):
 
 
 def test_no_line_of_a_solution_rubric_or_reference_is_in_any_file(edition):
-    files = [path for path in edition.rglob("*") if path.is_file()]
-    plain = "\n".join(_plain(path) for path in files if path.suffix not in WEIGHTS)
+    files = [path for path in edition.rglob("*") if path.is_file() and path.suffix not in WEIGHTS]
+    texts = {str(path.relative_to(edition)): _plain(path) for path in files}
+    plain = "\n".join(texts.values())
     for source in SOURCES:
         text = source.read_text("utf-8")
-        assert not [line for line in solution_lines(text) if line in plain], source.name
+        for line in solution_lines(text):
+            holding = (
+                [name for name, held in texts.items() if line in held] if line in plain else []
+            )
+            assert not holding, f"`{line}` of solutions/{source.name} stands in {holding[0]}"
         for cell in re.findall(
             r"^# %% \[markdown\] (?:written|rubric)=.*\n((?:#.*\n)+)", text, re.M
         ):

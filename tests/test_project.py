@@ -8,6 +8,7 @@ import symtable
 import sys
 import tomllib
 
+import mutation
 import pytest
 from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
@@ -274,11 +275,7 @@ def named_paths(text):
     for quoted in QUOTED.findall(text):
         first, *inside = quoted.split("/")
         is_path = quoted.endswith(ENDINGS) or (inside and first in OURS)
-        if (
-            is_path
-            and LIKE_A_PATH.fullmatch(quoted)
-            and not re.search(r"NN_|15_name|/name\.py|\d/\d", quoted)
-        ):
+        if is_path and LIKE_A_PATH.fullmatch(quoted) and not PLACEHOLDER.search(quoted):
             yield quoted
 
 
@@ -288,6 +285,16 @@ def test_every_file_that_a_text_names_is_there():
         for path in named_paths(text.read_text("utf-8")):
             is_ending = path.startswith(".") and path in ENDINGS
             assert is_ending or path.rstrip("/") in known, f"{text.relative_to(ROOT)}: {path}"
+
+
+def test_every_file_that_a_diagram_names_is_there():
+    known = parts_of_paths()
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    for diagram in re.findall("```mermaid.*?```", text, re.S):
+        named = re.findall(r"[\w/]+\.py\b|\b[\w/]+/(?=[\"<])", diagram)
+        assert named
+        for path in named:
+            assert path.rstrip("/") in known, f"docs/architecture.md: {path}"
 
 
 def test_the_link_for_a_hub_opens_the_first_notebook():
@@ -309,6 +316,17 @@ def test_every_module_that_a_text_names_is_there():
                 module, _, inside = module.rpartition(".")
             if module != dotted:
                 assert inside in names[module].read_text("utf-8"), f"{text.name}: {dotted}"
+
+
+def test_every_module_and_test_that_mutants_are_made_for_is_there():
+    for pattern_of_modules, tests in mutation.TABLE.values():
+        for pattern in (pattern_of_modules, *tests):
+            assert list(ROOT.glob(pattern)), f"tests/mutation.py: {pattern}"
+    modules = {path.stem for path in (ROOT / "attn_course" / "grading").glob("*.py")}
+    assert set(mutation.LIKELY) <= modules, "tests/mutation.py"
+    for names in mutation.LIKELY.values():
+        for name in names.split():
+            assert (ROOT / "tests" / f"test_grading_{name}.py").exists(), name
 
 
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
@@ -347,15 +365,6 @@ def test_every_seed_question_is_answered_and_no_other_is_claimed():
 def test_importing_the_judges_of_numpy_notebooks_does_not_import_torch():
     script = "import sys, attn_course as c; c.check('1.1', None); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_the_register_knows_which_notebooks_import_torch():
-    for name in WRITTEN:
-        text = (ROOT / "solutions" / f"{name}.py").read_text("utf-8")
-        imports = re.search(r"^(?:import torch|from torch)\b", text, re.M)
-        assert register.needs_torch(name) == bool(imports), (
-            f"{name}: see USES_TORCH in attn_course/register.py"
-        )
 
 
 def test_hints_are_at_hand_in_every_notebook():

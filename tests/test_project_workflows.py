@@ -19,7 +19,7 @@ CONTAINER = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(
 
 
 def validated(*arguments):
-    """What check-jsonschema says; its schemas come along with it, nothing is fetched."""
+    """What check-jsonschema says; its schemas are part of it, nothing is fetched."""
     return CliRunner().invoke(check_jsonschema.main, list(map(str, arguments)))
 
 

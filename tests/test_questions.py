@@ -11,6 +11,7 @@ from seeds import draw_pairs, surprises
 from attn_course import check, hint, register
 from attn_course.answers import Answer
 from attn_course.checking import judge, listening
+from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 
 QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]
@@ -124,27 +125,65 @@ def test_every_question_has_hints_that_come_one_at_a_time_and_hold_no_solution_l
     assert not any(line in text for line in secret for text in question.hints)
 
 
-# The questions the course was published with keep their points; a question that is added shifts none of them.
-PLANNED = {  # notebook: (its last question then, points up to it)
-    "01_copying": (7, 6),
-    "02_average_of_two": (5, 7),
-    "03_one_noisy_head": (5, 8),
-    "04_two_heads": (5, 5),
-    "05_keys_queries_values": (5, 9),
-    "06_transformer_attention": (8, 16),
-    "07_synthesizer": (2, 9),
-    "08_pretrained_knowledge": (5, 14),
-    "09_translation": (4, 14),
-    "10_bleu_comparison": (3, 12),
+# The weights of the handouts, on the questions that they ask.
+HANDOUTS = {
+    "01_copying": (2, ("1.3", "1.4", "1.7")),
+    "02_average_of_two": (4, ("2.2", "2.3")),
+    "03_one_noisy_head": (5, ("3.1", "3.2", "3.4")),
+    "04_two_heads": (3, ("4.1", "4.2", "4.3")),
+    "05_keys_queries_values": (7, ("5.1", "5.2", "5.3")),
 }
+# What else the course was published with. A question that is added later gets points of its own.
+ADDED = (14, "1.1 1.2 1.5 1.6 2.1 2.4 2.5 3.3 3.5 4.4 4.5 5.4 5.5".split())
+LATER = {  # notebook: (points, its questions)
+    "06_transformer_attention": (16, 8),
+    "07_synthesizer": (9, 2),
+    "08_pretrained_knowledge": (14, 5),
+    "09_translation": (14, 4),
+    "10_bleu_comparison": (12, 3),
+}
+BONUS = {"11_position": 7, "12_fast_attention": 4, "13_induction": 7, "14_decoding": 7}
+IN_POINTS = "see POINTS in attn_course/register.py"
 
 
-def test_the_questions_of_the_course_keep_their_100_points():
-    for name, (last, points) in PLANNED.items():
-        questions = register.questions_of(name)[:last]
-        found = sum(question.points for question in questions)
-        assert found == points, f"{name}: see attn_course/questions/{name[3:]}.py"
-    assert sum(points for _, points in PLANNED.values()) == 100
+def points_of(questions):
+    return sum(sum(register.POINTS[question].values()) for question in questions)
+
+
+def first_questions(notebook, count):
+    return [question.id for question in register.questions_of(notebook)[:count]]
+
+
+@pytest.mark.parametrize("notebook", HANDOUTS)
+def test_the_questions_of_the_handouts_keep_their_weight(notebook):
+    points, questions = HANDOUTS[notebook]
+    assert points_of(questions) == points, f"{notebook}: {IN_POINTS}"
+
+
+def test_the_questions_that_the_course_was_published_with_are_worth_100_points():
+    total, questions = ADDED
+    assert points_of(questions) == total, f"questions beside the handouts': {IN_POINTS}"
+    for notebook, (points, count) in LATER.items():
+        assert points_of(first_questions(notebook, count)) == points, f"{notebook}: {IN_POINTS}"
+    for weights in (HANDOUTS, LATER):
+        total += sum(points for points, _ in weights.values())
+    assert total == 100
+
+
+@pytest.mark.parametrize("notebook", BONUS)
+def test_the_bonus_notebooks_were_published_with_ten_points_each(notebook):
+    assert points_of(first_questions(notebook, BONUS[notebook])) == 10, f"{notebook}: {IN_POINTS}"
+
+
+def test_points_stand_in_one_table_and_totals_are_added_up(monkeypatch):
+    assert set(register.POINTS) == {question.id for question in QUESTIONS}, IN_POINTS
+    read_again = register.questions_of.__wrapped__
+    before = register.points_of("01_copying")
+    monkeypatch.setitem(register.POINTS, "1.2", {"derive": 4})
+    assert sum(question.points for question in read_again("01_copying")) == before + 3
+    monkeypatch.setitem(register.POINTS, "1.2", {"code": 4})
+    with pytest.raises(UserError, match=r"1\.2 has the parts derive; .* attn_course/register\.py"):
+        read_again("01_copying")
 
 
 def test_a_notebook_takes_at_least_the_minutes_of_its_questions():

@@ -1,6 +1,6 @@
 """A student notebook full of wrong answers still runs from top to bottom without an error.
 
-Untouched ones are executed as they are by nbval. Notebook 08 has its own test among those of its room.
+Untouched ones are executed as they are by nbval. Notebook 08 has its own test in tests/test_knowledge.py.
 """
 
 import contextlib

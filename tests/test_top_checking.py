@@ -177,7 +177,7 @@ def test_a_check_that_needs_what_is_not_installed_names_it(monkeypatch):
     def judge(rng, answer):
         import a_package_that_nobody_has  # noqa: F401
 
-    part = register.Part("code", 1, ("mean",), judge)
+    part = register.Part("code", ("mean",), judge, points=1)
     question = dataclasses.replace(register.find("0.1"), parts=(part,))
     monkeypatch.setattr(register, "find", lambda name: question)
     message = check("0.1", len).message

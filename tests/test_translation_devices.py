@@ -6,7 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from far_device import FAR, FarDevice, FarTensor, move_far
+from fake_device import FAR, FarDevice, FarTensor, move_far
 
 from attn_course.training import devices
 from attn_course.training import trainer as trainer_module

@@ -42,6 +42,7 @@ if find_spec("attn_course") is None:
     )"""
 FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
 PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
+CLONE = re.compile(r"^git clone .+ attention-course$", re.M)
 PICTURES = {
     "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
     "Kaggle": "https://kaggle.com/static/images/open-in-kaggle.svg",
@@ -84,13 +85,33 @@ def links(repository: str, notebook: str) -> str:
 
 
 def badges(repository: str) -> str:
-    """README's line of badges."""
+    """README's badges, and below them where to try the course without installing it."""
     places = _places(repository, FIRST)
     shown = [_badge(name, address) for name, address in places.items()]
     if repository.startswith(GITHUB):
         tests = f"{repository}/actions/workflows/tests.yml"
         shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")
+        in_browser = (
+            f"{site_address(repository)}/browser/index.html?notebook={register.NOTEBOOKS[0]}"
+        )
+        shown += [
+            "",
+            f"**Try it** without installing anything: [00-05 in your browser]({in_browser}), "
+            f"or [in Colab]({places['Colab']}).",
+        ]
     return "\n".join(shown)
+
+
+def site_address(repository: str) -> str:
+    """Where GitHub publishes the site of a repository on GitHub."""
+    owner, _, name = repository.removeprefix(GITHUB).partition("/")
+    return f"https://{owner}.github.io/{name}"
+
+
+def write_clone(text: str, repository: str) -> str:
+    """README's `text` with the address to clone, or with a place for it where nothing is published."""
+    address = repository or "<address of this repository>"
+    return CLONE.sub(f"git clone {address} attention-course", text)
 
 
 def write_project_urls(text: str, repository: str) -> str:

@@ -1,9 +1,10 @@
 """From solutions/NN_name.py to every file made of it, and the check for drift.
 
-Made are the executed solutions/NN_name.ipynb, the student pair notebooks/NN_name.{py,ipynb}, and README's
-table of notebooks.
+Made are the executed solutions/NN_name.ipynb, the student pair notebooks/NN_name.{py,ipynb}, README's list of
+notebooks, and the list of notebooks that import torch, which the package alone could not tell.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +29,8 @@ from attn_course.building.outputs import (
 )
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
+
+IMPORTS_TORCH = re.compile(r"^(?:import|from) torch\b", re.M)
 
 
 def root_of_project() -> Path:
@@ -62,6 +65,7 @@ def build(
 ) -> Iterator[tuple[str, bool]]:
     """Make what is missing or changed; yields (name, whether anything was written)."""
     repository = badges.repository_of(root)
+    _write(torch_notebooks(root))  # first: set-up cells and links differ by it
     for source in sources(root, numbers):
         target = _solution_file(source, root)
         notebook = solution_notebook(source, repository)
@@ -104,15 +108,24 @@ def _front_pages(root: Path) -> dict[Path, str]:
         return {}
 
     notebooks = cards.notebook_list(table_rows(root))
-    line = badges.badges(badges.repository_of(root))
-    text = path.read_text("utf-8")
-    text = cards.fill_region(text, "badges", line)
+    repository = badges.repository_of(root)
+    text = badges.write_clone(path.read_text("utf-8"), repository)
+    text = cards.fill_region(text, "badges", badges.badges(repository))
     files = {path: cards.fill_region(text, "notebooks", notebooks)}
     project = root / "pyproject.toml"
     if project.exists():
         declared = project.read_text("utf-8")
-        files[project] = badges.write_project_urls(declared, badges.repository_of(root))
+        files[project] = badges.write_project_urls(declared, repository)
     return files
+
+
+def torch_notebooks(root: Path) -> dict[Path, str]:
+    """The list of the notebooks whose sources import torch, in a folder that has the package."""
+    package = root / "attn_course"
+    if not package.is_dir():
+        return {}
+    names = [path.stem for path in sources(root) if IMPORTS_TORCH.search(path.read_text("utf-8"))]
+    return {package / register.TORCH_NOTEBOOKS.name: "".join(f"{name}\n" for name in names)}
 
 
 def table_rows(root: Path) -> list[cards.Row]:
@@ -149,7 +162,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
             found.append(f"{source.stem}: {error}")
 
     found += _strays(root)
-    for path, text in _front_pages(root).items():
+    for path, text in (torch_notebooks(root) | _front_pages(root)).items():
         if _differs(path, text):
             found.append(
                 f"{path.name}: what attn build writes there is not what stands there; run attn build."

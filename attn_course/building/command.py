@@ -91,11 +91,17 @@ def new() -> None:
 @new.command("question", cls=Command, context_settings=SETTINGS)
 @click.argument("question", metavar="ID")
 @click.option(
-    "--kind", type=click.Choice(scaffold.KINDS), default="code", help="What is asked for."
+    "--kind",
+    "kinds",
+    type=click.Choice(scaffold.KINDS),
+    multiple=True,
+    default=("code",),
+    show_default=True,
+    help="What is asked for; once for each part, in order.",
 )
-def new_question(question: str, kind: str) -> None:
+def new_question(question: str, kinds: tuple[str, ...]) -> None:
     """Add the next question to a notebook, such as 1.8."""
-    _report(scaffold.new_question, question, kind)
+    _report(scaffold.new_question, question, kinds)
 
 
 @new.command("notebook", cls=Command, context_settings=SETTINGS)
@@ -105,7 +111,7 @@ def new_notebook(name: str) -> None:
     _report(scaffold.new_notebook, name)
 
 
-def _report(make: Callable[..., list[Path]], *words: str) -> None:
+def _report(make: Callable[..., list[Path]], *words: str | tuple[str, ...]) -> None:
     """Say which files were changed, and where the next steps are."""
     from attn_course.building.build import root_of_project
 

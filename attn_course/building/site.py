@@ -177,8 +177,7 @@ def _meta(plane: str, repository: str) -> str:
     }
     picture = PICTURE.search(plane)
     if repository.startswith(badges.GITHUB) and picture:
-        owner, name = repository.removeprefix(badges.GITHUB).split("/")
-        facts["og:image"] = f"https://{owner}.github.io/{name}/{picture['source']}"
+        facts["og:image"] = f"{badges.site_address(repository)}/{picture['source']}"
     return "\n".join(f'    "property={name}": "{fact}"' for name, fact in facts.items())
 
 

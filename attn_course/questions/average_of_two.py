@@ -392,7 +392,7 @@ QUESTIONS = (
         id="2.1",
         title="Take a sum apart",
         minutes=16,
-        parts=(Part("code", 0.5, ("projection",), projection_separates), Part("written", 1)),
+        parts=(Part("code", ("projection",), projection_separates), Part("written")),
         covers=("002 b.i",),
         hints=(
             "The two vectors are arbitrary, so one of them may be zero. What must M A be, and what "
@@ -407,7 +407,7 @@ QUESTIONS = (
         id="2.2",
         title="A query that averages",
         minutes=10,
-        parts=(Part("code", 1.5, ("average_query",), query_averages),),
+        parts=(Part("code", ("average_query",), query_averages),),
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
@@ -419,7 +419,7 @@ QUESTIONS = (
         id="2.3",
         title="The weight, from its definition",
         minutes=13,
-        parts=(Part("derive", 2.5, ("score_a", "score_i", "two_tied"), tied_weight),),
+        parts=(Part("derive", ("score_a", "score_i", "two_tied"), tied_weight),),
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
             "Multiply the query out: which products of two different keys are left, and what are they?",
@@ -432,7 +432,7 @@ QUESTIONS = (
         id="2.4",
         title="The weight, for any t",
         minutes=7,
-        parts=(Part("code", 0.5, ("average_weight",), weight_is_closed_form),),
+        parts=(Part("code", ("average_weight",), weight_is_closed_form),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
             "Your derivation in 2.3 ends in a formula. In which equal form does the exponential "
@@ -444,7 +444,7 @@ QUESTIONS = (
         id="2.5",
         title="How high the tie must be",
         minutes=7,
-        parts=(Part("code", 1, ("average_sharpness",), sharpness_is_smallest),),
+        parts=(Part("code", ("average_sharpness",), sharpness_is_smallest),),
         covers=("003 1.2",),
         hints=(
             "In 1.6 one key had the exponential e^t. How many have it here, and how many keys are left?",

@@ -522,7 +522,7 @@ QUESTIONS = (
         id="10.1",
         title="BLEU from counts",
         minutes=18,
-        parts=(Part("code", 4, ("bleu",), bleu_agrees),),
+        parts=(Part("code", ("bleu",), bleu_agrees),),
         covers=("003 3",),
         hints=(
             "For each order n you need two sums over all sentences: matches, and n-grams of the hypothesis.",
@@ -536,7 +536,7 @@ QUESTIONS = (
         title="Is the difference real?",
         minutes=15,
         seconds=15,  # a loop over the samples is a right answer
-        parts=(Part("code", 4, ("paired_bootstrap",), bootstraps_in_pairs),),
+        parts=(Part("code", ("paired_bootstrap",), bootstraps_in_pairs),),
         covers=("003 3",),
         hints=(
             "A resampled test set is N sentences drawn with replacement from the N there are.",
@@ -549,7 +549,7 @@ QUESTIONS = (
         id="10.3",
         title="The conclusion",
         minutes=12,
-        parts=(Part("written", 4),),
+        parts=(Part("written"),),
         covers=("003 3",),
         hints=(
             "A claim needs three numbers beside each other: the gain, its interval, the spread over seeds.",

@@ -562,8 +562,8 @@ QUESTIONS = (
         title="Weights from scores",
         minutes=13,
         parts=(
-            Part("derive", 0.5, ("sum_of_weights", "one_weight"), weights_are_distribution),
-            Part("code", 1, ("attention_weights",), weights_are_softmax),
+            Part("derive", ("sum_of_weights", "one_weight"), weights_are_distribution),
+            Part("code", ("attention_weights",), weights_are_softmax),
         ),
         covers=("002 a.i",),
         hints=(
@@ -578,7 +578,7 @@ QUESTIONS = (
         id="1.2",
         title="What the gap decides",
         minutes=10,
-        parts=(Part("derive", 1, ("at_least", "at_most"), weight_between),),
+        parts=(Part("derive", ("at_least", "at_most"), weight_between),),
         covers=("002 a.ii",),
         hints=(
             "Divide numerator and denominator by the same thing, so that only R remains unknown.",
@@ -590,7 +590,7 @@ QUESTIONS = (
         id="1.3",
         title="Does it copy?",
         minutes=7,
-        parts=(Part("code", 0.5, ("copies",), tells_copying),),
+        parts=(Part("code", ("copies",), tells_copying),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
             "The word 'larger' can mean a ratio, a sign or a difference. On which of them do the "
@@ -603,7 +603,7 @@ QUESTIONS = (
         id="1.4",
         title="A query that copies",
         minutes=12,
-        parts=(Part("code", 1, ("copy_query",), query_copies),),
+        parts=(Part("code", ("copy_query",), query_copies),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
             "The query has d numbers, and there are n scores. Which n scores would give almost all "
@@ -616,7 +616,7 @@ QUESTIONS = (
         id="1.5",
         title="How far from the copy",
         minutes=10,
-        parts=(Part("code", 1, ("copy_error_bound",), bound_is_tight),),
+        parts=(Part("code", ("copy_error_bound",), bound_is_tight),),
         covers=("002 a.iii",),
         hints=(
             "Write the output as v_j plus a correction. Which weights multiply the correction?",
@@ -628,7 +628,7 @@ QUESTIONS = (
         id="1.6",
         title="How sharp is sharp enough",
         minutes=8,
-        parts=(Part("code", 0.5, ("copy_sharpness",), sharpness_is_smallest),),
+        parts=(Part("code", ("copy_sharpness",), sharpness_is_smallest),),
         covers=("003 1.1",),
         hints=(
             "With orthonormal keys, what are the n scores of the query t * k_j after the division?",
@@ -639,7 +639,7 @@ QUESTIONS = (
         id="1.7",
         title="In your own words",
         minutes=6,
-        parts=(Part("written", 0.5),),
+        parts=(Part("written"),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(
             "Your function in 1.3 decides whether a value is copied. Say in words what it compares.",

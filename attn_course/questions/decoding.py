@@ -13,7 +13,7 @@ QUESTIONS = (
         id="14.1",
         title="What need not be computed again",
         minutes=10,
-        parts=(Part("code", 1, ("Cache",), cache_is_exact),),
+        parts=(Part("code", ("Cache",), cache_is_exact),),
         hints=(
             "Which of q, k and v of an old token does a new token still need?",
             "Count the tokens seen so far: the new ones stand at that number and after it.",
@@ -26,7 +26,7 @@ QUESTIONS = (
         id="14.2",
         title="What it costs",
         minutes=4,
-        parts=(Part("code", 1, ("decode_scores", "cache_bytes"), costs_are_exact),),
+        parts=(Part("code", ("decode_scores", "cache_bytes"), costs_are_exact),),
         hints=(
             "Write down step t alone: how many queries meet how many keys?",
             "A loop is as good as a closed form.",
@@ -37,7 +37,7 @@ QUESTIONS = (
         id="14.3",
         title="Fewer keys than queries",
         minutes=5,
-        parts=(Part("code", 1, ("grouped",), heads_share_groups),),
+        parts=(Part("code", ("grouped",), heads_share_groups),),
         hints=(
             "Write down the formula for the group of head h as a line of Python, and index keys and values "
             "with it.",
@@ -49,7 +49,7 @@ QUESTIONS = (
         id="14.4",
         title="A window and its sinks",
         minutes=10,
-        parts=(Part("code", 2, ("window_mask", "Ring"), window_moves),),
+        parts=(Part("code", ("window_mask", "Ring"), window_moves),),
         hints=(
             "How far back is token j, seen from token t? Three conditions on that number and on j make the "
             "mask.",
@@ -63,7 +63,7 @@ QUESTIONS = (
         id="14.5",
         title="Latent keys",
         minutes=11,
-        parts=(Part("code", 2, ("latent_attention", "absorbed_matrix"), latents_are_enough),),
+        parts=(Part("code", ("latent_attention", "absorbed_matrix"), latents_are_enough),),
         hints=(
             "A score is q @ (latent @ W_k). Which product can be made once, before any token is looked at?",
             "The context is a weighted sum of latent @ W_v. Move the sum inside.",
@@ -74,7 +74,7 @@ QUESTIONS = (
         id="14.6",
         title="No softmax, no cache",
         minutes=6,
-        parts=(Part("code", 1, ("linear_attention",), linear_attention_is_causal),),
+        parts=(Part("code", ("linear_attention",), linear_attention_is_causal),),
         hints=(
             "The weights of a row are products of features, made to add up to one over its past.",
             "Step by step: a state (d, dv) that collects, and a sum of features for the normaliser.",
@@ -85,7 +85,7 @@ QUESTIONS = (
         id="14.7",
         title="What a state cannot recall",
         minutes=8,
-        parts=(Part("code", 1, ("invisible",), values_are_invisible), Part("written", 1)),
+        parts=(Part("code", ("invisible",), values_are_invisible), Part("written")),
         hints=(
             "Write the final state as a matrix product of the features and the values.",
             "n unknowns, d < n equations, right side zero: how many solutions are there?",

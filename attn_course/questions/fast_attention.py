@@ -15,8 +15,8 @@ QUESTIONS = (
         title="Two halves of a softmax",
         minutes=14,
         parts=(
-            Part("derive", 1, ("share",), share_is_a_sigmoid),
-            Part("code", 2, ("summary", "merge", "finish"), blocks_are_merged),
+            Part("derive", ("share",), share_is_a_sigmoid),
+            Part("code", ("summary", "merge", "finish"), blocks_are_merged),
         ),
         hints=(
             "For the chain: what is e to the power of l_1? Then divide above and below.",
@@ -30,7 +30,7 @@ QUESTIONS = (
         id="12.2",
         title="One block at a time",
         minutes=10,
-        parts=(Part("code", 2, ("stream",), stream_is_exact_and_small),),
+        parts=(Part("code", ("stream",), stream_is_exact_and_small),),
         hints=(
             "Your three functions of 12.1 do most of it, once every query has a row of its own.",
             "The maximum belongs to a row; keep an axis for it, so that it broadcasts against the block.",
@@ -43,8 +43,8 @@ QUESTIONS = (
         title="The gradient of attention",
         minutes=15,
         parts=(
-            Part("derive", 1, ("pull",), pull_is_towards_the_value),
-            Part("code", 2, ("attention_backward",), gradients_are_exact),
+            Part("derive", ("pull",), pull_is_towards_the_value),
+            Part("code", ("attention_backward",), gradients_are_exact),
         ),
         hints=(
             "For the chain: factor out the exponential over the sum of exponentials. What is left in the "
@@ -61,7 +61,7 @@ QUESTIONS = (
         id="12.4",
         title="The gradient, block by block",
         minutes=10,
-        parts=(Part("code", 2, ("stream_backward",), gradients_are_streamed),),
+        parts=(Part("code", ("stream_backward",), gradients_are_streamed),),
         hints=(
             "How do a score and the saved log-sum-exp of its row give the weight back, without a sum over "
             "keys?",

@@ -12,7 +12,7 @@ QUESTIONS = (
         id="13.1",
         title="A head that looks one back",
         minutes=6,
-        parts=(Part("code", 1, ("previous_token_head",), looks_one_back),),
+        parts=(Part("code", ("previous_token_head",), looks_one_back),),
         hints=(
             "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
             "Row t of that block belongs to a query at place t. In which column should its large number "
@@ -24,7 +24,7 @@ QUESTIONS = (
         id="13.2",
         title="A head that finds what came next",
         minutes=9,
-        parts=(Part("code", 2, ("induction_head",), finds_what_came_next),),
+        parts=(Part("code", ("induction_head",), finds_what_came_next),),
         hints=(
             "The query asks with its letter. In which subspace does a key say what stood before it?",
             "The value is the letter at the place that was found, and it goes into `after`.",
@@ -36,8 +36,8 @@ QUESTIONS = (
         title="Counting pairs in the context",
         minutes=9,
         parts=(
-            Part("derive", 1, ("share",), share_is_a_mixture),
-            Part("code", 1, ("sharpness",), sharpness_is_smallest),
+            Part("derive", ("share",), share_is_a_mixture),
+            Part("code", ("sharpness",), sharpness_is_smallest),
         ),
         hints=(
             "For the chain: split the fraction into one for the matches and one for the other keys.",
@@ -49,7 +49,7 @@ QUESTIONS = (
         id="13.4",
         title="One head of one layer is not enough",
         minutes=7,
-        parts=(Part("written", 1),),
+        parts=(Part("written"),),
         hints=(
             "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. What "
             "kind of sum "
@@ -61,7 +61,7 @@ QUESTIONS = (
         id="13.5",
         title="Find the heads",
         minutes=7,
-        parts=(Part("code", 1, ("previous_token_score", "induction_score"), heads_are_found),),
+        parts=(Part("code", ("previous_token_score", "induction_score"), heads_are_found),),
         hints=(
             "The weights on the place before are a diagonal of each matrix.",
             "For the second score, make a boolean matrix: where is the letter *before* key s equal to the "
@@ -75,7 +75,7 @@ QUESTIONS = (
         title="Read the weights",
         minutes=7,
         parts=(
-            Part("code", 1, ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
+            Part("code", ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
         ),
         hints=(
             "Follow a letter through the head: embedded, read as a value, written, read out.",
@@ -88,7 +88,7 @@ QUESTIONS = (
         id="13.7",
         title="Cut one path",
         minutes=10,
-        parts=(Part("code", 1, ("patched",), one_path_is_cut), Part("written", 1)),
+        parts=(Part("code", ("patched",), one_path_is_cut), Part("written")),
         hints=(
             "Make the other stream first: what is taken out of x, and what is put in?",
             "Queries, keys and values are made of x, except for the one that `path` names.",

@@ -449,7 +449,7 @@ QUESTIONS = (
         id="5.1",
         title="Three tokens, no projections",
         minutes=10,
-        parts=(Part("code", 2, ("limit_of_c2",), limit_is_reached),),
+        parts=(Part("code", ("limit_of_c2",), limit_is_reached),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
             "Write down the three scores of x_2. Which inner products of the u's are not zero?",
@@ -461,7 +461,7 @@ QUESTIONS = (
         id="5.2",
         title="Why not u_b",
         minutes=9,
-        parts=(Part("written", 2),),
+        parts=(Part("written"),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
             "There are two separate obstacles: to which token x_2 attends, and which outputs are "
@@ -474,7 +474,7 @@ QUESTIONS = (
         id="5.3",
         title="Three matrices",
         minutes=17,
-        parts=(Part("code", 3, ("projections",), triple_is_right),),
+        parts=(Part("code", ("projections",), triple_is_right),),
         covers=("000 e.ii", "001 e.ii"),
         hints=(
             "(x y^T) z = x (y . z): an outer product measures how much of y is in z, and returns "
@@ -489,7 +489,7 @@ QUESTIONS = (
         id="5.4",
         title="How exact",
         minutes=10,
-        parts=(Part("derive", 1, ("error_2", "error_1"), errors_are_exact),),
+        parts=(Part("derive", ("error_2", "error_1"), errors_are_exact),),
         covers=("000 e.ii",),
         hints=(
             "The three weights sum to one: near and two far. What does that make of each bracket?",
@@ -500,7 +500,7 @@ QUESTIONS = (
         id="5.5",
         title="Contents nobody knows",
         minutes=9,
-        parts=(Part("code", 1, ("routing_projections",), routing_works),),
+        parts=(Part("code", ("routing_projections",), routing_works),),
         hints=(
             "Scores must not depend on the contents. Which part of a token may K and Q use?",
             "V must keep every content and remove every address. You found such a matrix in 2.1.",

@@ -441,7 +441,7 @@ QUESTIONS = (
         id="3.1",
         title="A query that sees only the means",
         minutes=12,
-        parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
+        parts=(Part("code", ("robust_query",), query_is_robust), Part("written")),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
             "If there were no noise at all, which question of 02 would this be?",
@@ -455,7 +455,7 @@ QUESTIONS = (
         id="3.2",
         title="The weight, given the length",
         minutes=13,
-        parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
+        parts=(Part("derive", ("weight_of_a", "log_odds"), weight_given_length),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
             "Put the scores on the means in first. Which of them does the length of k_a multiply?",
@@ -467,7 +467,7 @@ QUESTIONS = (
         id="3.3",
         title="The law of the weight",
         minutes=14,
-        parts=(Part("code", 1, ("weight_cdf",), cdf_is_exact),),
+        parts=(Part("code", ("weight_cdf",), cdf_is_exact),),
         covers=("000 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
             "The weight grows with the length, so 'weight at most w' means 'length at most ...'.",
@@ -480,8 +480,8 @@ QUESTIONS = (
         title="What the output does",
         minutes=13,
         parts=(
-            Part("code", 1, ("behaviour", "robust_query"), behaviour_is_seen),
-            Part("written", 1),
+            Part("code", ("behaviour", "robust_query"), behaviour_is_seen),
+            Part("written"),
         ),
         covers=("000 c.ii", "001 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
@@ -494,9 +494,9 @@ QUESTIONS = (
         title="Every key of random length",
         minutes=24,
         parts=(
-            Part("derive", 0.5, ("score_a", "score_b"), two_scores),
-            Part("code", 1, ("noisy_gap_variance", "share_decided"), spread_of_output),
-            Part("written", 0.5),
+            Part("derive", ("score_a", "score_b"), two_scores),
+            Part("code", ("noisy_gap_variance", "share_decided"), spread_of_output),
+            Part("written"),
         ),
         covers=("003 1.3",),
         hints=(

@@ -16,8 +16,8 @@ QUESTIONS = (
         "Does it see the order?",
         8,
         (
-            Part("code", 1, ("is_equivariant",), order_is_noticed),
-            Part("written", 1),
+            Part("code", ("is_equivariant",), order_is_noticed),
+            Part("written"),
         ),
         hints=(
             "Permute the rows of x, run the layer, and ask what should have happened to its outputs.",
@@ -33,7 +33,7 @@ QUESTIONS = (
         "11.2",
         "Sentences it cannot tell apart",
         8,
-        (Part("code", 0.5, ("blind_pairs",), pairs_are_blind),),
+        (Part("code", ("blind_pairs",), pairs_are_blind),),
         hints=(
             "Without a mask nothing but the proportions of the tokens reaches the mean.",
             "The last token of one causal layer sees all the others, but not in which order they came.",
@@ -45,8 +45,8 @@ QUESTIONS = (
         "A clock with many hands",
         9,
         (
-            Part("code", 1, ("sinusoid",), distances_are_those_of_a_clock),
-            Part("written", 1),
+            Part("code", ("sinusoid",), distances_are_those_of_a_clock),
+            Part("written"),
         ),
         hints=(
             "First the d/2 frequencies, then an outer product of positions and frequencies, (T, d/2).",
@@ -58,7 +58,7 @@ QUESTIONS = (
         "11.4",
         "Moving on is a matrix",
         6,
-        (Part("code", 0.5, ("shift_matrix",), shift_is_a_matrix),),
+        (Part("code", ("shift_matrix",), shift_is_a_matrix),),
         hints=(
             "Write out sin(a + b) and cos(a + b): both are sums of sin(a) and cos(a) with fixed factors.",
             "Each pair of coordinates has a block of its own, two by two; nothing else is mixed.",
@@ -69,8 +69,8 @@ QUESTIONS = (
         "Rotate instead of add",
         12,
         (
-            Part("derive", 1, ("score",), score_is_relative),
-            Part("code", 1, ("rotate",), rotations_are_by_position),
+            Part("derive", ("score",), score_is_relative),
+            Part("code", ("rotate",), rotations_are_by_position),
         ),
         hints=(
             "Multiply out, and collect what stands with q₁k₁ + q₂k₂ and with q₁k₂ - q₂k₁.",
@@ -83,8 +83,8 @@ QUESTIONS = (
         "Look r tokens back, and beyond the length",
         12,
         (
-            Part("code", 1, ("look_back",), each_looks_back),
-            Part("written", 1),
+            Part("code", ("look_back",), each_looks_back),
+            Part("written"),
         ),
         hints=(
             "If query and key are the same vector, where is the score largest? Move that place.",
@@ -98,7 +98,7 @@ QUESTIONS = (
         "11.7",
         "Longer than it was trained for",
         12,
-        (Part("code", 1, ("interpolated", "ntk_aware"), frequencies_are_extended),),
+        (Part("code", ("interpolated", "ntk_aware"), frequencies_are_extended),),
         hints=(
             "Interpolation: if position 2p is to turn as p did, what happens to each frequency?",
             "NTK-aware: put the slowest pair, i = d/2 - 1, into base ** (-2i / d). Which base slows it down?",

@@ -471,7 +471,7 @@ QUESTIONS = (
         id="8.1",
         title="A span to fill in",
         minutes=15,
-        parts=(Part("code", 4, ("corrupt_span",), corrupts_spans),),
+        parts=(Part("code", ("corrupt_span",), corrupts_spans),),
         covers=("004 3 (setting)",),
         hints=(
             "Three things are drawn: how much of the document stays, how long the span is, where it starts.",
@@ -484,7 +484,7 @@ QUESTIONS = (
         id="8.2",
         title="From a question to a score",
         minutes=18,
-        parts=(Part("code", 4, ("finetuning_pair", "score"), prepares_and_scores),),
+        parts=(Part("code", ("finetuning_pair", "score"), prepares_and_scores),),
         covers=("004 3 (setting)",),
         hints=(
             "Write the whole string first, padded to block_size; x is all but its last character.",
@@ -499,7 +499,7 @@ QUESTIONS = (
         id="8.3",
         title="Where the knowledge comes from",
         minutes=6,
-        parts=(Part("written", 2),),
+        parts=(Part("written"),),
         covers=("004 3.a",),
         hints=(
             "Which of the two texts, of pretraining or of fine-tuning, says where a person of the test "
@@ -511,7 +511,7 @@ QUESTIONS = (
         id="8.4",
         title="Recall and invention look alike",
         minutes=8,
-        parts=(Part("written", 2),),
+        parts=(Part("written"),),
         covers=("004 3.b",),
         hints=(
             "Put yourself in the place of someone who reads one answer and has nothing to compare it with.",
@@ -522,7 +522,7 @@ QUESTIONS = (
         id="8.5",
         title="A name it never saw",
         minutes=8,
-        parts=(Part("written", 2),),
+        parts=(Part("written"),),
         covers=("004 3.c",),
         hints=(
             "The model must put some city behind every name. What of the name can it go by?",

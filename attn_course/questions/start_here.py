@@ -81,7 +81,7 @@ QUESTIONS = (
         id="0.1",
         title="A function",
         minutes=3,
-        parts=(Part("code", 0, ("mean",), mean_of),),
+        parts=(Part("code", ("mean",), mean_of),),
         hints=(
             "What do you divide the total by?",
             "`len(values)` is the number of values.",
@@ -91,7 +91,7 @@ QUESTIONS = (
         id="0.2",
         title="A derivation",
         minutes=5,
-        parts=(Part("derive", 0, ("one_fraction",), one_fraction_holds),),
+        parts=(Part("derive", ("one_fraction",), one_fraction_holds),),
         hints=(
             "Bring both fractions to the same denominator first.",
             "The product of the two denominators will do; then multiply it out.",
@@ -101,7 +101,7 @@ QUESTIONS = (
         id="0.3",
         title="An answer in words",
         minutes=3,
-        parts=(Part("written", 0),),
+        parts=(Part("written"),),
         hints=(
             "If the query is twice as long, what happens to every score, and to the difference of "
             "two scores?",

@@ -242,7 +242,7 @@ QUESTIONS = (
         id="7.1",
         title="Attention that compares nothing",
         minutes=15,
-        parts=(Part("code", 5, ("SynthesizerAttention",), layer_is_synthesizer),),
+        parts=(Part("code", ("SynthesizerAttention",), layer_is_synthesizer),),
         covers=("004 2.i",),
         hints=(
             "Only the scores are new; the mask, the values, the heads and both dropouts are as in 6.6.",
@@ -255,7 +255,7 @@ QUESTIONS = (
         id="7.2",
         title="What it cannot do",
         minutes=20,
-        parts=(Part("written", 3), Part("code", 1, ("two_inputs",), inputs_tell_apart)),
+        parts=(Part("written"), Part("code", ("two_inputs",), inputs_tell_apart)),
         covers=("004 2.ii",),
         hints=(
             "Hold the last token fixed. What is left of its row of weights? What is the output then, "

@@ -315,7 +315,7 @@ QUESTIONS = (
         id="6.1",
         title="Shapes first",
         minutes=5,
-        parts=(Part("code", 1, ("shapes",), shapes_are_predicted),),
+        parts=(Part("code", ("shapes",), shapes_are_predicted),),
         covers=("004 review",),
         hints=(
             "A matrix product works on the last two axes and leaves the ones before them alone.",
@@ -327,7 +327,7 @@ QUESTIONS = (
         id="6.2",
         title="Scores of a whole batch",
         minutes=5,
-        parts=(Part("code", 1.5, ("scores",), scores_are_scaled_products),),
+        parts=(Part("code", ("scores",), scores_are_scaled_products),),
         covers=("004 review",),
         hints=(
             "Write down the shapes of q and k; which axis has to disappear, and which one must move?",
@@ -339,7 +339,7 @@ QUESTIONS = (
         id="6.3",
         title="Attention under a mask",
         minutes=12,
-        parts=(Part("code", 2.5, ("attend",), attend_is_masked_softmax),),
+        parts=(Part("code", ("attend",), attend_is_masked_softmax),),
         covers=("004 review",),
         hints=(
             "Which axis of the scores runs over the keys?",
@@ -352,7 +352,7 @@ QUESTIONS = (
         id="6.4",
         title="No look ahead",
         minutes=5,
-        parts=(Part("code", 1, ("causal_mask",), mask_is_causal),),
+        parts=(Part("code", ("causal_mask",), mask_is_causal),),
         covers=("004 review",),
         hints=(
             "Row t belongs to query t. Which tokens come before it? Does it see itself?",
@@ -363,7 +363,7 @@ QUESTIONS = (
         id="6.5",
         title="Split into heads, and merge",
         minutes=7,
-        parts=(Part("code", 1.5, ("split_heads", "merge_heads"), heads_split_and_merge),),
+        parts=(Part("code", ("split_heads", "merge_heads"), heads_split_and_merge),),
         covers=("004 review",),
         hints=(
             "First give the features two axes, head and feature; then move one axis.",
@@ -375,7 +375,7 @@ QUESTIONS = (
         id="6.6",
         title="The layer",
         minutes=15,
-        parts=(Part("code", 4, ("CausalSelfAttention",), layer_is_causal_attention),),
+        parts=(Part("code", ("CausalSelfAttention",), layer_is_causal_attention),),
         covers=("004 review",),
         hints=(
             "You have written every step above: project, split, attend, merge, project.",
@@ -389,8 +389,8 @@ QUESTIONS = (
         title="What it costs, and why the root",
         minutes=14,
         parts=(
-            Part("code", 1, ("num_parameters", "num_flops"), counts_are_exact),
-            Part("written", 2),
+            Part("code", ("num_parameters", "num_flops"), counts_are_exact),
+            Part("written"),
         ),
         covers=("004 review",),
         hints=(
@@ -404,7 +404,7 @@ QUESTIONS = (
         id="6.8",
         title="Why several heads",
         minutes=12,
-        parts=(Part("written", 1.5),),
+        parts=(Part("written"),),
         covers=("000 preface",),
         hints=(
             "In the proof, where is it used that all words share one denominator?",

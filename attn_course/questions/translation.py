@@ -642,7 +642,7 @@ QUESTIONS = (
         id="9.1",
         title="What goes into the slot",
         minutes=15,
-        parts=(Part("code", 5, ("NoAttention", "MeanAttention", "DotAttention"), slots_fit),),
+        parts=(Part("code", ("NoAttention", "MeanAttention", "DotAttention"), slots_fit),),
         seconds=20.0,  # the first look at another device imports much of torch
         covers=("003 2",),
         hints=(
@@ -657,8 +657,8 @@ QUESTIONS = (
         title="Training watched: links and losses",
         minutes=15,
         parts=(
-            Part("code", 2, ("alignment_error_rate",), counts_alignment_errors),
-            Part("written", 1),
+            Part("code", ("alignment_error_rate",), counts_alignment_errors),
+            Part("written"),
         ),
         covers=("003 2",),
         hints=(
@@ -671,7 +671,7 @@ QUESTIONS = (
         id="9.3",
         title="Reading the maps",
         minutes=10,
-        parts=(Part("written", 3),),
+        parts=(Part("written"),),
         covers=("003 2",),
         hints=(
             "Follow the darkest cell from row to row: where does it move by one column, where by several?",
@@ -683,7 +683,7 @@ QUESTIONS = (
         id="9.4",
         title="Greedy search for a whole batch",
         minutes=12,
-        parts=(Part("code", 3, ("greedy_search",), searches_greedily),),
+        parts=(Part("code", ("greedy_search",), searches_greedily),),
         covers=("003 2",),
         hints=(
             "Keep a boolean `done` for each sentence, and look at it after every step.",

@@ -319,7 +319,7 @@ QUESTIONS = (
         id="4.1",
         title="Two queries",
         minutes=8,
-        parts=(Part("code", 1, ("two_head_queries",), heads_average),),
+        parts=(Part("code", ("two_head_queries",), heads_average),),
         covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
         hints=(
             "The output is already an average of two heads. What is the simplest thing that each "
@@ -333,7 +333,7 @@ QUESTIONS = (
         id="4.2",
         title="Two queries that survive",
         minutes=9,
-        parts=(Part("code", 1, ("two_head_queries",), heads_survive),),
+        parts=(Part("code", ("two_head_queries",), heads_survive),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
             "In which of your heads does the score of k_a matter, and how close to it is the next score?",
@@ -345,7 +345,7 @@ QUESTIONS = (
         id="4.3",
         title="What the output looks like",
         minutes=9,
-        parts=(Part("written", 1),),
+        parts=(Part("written"),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
             "Consider one head at a time: which of the two depends on the length of $k_a$?",
@@ -356,7 +356,7 @@ QUESTIONS = (
         id="4.4",
         title="Every key of random length",
         minutes=11,
-        parts=(Part("code", 1, ("scaled_two_head_queries",), scaled_heads_survive),),
+        parts=(Part("code", ("scaled_two_head_queries",), scaled_heads_survive),),
         covers=("003 1.4",),
         hints=(
             "The function is not given the lengths. From which vectors can the queries be built?",
@@ -368,7 +368,7 @@ QUESTIONS = (
         id="4.5",
         title="How far the variance falls",
         minutes=10,
-        parts=(Part("derive", 1, ("ratio",), variance_falls),),
+        parts=(Part("derive", ("ratio",), variance_falls),),
         hints=(
             "P (1 - P)^2 + (1 - P) P^2 has a common factor.",
             "Write P and 1 - P with erf and multiply: a sum times a difference.",

@@ -1,4 +1,4 @@
-"""Times `attend` against torch's kernel and the textbook; knows nothing of what is right (tests do).
+"""Times `attend` against torch's kernel and the textbook; the tests say what is right.
 
 Run as a script. Every figure of a row comes from interleaved rounds of one run on one thread: it is
 the median, over the rounds, of a time divided by that of `F.scaled_dot_product_attention`. Times are
