@@ -183,6 +183,10 @@ WRONG = {
     "3.1": {
         "no scale (000-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
         "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
+        "the first two, always": (
+            lambda means, a, b: 20 * (means[0] + means[1]),
+            "other keys score higher than both of them: 100% of the weight",
+        ),
         "a unit vector": (both(0.5**0.5), "60% of the weight is left"),
         "only a": (lambda means, a, b: 20 * means[a], "only one of the two"),
         "difference": (lambda means, a, b: 20 * (means[a] - means[b]), "pushed down, below"),
