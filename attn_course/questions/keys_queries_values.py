@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
 from attn_course.answers.mistakes import (
+    AnyOf,
     Seen,
     Trials,
 )
@@ -97,21 +98,21 @@ def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     tokens = _tokens(*u, added=added)
     first, second, third = tokens
 
-    mixed = (first + second) / 2
+    alike = {"d": first, "c": third}.get(added)  # the token that holds what was added
+    mixed = AnyOf(((first + second) / 2, (third + second) / 2)) if added else None
+    exchanged = {"d": "c", "c": "d"}.get(added)
     return {
-        "u_b is at least 0.63 lengths away from every mixture of the inputs": u[1],
-        "x_2 scores higher with itself than with x_1, so it does not look there": first,
-        "x_2 scores higher with itself than with x_3, so it does not look there": third,
-        "with u_d added x_2 still scores higher with itself than with x_1, so it does not look there": (
-            first if added == "d" else None
+        "u_b is at least 0.63 lengths away from every mixture of the inputs": AnyOf((u[1], second)),
+        "x_2 scores higher with itself than with x_1, also with u_d added, so it does not look there": (
+            AnyOf((first, second))
         ),
-        "with u_c added x_2 still scores higher with itself than with x_3, so it does not look there": (
-            third if added == "c" else None
+        "x_2 scores higher with itself than with x_3, also with u_c added, so it does not look there": (
+            AnyOf((third, second))
         ),
+        "x_2 scores higher with itself than with the token that holds what was added": alike,
         "what was added to x_2 has changed its value too, not only its scores": u[0],
-        "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": (
-            mixed if added else None
-        ),
+        "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": mixed,
+        "u_d and u_c are exchanged": _tokens(*u, added=exchanged)[1],
         "the weights are far from equal": tokens.mean(0),
         "weights sum to one: tokens are averaged, not added up": tokens.sum(0),
     }
@@ -226,9 +227,19 @@ def _triple_mistakes(u, triple):
             near(c_2, 0, 1, -0.5, 0)
         ),
         "token 2 looks at x_1, but V lets u_d through with u_b": near(c_2, 0, 1, 0, 1),
+        "V sends all three tokens to zero": Seen(not np.abs(context).max() > CLOSE),
         "token 2 looks at itself, and V sends u_a to zero": near(c_2, 0, 0, 0, 0),
+        **_alike(weights),
         "c_1 has lost its u_c: V keeps nothing of x_3 but u_b": near(c_1, 0, 1, 0, 0),
         "the sign of u_c in c_1 is turned round": near(c_1, 0, 1, 1, 0),
+    }
+
+
+def _alike(weights):
+    """{sentence: whether one query scores all tokens alike}. weights: (3, 3)."""
+    return {
+        f"query {k} scores all tokens alike": Seen(np.allclose(weights[k - 1], 1 / 3))
+        for k in (1, 2)
     }
 
 
@@ -244,6 +255,10 @@ def _repairs(triple, size, works):
         "V is |v|^2 times too large, for (u v^T) v = u |v|^2": (K, Q, V / size**2),
         "V is |v| times too large; |v|^2 is the length times itself": (K, Q, V / size),
         "V hands over half of what it should": (K, Q, 2 * V),
+        "the sign of V is turned round": (K, Q, -V),
+        "the sign of K or Q is turned round, so every query avoids the token it should attend to": (
+            (K, -Q, V)
+        ),
         "right directions, but neither V nor the gap of the scores has the right size": (
             (K, 400 * Q, V / size**2)
         ),
@@ -428,6 +443,7 @@ def _routing_mistakes(addresses, carried, triple):
         "token 2 looks at itself, so c_2 cannot depend on what x_1 carries": Seen(
             weights[1, 1] > 0.99
         ),
+        **_alike(weights),
         "the two contents are exchanged": Seen(swapped),
         "token 1 looks at itself and returns its own content, not that of x_3": (
             Seen(weights[0, 0] > 0.99)

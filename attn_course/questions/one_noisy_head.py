@@ -140,7 +140,7 @@ def _call(w, t, n):
     return f"weight_cdf({w:.3g}, {t:.4g}, {n})"
 
 
-def _chance(w, t, n, variance=0.5):
+def _chance(w, t, n, variance=0.5, mean=1.0):
     """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
     scores = np.zeros(n)
     scores[1] = t
@@ -156,7 +156,7 @@ def _chance(w, t, n, variance=0.5):
             longest = length
 
     deviation = math.sqrt(variance)
-    return NormalDist(1, deviation).cdf(longest)
+    return NormalDist(mean, deviation).cdf(longest)
 
 
 def _chance_mistakes(w, t, n):
@@ -168,7 +168,10 @@ def _chance_mistakes(w, t, n):
         ),
         "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
         "one half is a variance; its root is taken twice": _chance(w, t, n, variance=0.5**0.5),
+        "the length has mean 1, not 0": _chance(w, t, n, mean=0.0),
         "the other keys are left out": _chance(w, t, 2),
+        "one of the two keys is counted among the others as well": _chance(w, t, n + 1),
+        "keys a and b are counted among the others": _chance(w, t, n + 2),
         "this is w itself": w,
     }
 

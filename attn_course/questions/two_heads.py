@@ -116,6 +116,7 @@ def _mean_mistakes(means, a, b, pair, constant):
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
 
     ties = np.abs(on - 0.5).max(1) < 0.05
+    strays = on.sum(1) < 0.95
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
         "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
@@ -129,9 +130,12 @@ def _mean_mistakes(means, a, b, pair, constant):
         "one head averages and the other copies, which gives three quarters and a quarter": (
             Seen(ties.any() and on.max() > 0.95)
         ),
-        "one head averages, but the other one spreads its weight over everything": Seen(ties.any()),
-        "one head does its part, but the other spreads its weight over everything": (
-            Seen(on.sum(1).min() < 0.95)
+        "one head averages, but the other gives much of its weight to other keys": Seen(
+            ties.any() and strays.any()
+        ),
+        "both heads give much of their weight to other keys": Seen(strays.all()),
+        "one head does its part, but the other gives much of its weight to other keys": (
+            Seen(strays.any())
         ),
         "the weights of the two heads do not average to one half each": Seen(True),
     }
