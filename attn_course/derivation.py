@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -61,6 +62,18 @@ class Derivation:
     notes: list[str] = field(default_factory=list)
     domain: "Domain | None" = None
     readable: bool = True
+
+    @cached_property
+    def symbols(self) -> dict[str, Any]:
+        """{name: symbol} of all lines; another one of the same name is read as the first."""
+        import sympy as sp
+
+        first: dict[str, Any] = {}
+        for step in self.steps:
+            named = {str(symbol): symbol for symbol in step.expression.atoms(sp.Symbol)}
+            for name in sorted(named):
+                first.setdefault(name, named[name])
+        return first
 
     @property
     def start(self) -> Any:
@@ -218,7 +231,7 @@ def look_at(chain: Derivation) -> None:
     lines = [step.tree for step in chain.steps]
     chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
     try:
-        chain.domain = domain_of(_first_of_each_name(chain), chain.where, lines)
+        chain.domain = domain_of(chain.symbols.values(), chain.where, lines)
         trees.limit_work(map(chain.domain.with_values, lines))
     except (trees.Unreadable, TypeError, ValueError) as error:
         subject = (
@@ -325,34 +338,21 @@ def _limit_by_sympy(expression, name, target):
         return None
 
 
-def _symbols_by_line(chain):
-    import sympy as sp
-
-    return [sorted(step.expression.atoms(sp.Symbol), key=str) for step in chain.steps]
-
-
-def _first_of_each_name(chain):
-    """The symbols of the chain; another one of the same name is read as the first."""
-    first: dict[str, Any] = {}
-    for symbols in _symbols_by_line(chain):
-        for symbol in symbols:
-            first.setdefault(str(symbol), symbol)
-    return list(first.values())
-
-
 def _other_symbols(chain):
     """A note on the first symbol that shares its name with one above and is another."""
+    import sympy as sp
+
     from attn_course.proofs.trees import shown_name
 
-    first = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
-    for k, symbols in enumerate(_symbols_by_line(chain)):
-        for symbol in symbols:
-            if symbol != first[str(symbol)]:
-                name = shown_name(str(symbol))
-                return [
-                    f"In step {k} this is another {name}, declared with other assumptions; it is read as "
-                    f"the {name} of the lines above."
-                ]
+    first = set(chain.symbols.values())
+    for k, step in enumerate(chain.steps):
+        others = sorted(map(str, step.expression.atoms(sp.Symbol) - first))
+        if others:
+            name = shown_name(others[0])
+            return [
+                f"In step {k} this is another {name}, declared with other assumptions; it is read as the "
+                f"{name} of the lines above."
+            ]
     return []
 
 
@@ -475,7 +475,7 @@ def _symbols_left(chain):
         lines += [chain.domain.with_values(line) for line in lines]
     names = set[str]().union(*map(trees.symbols, lines))
     names -= {name for name, _ in chain.limits}
-    known = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
+    known = dict(chain.symbols)
     for said in chain.where.values():
         for end in said if isinstance(said, tuple | list) else (said,):
             for symbol in getattr(end, "free_symbols", ()):
