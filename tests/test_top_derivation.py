@@ -15,11 +15,11 @@ from bank import chains, claims
 
 from attn_course import check, derive, register
 from attn_course.answers import Answer, NotAttempted, NotYet
-from attn_course.derivation import as_data, domain_of, look_at
+from attn_course.derivation import as_data, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, from_data, judge_derivations
 from attn_course.proofs import modular, positivity, trees
 from attn_course.proofs.compare_lines import Comparer, apart, difference
-from attn_course.proofs.domains import CONTEXTS, Domain, Range, draw_points
+from attn_course.proofs.domains import CONTEXTS, Domain, Range, domain_of, draw_points
 from attn_course.proofs.forms import occurs_at_most
 from attn_course.proofs.intervals import Work
 from attn_course.proofs.poles import find_pole

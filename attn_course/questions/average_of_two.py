@@ -28,10 +28,10 @@ from attn_course.answers.mistakes import (
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
-    frame,
-    frames,
     judge_finite_scores,
+    keys_and_pairs,
     leftover,
+    orthonormal_rows,
     stays_elsewhere,
     unseen_settings,
     weights_of,
@@ -53,7 +53,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         (2, 1, 1),
         (9, 6, 1),
     ):
-        columns = frame(rng, m + p, d).T
+        columns = orthonormal_rows(rng, m + p, d).T
         A = columns[:, :m]
         B = columns[:, m:]
         settings.append((A, B))
@@ -123,7 +123,7 @@ def _projection_fact(A, B, onto_a, onto_b):
 
 def query_averages(rng: Generator, average_query: Caller) -> str:
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    settings = frames(rng)
+    settings = keys_and_pairs(rng)
     judged = judge_averages(rng, average_query, settings)
     worst = max(error for _, _, error in judged)
     left = worst / 2

@@ -47,7 +47,9 @@ def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
 
     _judge_quiet(attention_weights, settings)
     query, keys, _ = settings[0]
-    _judge_default(attention_weights, query, keys)
+    found = vector(attention_weights(query, keys), len(keys), "the result without `scale`")
+    if not same(found, softmax(keys @ query)):
+        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
     return (
         "a distribution at every size up to 10,000, and the logarithm of the ratio of two weights is "
         "the difference of their scores."
@@ -143,14 +145,6 @@ def _log_ratios(scores, scale, d, found):
     if found[worst] == 0:
         seen = "the smaller one of their weights is 0"
     return f"at scale = {scale:.3g} two scaled scores differ by {gap}, but {seen}"
-
-
-def _judge_default(attention_weights, query, keys):
-    """The same without `scale` as with 1. query: (d,); keys: (n, d)."""
-    answer = attention_weights(query, keys)
-    found = vector(answer, len(keys), "the result without `scale`")
-    if not same(found, softmax(keys @ query)):
-        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
 
 
 def _judge_quiet(attention_weights, settings):

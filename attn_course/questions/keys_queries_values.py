@@ -12,7 +12,7 @@ from attn_course.answers.mistakes import (
     Seen,
     Trials,
 )
-from attn_course.questions.random_keys import frame
+from attn_course.questions.random_keys import orthonormal_rows
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
 
@@ -68,7 +68,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
     settings = []
     for length, d in ((4.0, 6), (6.0, 4), (5.0, 9), (40.0, 12)):
-        four = length * frame(rng, 4, d)
+        four = length * orthonormal_rows(rng, 4, d)
         for added in (None, "d", "c"):
             settings.append((*four, added))
 
@@ -150,7 +150,7 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
     settings = []
     for size in (10, 20):
         for d in (7, 4):
-            u = size * frame(rng, 4, d)
+            u = size * orthonormal_rows(rng, 4, d)
             settings.append(tuple(u))
 
     trials = Trials(_triple_mistakes)
@@ -345,7 +345,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
     for length, d, m in ROUTES:
-        basis = frame(rng, 3 + m, d)
+        basis = orthonormal_rows(rng, 3 + m, d)
         three = length * basis[:3]
         content = basis[3:].T
         settings.append((*three, content))

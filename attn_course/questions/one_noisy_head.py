@@ -13,11 +13,11 @@ from attn_course.answers.mistakes import Trials
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
     error_of_average,
-    frame,
-    frames,
+    keys_and_pairs,
     keys_of_lengths,
     noise_for,
     noisy_keys,
+    orthonormal_rows,
     spread_lengths,
     weights_of,
 )
@@ -33,7 +33,7 @@ LETTERS = tuple("ABCDEF")
 def query_is_robust(rng: Generator, robust_query: Caller) -> str:
     """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
     worst = 0.0
-    judged = judge_averages(rng, robust_query, frames(rng))
+    judged = judge_averages(rng, robust_query, keys_and_pairs(rng))
     for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
         weights = weights_of(keys, query)
@@ -187,7 +187,7 @@ def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -
     if not isinstance(chosen, str) or chosen not in LETTERS:
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
 
-    settings = frames(rng, sizes=SIZES_SEEN, repeats=1)
+    settings = keys_and_pairs(rng, sizes=SIZES_SEEN, repeats=1)
     first, *_ = _settled(rng, robust_query, settings)
     (means, a, b), query, _ = first
 
@@ -409,7 +409,7 @@ def _judge_variance(rng, noisy_gap_variance):
 
 def _gap_variance(rng, beta, c, d):
     """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
-    means = frame(rng, 2, d)
+    means = orthonormal_rows(rng, 2, d)
     query = c * means.sum(0)
     scores = means @ query / math.sqrt(d)
 

@@ -69,6 +69,10 @@ WRONG = {
         "one more": (lambda values: sum(values) / (len(values) + 1), "one more than"),
         "the middle of the range": (lambda values: (min(values) + max(values)) / 2, "the middle"),
         "one less": (lambda values: sum(values) / max(len(values) - 1, 1), "one less than"),
+        "each number once": (
+            lambda values: sum(set(values)) / len(set(values)),
+            "for 8 numbers, the first of them [4, 1, -3, 3, -3] it gave 1, and their mean is 0.875",
+        ),
         "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
     },
     "0.2": {
@@ -107,6 +111,7 @@ REGIMES = {
             "an odd number of numbers": lambda values: len(values) > 2 and len(values) % 2,
             "many numbers": lambda values: len(values) >= 40,
             "whole numbers": lambda values: all(isinstance(value, int) for value in values),
+            "a number that comes twice": lambda values: len(set(values)) < len(values),
             "negative numbers alone": lambda values: max(values) < 0,
             "numbers of both signs": lambda values: min(values) < 0 < max(values),
         },
