@@ -244,7 +244,7 @@ WRONG = {
                 ),
                 log_odds,
             ),
-            "still contains s_a, s_b",
+            "still contains s_a and s_b",
         ),
         "not a line": (
             (weight_of_a, odds_chain((sp.log(drawn / (1 - drawn)), "put in"), (ratio, "simplify"))),
