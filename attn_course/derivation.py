@@ -282,8 +282,8 @@ def _gone_without_value(chain, lines, k):
         return ""
     name = trees.shown_name(min(gone))
     return (
-        f" {name} has gone: if the question says what it stands for, say so with where={{{name}: value}}; "
-        "`check` knows it anyway."
+        f" {name} has gone: if the question says what it stands for or where it lies, say so with "
+        f"where={{{name}: value}} or where={{{name}: (low, high)}}; `check` knows it anyway."
     )
 
 

@@ -339,6 +339,10 @@ WRONG = {
             lambda s, j: margin(s, j) > 2 * np.log(len(s)),
             "as if all other keys scored as high as the best of them",
         ),
+        "to base two": (
+            lambda scores, j: softmax(scores * np.log(2))[j] > 0.99,
+            "and 2,000 others, all of them 0, the weight on key j is 0.9999, and you said False",
+        ),
         "more than an equal share": (
             lambda s, j: softmax(s)[j] > 1 / len(s),
             "it asks only for more than an equal share of the weight: ",
@@ -375,6 +379,14 @@ WRONG = {
             "at n = 100, because its score leads by only 7: multiply",
         ),
         "nearly long enough for a hundred": (dual(9), "key j is 0.988 at n = 100"),
+        "a ridge": (
+            lambda keys, j: (
+                20
+                * keys.T
+                @ np.linalg.solve(keys @ keys.T + 1e-3 * np.eye(len(keys)), np.eye(len(keys))[j])
+            ),
+            "at n = 6, because its score leads by only",
+        ),
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
         "exactly 99%, whatever n": (
             lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),

@@ -337,6 +337,14 @@ WRONG = {
             "differ by too little",
         ),
         "contents leak into the scores": (leaking, "leak into the scores"),
+        "a part of a content leaks into the query of token 2": (
+            lambda a, c, d, content: (
+                np.eye(len(a)),
+                route(a, c, d, content)[1] + unit(content[:, 0], a),
+                content @ content.T,
+            ),
+            "e-13 from x_3's; the weights of query 1 are (0.00, 0.00, 1.00), of query 2 (0.00, 0.00, 1.00)",
+        ),
         "exchanged": (
             lambda a, c, d, content: (np.eye(len(a)), unit(c, a) + unit(d, d), content @ content.T),
             "contents are exchanged",
