@@ -407,8 +407,9 @@ def _routing_fact(addresses, carried, triple):
 
     size = np.linalg.norm(addresses[0])
     longest = np.linalg.norm(carried, axis=1).max()
+    times = f"with contents up to {longest / size:.3g} times as long as the u's"
     return (
-        f"with contents up to {longest / size:.3g} times as long as the u's "
+        f"{times if longest else 'without contents'} "
         f"c_2 is {off_2:.3g} away from what x_1 carries, c_1 {off_1:.3g} from x_3's; "
         f"{_rows(weights)}"
     )
