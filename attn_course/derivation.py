@@ -7,8 +7,9 @@ The proof engine is imported when a chain is made.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +28,6 @@ _REASON = 300  # letters of a reason that are sent
 _PLAIN_NAME = re.compile(r"[A-Za-z]+(_?\w+)?")
 _LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": r"\lt", ">": r"\gt"}
 _TENDS = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
-HOW_TO_WRITE_WHERE = "write where={symbol: value} or where={symbol: (low, high)}"
 Show = Callable[[Any], str]  # writes an expression
 
 guard_cells()
@@ -61,6 +61,18 @@ class Derivation:
     notes: list[str] = field(default_factory=list)
     domain: "Domain | None" = None
     readable: bool = True
+
+    @cached_property
+    def symbols(self) -> dict[str, Any]:
+        """{name: symbol} of all lines; another one of the same name is read as the first."""
+        import sympy as sp
+
+        first: dict[str, Any] = {}
+        for step in self.steps:
+            named = {str(symbol): symbol for symbol in step.expression.atoms(sp.Symbol)}
+            for name in sorted(named):
+                first.setdefault(name, named[name])
+        return first
 
     @property
     def start(self) -> Any:
@@ -168,6 +180,8 @@ def derive(*steps: Any, where: Any = None) -> Derivation:
     """
     let_numpy_take_symbols()
     if where is not None and not isinstance(where, Mapping):
+        from attn_course.proofs.domains import HOW_TO_WRITE_WHERE
+
         fault = f"`where` is no dictionary: {HOW_TO_WRITE_WHERE}."
         return Derivation([], fault=fault, readable=False)
     made = Derivation([], dict(where or {}))
@@ -214,11 +228,12 @@ def look_at(chain: Derivation) -> None:
     """Compare line by line and note in the chain what was found, down to the first fault."""
     from attn_course.proofs import trees
     from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
+    from attn_course.proofs.domains import domain_of
 
     lines = [step.tree for step in chain.steps]
     chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
     try:
-        chain.domain = domain_of(_first_of_each_name(chain), chain.where, lines)
+        chain.domain = domain_of(chain.symbols.values(), chain.where, lines)
         trees.limit_work(map(chain.domain.with_values, lines))
     except (trees.Unreadable, TypeError, ValueError) as error:
         subject = (
@@ -267,8 +282,8 @@ def _gone_without_value(chain, lines, k):
         return ""
     name = trees.shown_name(min(gone))
     return (
-        f" {name} has gone: if the question says what it stands for, say so with where={{{name}: value}}; "
-        "`check` knows it anyway."
+        f" {name} has gone: if the question says what it stands for or where it lies, say so with "
+        f"where={{{name}: value}} or where={{{name}: (low, high)}}; `check` knows it anyway."
     )
 
 
@@ -325,34 +340,21 @@ def _limit_by_sympy(expression, name, target):
         return None
 
 
-def _symbols_by_line(chain):
-    import sympy as sp
-
-    return [sorted(step.expression.atoms(sp.Symbol), key=str) for step in chain.steps]
-
-
-def _first_of_each_name(chain):
-    """The symbols of the chain; another one of the same name is read as the first."""
-    first: dict[str, Any] = {}
-    for symbols in _symbols_by_line(chain):
-        for symbol in symbols:
-            first.setdefault(str(symbol), symbol)
-    return list(first.values())
-
-
 def _other_symbols(chain):
     """A note on the first symbol that shares its name with one above and is another."""
+    import sympy as sp
+
     from attn_course.proofs.trees import shown_name
 
-    first = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
-    for k, symbols in enumerate(_symbols_by_line(chain)):
-        for symbol in symbols:
-            if symbol != first[str(symbol)]:
-                name = shown_name(str(symbol))
-                return [
-                    f"In step {k} this is another {name}, declared with other assumptions; it is read as "
-                    f"the {name} of the lines above."
-                ]
+    first = set(chain.symbols.values())
+    for k, step in enumerate(chain.steps):
+        others = sorted(map(str, step.expression.atoms(sp.Symbol) - first))
+        if others:
+            name = shown_name(others[0])
+            return [
+                f"In step {k} this is another {name}, declared with other assumptions; it is read as the "
+                f"{name} of the lines above."
+            ]
     return []
 
 
@@ -371,68 +373,6 @@ def _undeclared(chain):
     return []
 
 
-def domain_of(
-    symbols: Iterable[Any], where: Mapping[Any, Any], lines: "Iterable[Tree]" = ()
-) -> "Domain":
-    """Where SymPy's assumptions and `where` put the symbols, without ends at which a line has no value."""
-    from attn_course.proofs.domains import Domain
-    from attn_course.proofs.trees import Unreadable, fraction_of, is_number
-
-    ranges = {str(symbol): _assumed(symbol) for symbol in symbols}
-    values = {}
-    for symbol, said in where.items():
-        if isinstance(symbol, str):
-            raise Unreadable(f"its symbols stand without quotation marks: {HOW_TO_WRITE_WHERE}")
-        name = str(symbol)
-        ends = said if isinstance(said, tuple | list) else (said, said)
-        if len(ends) != 2:
-            raise Unreadable(f"{HOW_TO_WRITE_WHERE}")
-        for end in ends:
-            for other in getattr(end, "free_symbols", ()):
-                ranges.setdefault(str(other), _assumed(other))
-        low, high = map(_end, ends)
-        if low == high and low is not None:
-            values[name] = low
-            continue
-        assumed = ranges.get(name) or _assumed(symbol)
-        below_zero = low is None or (is_number(low) and fraction_of(low) <= 0)
-        above_zero = high is None or (is_number(high) and fraction_of(high) >= 0)
-        if not below_zero or assumed.low is None:
-            assumed = replace(assumed, low=low, low_open=False)
-        if not above_zero or assumed.high is None:
-            assumed = replace(assumed, high=high, high_open=False)
-        ranges[name] = assumed
-    return Domain(ranges, values).narrowed(lines)
-
-
-def _end(end):
-    """One end of a range as a tree; None where there is no end."""
-    import sympy as sp
-
-    from attn_course.proofs.trees import tree_of
-
-    found = sp.sympify(end, strict=True)
-    return None if found in (sp.oo, -sp.oo) else tree_of(found)
-
-
-def _assumed(symbol):
-    """Where a symbol lies when nothing is declared: its assumptions decide."""
-    from attn_course.proofs.domains import Range
-    from attn_course.proofs.trees import ONE, ZERO
-
-    whole = bool(symbol.is_integer)
-    if whole and symbol.is_positive:
-        return Range(ONE, whole=True, positive=True)
-    return Range(
-        low=ZERO if symbol.is_nonnegative else None,
-        high=ZERO if symbol.is_nonpositive else None,
-        whole=whole,
-        positive=bool(symbol.is_positive),
-        low_open=bool(symbol.is_positive),
-        high_open=bool(symbol.is_negative),
-    )
-
-
 def _places(chain, show):
     """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
     declared = {str(symbol): said for symbol, said in chain.where.items()}
@@ -441,11 +381,11 @@ def _places(chain, show):
     values = []
     for symbol in _symbols_left(chain):
         name = show(symbol)
-        place = chain.domain.range_of(str(symbol)) if chain.domain else _assumed(symbol)
+        place = chain.domain.range_of(str(symbol))
         said = declared.get(str(symbol))
-        if chain.domain and str(symbol) in chain.domain.values:
+        if str(symbol) in chain.domain.values:
             values.append(f"{name} = {show(said[0] if isinstance(said, tuple | list) else said)}")
-        elif said is None or not chain.domain:
+        elif said is None:
             alike.setdefault(_kind(place), []).append(name)
         else:
             between.append(_between(place, name, said, show))
@@ -475,7 +415,7 @@ def _symbols_left(chain):
         lines += [chain.domain.with_values(line) for line in lines]
     names = set[str]().union(*map(trees.symbols, lines))
     names -= {name for name, _ in chain.limits}
-    known = {str(symbol): symbol for symbol in _first_of_each_name(chain)}
+    known = dict(chain.symbols)
     for said in chain.where.values():
         for end in said if isinstance(said, tuple | list) else (said,):
             for symbol in getattr(end, "free_symbols", ()):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attn_course.answers import Caller, NotAttempted, NotYet
+from attn_course.answers.wording import listed
 from attn_course.derivation import as_data, turned_round
 from attn_course.proofs import trees
 from attn_course.proofs.compare_lines import FAILS, HOLDS, Comparer
@@ -143,10 +144,10 @@ def _judge_end(end, proved, claim, comparer):
         allowed = {str(symbol) for symbol in claim.only}
         extra = sorted(trees.names_in(end) - allowed)
         if extra:
-            wanted = f"only {' and '.join(sorted(allowed))} may be" if allowed else "a number is"
+            wanted = f"nothing but {listed(sorted(allowed))}" if allowed else "a number"
             raise NotYet(
-                f"the last line of {claim.name} still contains {', '.join(map(shown_name, extra))}: go on "
-                f"until {wanted} left."
+                f"the last line of {claim.name} still contains {listed(map(shown_name, extra))}: go on until "
+                f"{wanted} is left."
             )
     if not implies(proved, claim.relation) and proved != EQUAL:
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
@@ -165,9 +166,9 @@ def _judge_end(end, proved, claim, comparer):
 def _other_end(end, proved, claim, comparer):
     """What to say of a last line that is not the one that is asked for."""
     place, wanted, found = comparer.difference_at(claim.wanted, end)
-    what, reached = "not what is asked for", "is required"
+    what, better = "not what is asked for", "is required"
     if proved != EQUAL:
-        what, reached = "not the best bound", "can be reached"
+        what, better = "not the best bound", "is a bound too"
     where = f"at {place} " if place else ""
-    seen = f": {where}it is {found}, and {wanted} {reached}" if wanted else ""
+    seen = f": {where}it is {found}, and {wanted} {better}" if wanted else ""
     return f"every step of {claim.name} holds, but its last line is {what}{seen}."

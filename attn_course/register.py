@@ -165,8 +165,9 @@ class Claim:
     @cached_property
     def domain(self) -> "Domain":
         """Where the symbols lie and the given line has a value."""
-        derivation = import_module(f"{__package__}.derivation")
-        return derivation.domain_of(self.symbols, self.where, [self.first_line])
+        from attn_course.proofs.domains import domain_of
+
+        return domain_of(self.symbols, self.where, [self.first_line])
 
     @cached_property
     def first_line(self) -> "Tree":

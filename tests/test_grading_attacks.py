@@ -1,7 +1,7 @@
 """Notebooks that want points they have not earned, graded in one class beside honest ones.
 
 Each is right but for one answer; it loses the points of that one, is told why, and costs nobody else any.
-A false chain loses its share of the part. Where a person must decide on a chain, the whole part waits.
+A chain that is false, or that a person must decide on, loses its share of the part.
 """
 
 import csv
@@ -349,8 +349,7 @@ def test_an_attack_costs_its_own_question_and_no_other(out, who):
     expected = points_of(attack.notebook)
     question = attack.cell[1:].rpartition("-")[0].replace("-", ".")
     part = next(p for q, p in parts_of(attack.notebook) if cell_id(q, p) == attack.cell)
-    loses_one_chain = part.kind == "derive" and attack.sentence != NO_PROOF
-    expected[question] -= part.points / (len(part.answers) if loses_one_chain else 1)
+    expected[question] -= part.points / (len(part.answers) if part.kind == "derive" else 1)
     row = row_of(out, who)
     assert part.points > 0 and row["problems"] == ""
     assert {name: float(row[name]) for name in expected} == pytest.approx(expected, abs=1e-5)

@@ -144,7 +144,7 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_
 
 @needs_sandbox
 def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, supervisor):
-    right, waiting = ("correct", "", "", 1.0), ("awaits a person", "", "", 0.0)
+    right, waiting = ("correct", "", "", 1.0), ("awaits a person", "", "", 1.0)
     parts = [right if part.judge else waiting for part in all_parts(NAME)]
     found = attack(f"def attack(): return honest() | {{'parts': {parts!r}}}")
     assert sum(part.points for part in found.parts) == FULL

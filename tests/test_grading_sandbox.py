@@ -20,7 +20,7 @@ from attn_course.checking import judge, within
 from attn_course.grading.sandbox import child, libc, namespaces
 from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN, Session
-from attn_course.proofs import compare_lines
+from attn_course.proofs import compare_lines, domains
 
 submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
@@ -564,7 +564,7 @@ ENDLESS = {
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_number_that_takes_hours_to_work_out_is_refused_by_the_judge(name):
     symbols = [sp.Symbol("x", positive=True), sp.Symbol("n", integer=True, positive=True)]
-    domain = derivation.domain_of(symbols, {})
+    domain = domains.domain_of(symbols, {})
     forged = [["=", "", ["Symbol x"]], ["=", "", ["Symbol x", *ENDLESS[name], "Add 2"]]]
     began = time.process_time()
     try:

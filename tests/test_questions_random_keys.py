@@ -1,4 +1,4 @@
-"""What the judges of 02-05 rely on: frames, weights that survive any size, and noisy keys."""
+"""What the judges of 02-05 rely on: orthonormal keys, weights that survive any size, and noisy keys."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ def rng():
     return np.random.default_rng(5)
 
 
-def test_frames_are_orthonormal_and_name_two_different_keys(rng):
-    for keys, a, b in random_keys.frames(rng):
+def test_keys_are_orthonormal_and_come_with_two_different_keys(rng):
+    for keys, a, b in random_keys.keys_and_pairs(rng):
         assert np.allclose(keys @ keys.T, np.eye(len(keys)))
         assert a != b and max(a, b) < len(keys)
 
 
 def test_both_orders_of_the_two_indices_occur(rng):
-    assert {a < b for _, a, b in random_keys.frames(rng)} == {True, False}
+    assert {a < b for _, a, b in random_keys.keys_and_pairs(rng)} == {True, False}
 
 
 def test_weights_are_the_softmax_of_the_scores_at_ordinary_sizes(rng):
@@ -29,19 +29,19 @@ def test_weights_are_the_softmax_of_the_scores_at_ordinary_sizes(rng):
 
 @pytest.mark.parametrize("height", [1e3, 1e15, 1e100, 1e307])
 def test_a_tie_stays_a_tie_at_any_height(rng, height):
-    for keys, a, b in random_keys.frames(rng):
+    for keys, a, b in random_keys.keys_and_pairs(rng):
         weights = random_keys.weights_of(keys, height * (keys[a] + keys[b]))
         assert random_keys.error_of_average(weights, a, b) < 1e-9
 
 
 def test_a_gap_is_not_taken_for_a_tie(rng):
-    keys, a, b = next(random_keys.frames(rng))
+    keys, a, b = next(random_keys.keys_and_pairs(rng))
     weights = random_keys.weights_of(keys, 1e6 * keys[a] + (1e6 + 5) * keys[b])
     assert weights[b] > 0.99
 
 
 def test_the_zero_query_looks_everywhere_alike(rng):
-    keys, _, _ = next(random_keys.frames(rng))
+    keys, _, _ = next(random_keys.keys_and_pairs(rng))
     assert np.allclose(random_keys.weights_of(keys, np.zeros(keys.shape[1])), 1 / len(keys))
 
 
@@ -57,14 +57,14 @@ def test_factor_needed_is_the_smallest_that_is_enough():
 
 def test_noise_moves_a_score_by_a_thousandth_whatever_the_query(rng):
     for size in (2.0, 50.0, 1e6):
-        query = size * random_keys.frame(rng, 1, 6)[0]
+        query = size * random_keys.orthonormal_rows(rng, 1, 6)[0]
         keys = random_keys.noisy_keys(rng, np.zeros((3, 6)), 4000, random_keys.noise_for(query))
         assert np.std(keys @ query) == pytest.approx(1e-3, rel=0.05)
     assert random_keys.noise_for(np.array([1e12])) == 0
 
 
 def test_keys_have_the_lengths_they_are_given_and_a_little_noise(rng):
-    means = random_keys.frame(rng, 4, 6)
+    means = random_keys.orthonormal_rows(rng, 4, 6)
     lengths = np.ones((20_000, 4))
     lengths[:, 2] = random_keys.spread_lengths(20_000, 1, variance=0.5)[:, 0]
     keys = random_keys.keys_of_lengths(rng, means, lengths, 1e-6)

@@ -15,12 +15,14 @@ from bank import chains, claims
 
 from attn_course import check, derive, register
 from attn_course.answers import Answer, NotAttempted, NotYet
-from attn_course.derivation import as_data, domain_of, look_at
+from attn_course.derivation import as_data, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, from_data, judge_derivations
 from attn_course.proofs import modular, positivity, trees
 from attn_course.proofs.compare_lines import Comparer, apart, difference
-from attn_course.proofs.domains import CONTEXTS, Domain, Range, draw_points
+from attn_course.proofs.domains import CONTEXTS, Domain, Range, domain_of, draw_points
 from attn_course.proofs.forms import occurs_at_most
+from attn_course.proofs.intervals import Work
+from attn_course.proofs.poles import find_pole
 from attn_course.proofs.trees import Unreadable
 from attn_course.register import Claim
 
@@ -942,6 +944,7 @@ def test_what_is_shown_to_have_a_value_has_one_everywhere(seed):
             if not positivity.has_value(tree, domain):
                 continue
             num_shown += 1
+            assert find_pole(tree, domain, Work()) == ""
             ends = [
                 {"x": 1e-3, "y": 0, "n": 1},
                 {"x": 1, "y": 1, "n": 2},
@@ -1004,6 +1007,41 @@ def test_a_line_without_a_value_somewhere_is_told_or_narrows_what_is_proved():
     assert "has no finite real value" in told.fault
     narrowed = derive((sp.tan(y), ""), (sp.sin(y) / sp.cos(y), ""))
     assert narrowed.fault is None and "wherever every line has a value" in narrowed.summary()
+
+
+POLES = {
+    3 * x - 1: "near x = 0.3333",
+    x**2 - 2: "near x = 1.414",
+    (sp.exp(x) - 2) ** 2: "near x = 0.6931",
+    sp.log(sp.Abs(5 * x - 7)): "near x = 1.4",
+    x - t: "near t = ",
+    sp.exp(x) - n: "near n = ",
+    n - 23: "near n = 23",
+    sp.tan(x / 9): "near x = 14.14",
+}
+
+
+@pytest.mark.parametrize("factor", POLES, ids=str)
+def test_a_line_that_divides_by_zero_somewhere_does_not_follow(factor):
+    line = sp.Mul(x, factor, 1 / factor, evaluate=False)
+    chain = derive((x, ""), (line, ""), (x, ""))
+    assert POLES[factor] in chain.fault and "no finite real value" in chain.fault
+    given = derive((1 / (x - t), ""), (-1 / (t - x), ""))
+    assert given.fault is None and "wherever every line has a value" in given.summary()
+
+
+@pytest.mark.parametrize("factor", [2 * n - 17, n**2 - 3, x**2 + 1, 1 + sp.exp(t) * n], ids=str)
+def test_no_pole_is_found_where_there_is_none(factor):
+    line = trees.tree_of(1 / factor)
+    assert find_pole(line, domain_of({x, t, n}, {}), Work()) == ""
+
+
+def test_an_entry_of_a_list_is_not_moved_to_find_a_pole():
+    scores = sp.IndexedBase("s")
+    line = trees.tree_of(
+        1 / scores[1]
+    )  # drawn anew in every place, so its sign does not change on a way
+    assert find_pole(line, domain_of({scores}, {}), Work()) == ""
 
 
 def test_an_empty_chain_costs_its_own_points_alone():

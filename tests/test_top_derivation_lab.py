@@ -1,6 +1,5 @@
-"""Reasons in JupyterLab, with its own renderer: whatever a student writes, the chain is shown."""
+"""Reasons in JupyterLab and on the site: whatever a student writes, the chain is shown."""
 
-import base64
 import os
 from pathlib import Path
 
@@ -8,11 +7,14 @@ import nbformat
 import pytest
 import sympy as sp
 from browser import Browser, needs_browser
+from course import ROOT
 from test_figures_lab import PATIENCE, served
 
 from attn_course import derive
+from attn_course.building import site
 
 pytestmark = needs_browser
+BOOK = ROOT / ".venv-site" / "bin" / "jupyter-book"  # `make site` installs it
 REASONS = (
     "divide by e^s, then x^2^3 and a trailing ^",
     "snake_case_name and x_",
@@ -29,42 +31,71 @@ REASONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def shown(tmp_path_factory):
-    """For each reason the text and the errors that JupyterLab shows for a chain with it."""
+def show_in_lab(browser, path):
+    with served(path.parent) as lab:
+        browser.ask("Page.navigate", url=f"{lab}/lab/tree/{path.name}")
+        yield "[...document.querySelectorAll('.jp-OutputArea-output')]"
+
+
+def show_on_the_site(browser, path):
+    """The page as Jupyter Book makes it with the settings of the course."""
+    texts = {
+        "_config.yml": site.configuration(""),
+        "_toc.yml": f"format: jb-book\nroot: {path.stem}\n",
+        "docstrings.py": site._template("docstrings.py"),
+        "_static/course.css": site._template("course.css"),
+        "_static/favicon.svg": site._template("favicon.svg"),
+        "_static/figures.css": "",
+        "_static/figures.js": "",
+    }
+    (path.parent / "_static").mkdir()
+    for name, text in texts.items():
+        (path.parent / name).write_text(text, "utf-8")
+    site._run_book(BOOK, path.parent, path.parent / "book", ROOT)
+    built = path.parent / "book" / "_build" / "html"
+    site.drop_unused(built)
+    browser.visit((built / f"{path.stem}.html").as_uri())
+    yield "[...document.querySelectorAll('.cell_output')]"
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        show_in_lab,
+        pytest.param(
+            show_on_the_site,
+            marks=pytest.mark.skipif(not BOOK.exists(), reason="`make site` has not run here"),
+        ),
+    ],
+    ids=["JupyterLab", "site"],
+)
+def shown(request, tmp_path_factory):
+    """For each reason what is shown for a chain with it: number of errors, of formulas, and the text."""
     x = sp.Symbol("x", positive=True)
-    cells = []
+    cells = [nbformat.v4.new_markdown_cell("# Reasons for $x$")]
     for reason in REASONS:
         chain = derive((x + x**2, "given"), (x * (1 + x), reason))
         data = {"text/markdown": chain._repr_markdown_(), "text/plain": repr(chain)}
         output = nbformat.v4.new_output("display_data", data=data)
-        cells.append(nbformat.v4.new_code_cell("", outputs=[output]))
-    folder = tmp_path_factory.mktemp("lab")
+        cells.append(nbformat.v4.new_code_cell("chain", outputs=[output]))
+    path = tmp_path_factory.mktemp("shown") / "try.ipynb"
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "try.ipynb")
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), path)
     browser = Browser(tmp_path_factory.mktemp("browser"))
+    size = {"width": 1200, "height": 3600, "deviceScaleFactor": 1, "mobile": False}
     try:
-        with served(folder) as lab:
-            browser.ask(
-                "Emulation.setDeviceMetricsOverride",
-                width=1200,
-                height=3600,
-                deviceScaleFactor=1,
-                mobile=False,
-            )
-            browser.ask("Page.navigate", url=f"{lab}/lab/tree/try.ipynb")
-            outputs = "[...document.querySelectorAll('.jp-OutputArea-output')]"
-            wanted = f"{outputs}.filter((o) => o.querySelector('mjx-container')).length"
-            browser.wait(f"{wanted} === {len(REASONS)}", PATIENCE)
+        browser.ask("Emulation.setDeviceMetricsOverride", **size)
+        for outputs in request.param(browser, path):
+            typeset = f"{outputs}.filter((o) => o.querySelector('mjx-container')).length"
+            browser.wait(f"{typeset} === {len(REASONS)}", PATIENCE)
             found = browser.run(
                 f"{outputs}.map((o) => [o.querySelectorAll('mjx-merror, [data-mjx-error]').length, "
                 "o.querySelectorAll('mjx-container').length, "
                 "[...o.querySelectorAll('mjx-assistive-mml')].map((m) => m.textContent).join(' ')])"
             )
-            if os.environ.get("ATTN_SCREENSHOTS"):
-                picture = browser.ask("Page.captureScreenshot", format="png")["data"]
-                path = Path(os.environ["ATTN_SCREENSHOTS"]) / "reasons.png"
-                path.write_bytes(base64.b64decode(picture))
+            if "ATTN_SCREENSHOTS" in os.environ:
+                folder = Path(os.environ["ATTN_SCREENSHOTS"])
+                browser.picture(folder / f"reasons_{request.param.__name__}.png")
             yield dict(zip(REASONS, found, strict=True))
     finally:
         browser.close()

@@ -11,6 +11,7 @@ import itertools
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Number
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -231,7 +232,7 @@ def plain(value: Any) -> Any:
         if isinstance(size, int) and size > LARGEST_ARRAY:  # a view that repeats one number may be
             raise NotYet(f"an array of {size:,} numbers came back, far more than were asked for.")
         return np.array(value)
-    if getattr(value, "is_number", False):  # a SymPy number
+    if isinstance(value, Number) or getattr(value, "is_number", False):  # a fraction, or SymPy's
         return float(value)
 
     if hasattr(value, "__next__"):

@@ -1,4 +1,6 @@
-"""Numbers and nouns that agree: "1 tensor", "2 tensors", "the weights have"."""
+"""Numbers and nouns that agree, "1 tensor", "the weights have", and lists, "a, b and c"."""
+
+from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -21,3 +23,9 @@ def agree(subject: str, singular: str, plural: str) -> str:
     noun = subject.split(" of ")[0].split(" for ")[0]
     is_plural = noun.endswith("s") and not noun.endswith(("bias", "is", "ss", "us"))
     return f"{subject} {plural if is_plural else singular}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """listed("abc") is "a, b and c"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last

@@ -190,7 +190,7 @@ class Total:
         """Count the points of a part, or what it may still earn."""
         self.points += part.points
         if part.status == State.WAITING:
-            self.waiting += part.out_of
+            self.waiting += part.out_of - part.points
 
 
 def points_so_far(records: Sequence[Record]) -> str:

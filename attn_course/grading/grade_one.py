@@ -145,7 +145,8 @@ def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
             case (str(status), str(message), str(answer), float(share)) if (
                 status in known and 0 <= share <= 1
             ):
-                earned = {State.CORRECT: 1.0, State.NOT_YET: share}  # some chains hold, not all
+                some = share if part.judge else 0.0  # of the chains: those that hold
+                earned = {State.CORRECT: 1.0, State.NOT_YET: some, State.WAITING: some}
                 record = PartRecord(
                     question=question.id,
                     kind=part.kind,

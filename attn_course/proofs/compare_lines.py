@@ -9,6 +9,7 @@ from attn_course.proofs import (
     positivity,
 )
 from attn_course.proofs.domains import CONTEXTS, DIGITS, Domain, Point, draw_points, short
+from attn_course.proofs.poles import find_pole
 from attn_course.proofs.trees import ZERO, Tree, minus, names_in
 
 AGREED = 1200  # leading bits in which two equal numbers agree
@@ -109,7 +110,12 @@ class Comparer:
                     return Outcome(FAILS, f"{_at(point, side)}{name} has no finite real value")
                 except (intervals.TooLong, intervals.Unclear):
                     continue
-        return Outcome(state, way if state == HOLDS else f"{way}, wherever it has a value")
+        if state == HOLDS:
+            return Outcome(HOLDS, way)
+        pole = find_pole(right, self.domain, self.work)
+        if pole and not find_pole(left, self.domain, self.work):
+            return Outcome(FAILS, f"near {pole} it has no finite real value")
+        return Outcome(PARTLY, f"{way}, wherever it has a value")
 
     def _by_numbers(self, left, relation, right):
         """What numbers say: they can refute, but not prove."""

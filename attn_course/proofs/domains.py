@@ -3,13 +3,17 @@
 import itertools
 import math
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+import sympy as sp
+
 from attn_course.proofs import intervals
 from attn_course.proofs.trees import (
+    ONE,
+    ZERO,
     Tree,
     Unreadable,
     add,
@@ -22,6 +26,7 @@ from attn_course.proofs.trees import (
     substitute,
     symbols,
     times,
+    tree_of,
 )
 
 CONTEXTS = tuple(map(intervals.context, (120, 300, 1300)))  # bits
@@ -31,6 +36,7 @@ FAR = (13, 40, 200, 10**5)  # where one symbol without an upper end is, and up t
 NEAR_END = Fraction(1, 10**6)  # how near to an end that is left out
 RAISED = 3  # how often the least whole number is raised where a line has no value
 DIGITS = 4  # of a number in a message
+HOW_TO_WRITE_WHERE = "write where={symbol: value} or where={symbol: (low, high)}"
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,56 @@ def _lacks_value(domain, lines, name, end):
         if lacking:
             return True
     return False
+
+
+def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tree] = ()) -> Domain:
+    """Where SymPy's assumptions and `where` put symbols, without ends at which a line has no value."""
+    ranges = {str(symbol): _assumed(symbol) for symbol in names}
+    values = {}
+    for symbol, said in where.items():
+        if isinstance(symbol, str):
+            raise Unreadable(f"its symbols stand without quotation marks: {HOW_TO_WRITE_WHERE}")
+        name = str(symbol)
+        ends = said if isinstance(said, tuple | list) else (said, said)
+        if len(ends) != 2:
+            raise Unreadable(HOW_TO_WRITE_WHERE)
+        for end in ends:
+            for other in getattr(end, "free_symbols", ()):
+                ranges.setdefault(str(other), _assumed(other))
+        low, high = map(_end, ends)
+        if low == high and low is not None:
+            values[name] = low
+            continue
+        assumed = ranges.get(name) or _assumed(symbol)
+        below_zero = low is None or (is_number(low) and fraction_of(low) <= 0)
+        above_zero = high is None or (is_number(high) and fraction_of(high) >= 0)
+        if not below_zero or assumed.low is None:
+            assumed = replace(assumed, low=low, low_open=False)
+        if not above_zero or assumed.high is None:
+            assumed = replace(assumed, high=high, high_open=False)
+        ranges[name] = assumed
+    return Domain(ranges, values).narrowed(lines)
+
+
+def _end(end):
+    """One end of a range as a tree; None where there is no end."""
+    found = sp.sympify(end, strict=True)
+    return None if found in (sp.oo, -sp.oo) else tree_of(found)
+
+
+def _assumed(symbol):
+    """Where a symbol lies when nothing is declared: its assumptions decide."""
+    whole = bool(symbol.is_integer)
+    if whole and symbol.is_positive:
+        return Range(ONE, whole=True, positive=True)
+    return Range(
+        low=ZERO if symbol.is_nonnegative else None,
+        high=ZERO if symbol.is_nonpositive else None,
+        whole=whole,
+        positive=bool(symbol.is_positive),
+        low_open=bool(symbol.is_positive),
+        high_open=bool(symbol.is_negative),
+    )
 
 
 class Point:

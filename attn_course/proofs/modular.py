@@ -27,6 +27,7 @@ from attn_course.proofs.polynomials import (
 from attn_course.proofs.trees import (
     BINDING,
     Tree,
+    add,
     children,
     fraction_of,
     free_level,
@@ -405,7 +406,7 @@ class Assignment:
         index = ("Bound", level)
         found = 0
         for term in body[1:] if body[0] == "Add" else (body,):
-            factors = term[1:] if term[0] == "Mul" else (term,)
+            factors = list(_factors(term, index))
             inside = [part for part in factors if index in walk(part)]
             outside = [part for part in factors if part not in inside]
             factor = self.field.product(self.values(outside))
@@ -428,6 +429,19 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
     "erfc": Assignment.erfc,
     "Abs": Assignment.absolute,
 }
+
+
+def _factors(term, index):
+    """The factors of a term; an exponential of a sum is one factor with the index and one without."""
+    for part in term[1:] if term[0] == "Mul" else (term,):
+        if part[0] != "exp" or part[1][0] != "Add":
+            yield part
+            continue
+        with_index = [one for one in part[1][1:] if index in walk(one)]
+        without = [one for one in part[1][1:] if index not in walk(one)]
+        for exponents in (with_index, without):
+            if exponents:
+                yield ("exp", add(*exponents) if len(exponents) > 1 else exponents[0])
 
 
 def _whole(number):

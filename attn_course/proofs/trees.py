@@ -76,6 +76,8 @@ def _write(expression, tokens, depth):
     elif head == "Exp1":
         tokens.append("Rational 1")
         token = "exp 1"
+    elif head == "Symbol":  # SymPy takes long to print one
+        token = f"Symbol {expression.name}"
     elif expression.is_Symbol:
         token = f"Symbol {expression}"
     elif expression.is_Rational:

@@ -23,14 +23,15 @@ from attn_course.answers.mistakes import (
     Trials,
     round_up,
     same,
+    told_apart,
 )
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
-    frame,
-    frames,
     judge_finite_scores,
+    keys_and_pairs,
     leftover,
+    orthonormal_rows,
     stays_elsewhere,
     unseen_settings,
     weights_of,
@@ -52,7 +53,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         (2, 1, 1),
         (9, 6, 1),
     ):
-        columns = frame(rng, m + p, d).T
+        columns = orthonormal_rows(rng, m + p, d).T
         A = columns[:, :m]
         B = columns[:, m:]
         settings.append((A, B))
@@ -105,13 +106,13 @@ def _projection_mistakes(A, B, onto_a, onto_b):
         "v_b vanishes, but of span(A) only the first column comes back": (first @ A, 0 * B),
         "v_a comes back, but v_b does not vanish": Seen(near(onto_a, A)),
         "v_a is sent to zero, and it is v_b that moves the result": Seen(near(onto_a, 0 * A)),
-        "right subspace, wrong size": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
+        "right subspace, wrong factor": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
     }
 
 
 def _projection_fact(A, B, onto_a, onto_b):
     """A, onto_a: (d, m); B, onto_b: (d, p)."""
-    factor = (np.vdot(A, onto_a) / np.vdot(A, A)).round(9)
+    factor = (np.vdot(A, onto_a) / np.vdot(A, A)).round(9) + 0.0  # no -0
     off = largest_gap(onto_a, A)
     lengths = np.linalg.norm(onto_b, axis=0).round(9)
     return (
@@ -122,7 +123,7 @@ def _projection_fact(A, B, onto_a, onto_b):
 
 def query_averages(rng: Generator, average_query: Caller) -> str:
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    settings = frames(rng)
+    settings = keys_and_pairs(rng)
     judged = judge_averages(rng, average_query, settings)
     worst = max(error for _, _, error in judged)
     left = worst / 2
@@ -176,13 +177,14 @@ def _average_mistakes(keys, a, b, query):
 
     usual = np.median(others) if others.size else np.inf
     ignored = abs(bottom - usual) < 1e-6
-    below_all = top < low + 1e-9
+    below_all = top < low - 1e-9
     return {
         "every key scores the same": Seen(np.ptp(weights) < 1e-9),
         "right direction, but the margin is too small": Seen(_factor(keys, a, b, query)),
         "the query points away from both keys": Seen(below_all and not one_wins),
         "only one of the two keys is looked at": Seen(ignored and one_wins),
         "one of the two keys is pushed down, below all the others": Seen(bottom < low and one_wins),
+        "other keys score higher than both of them": Seen(high > top + 1e-6),
         "a third key ties with them": Seen(abs(high - bottom) < 1e-6),
         "a third key comes between": Seen(high > bottom),
         "the two are not tied": Seen(abs(top - bottom) > 1e-9),
@@ -198,7 +200,10 @@ def _average_fact(keys, a, b, query):
     """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
-    fact = f"{left:.0%} of the weight is left on other keys at n = {len(keys)}"
+    percent = f"{left:.0%}"
+    if percent == "1%":  # which may be left
+        percent = f"{told_apart(100 * left, 1)[0]}%"
+    fact = f"{percent} of the weight is left on other keys at n = {len(keys)}"
 
     factor = _factor(keys, a, b, query)
     if factor:
@@ -278,6 +283,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (-1e6, 3),
         (1000.0, 2),
         (-1000.0, 2),
+        (float(rng.uniform(709.1, 709.7)), 50),  # exp(t) is finite, and twice that is not
     ]
 
     trials = Trials(_weight_mistakes, absolute=1e-14)
@@ -287,7 +293,8 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
             call = _call(t, n)
             found = number(answer, call)
             right = _tied_weight(t, n)
-            fact = f"{call} is {found:.4g}, the measured weight {right:.4g}"
+            said, measured = told_apart(found, right, digits=4)
+            fact = f"{call} is {said}, the measured weight {measured}"
             trials.add(found, right, fact, t, n)
 
         trials.settle()
@@ -325,6 +332,7 @@ def _weight_mistakes(t, n):
         "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
         "that is the weight of both keys together": 2 * weight,
         "that is the weight left for all the others": 1 - 2 * weight,
+        "the sign of t is turned round": _tied_weight(-t, n),
         "the exponential is in the denominator, where it should be in the numerator": 0.5 / top,
     }
 
@@ -379,11 +387,15 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
             t / d if scaled else t, n
         ),
         "there is a sqrt(d), but unscaled scores are not divided by it": leaves(t / root, n),
+        "`scaled` is read the wrong way round": leaves(t if scaled else t / root, n),
         "that is the height at which one key wins alone; here two share": leaves(height, n, 1),
         "keys a and b are counted among the others": leaves(height, n + 2),
         "one of the two keys is counted among the others as well": leaves(height, n + 1),
         "a factor of two is lost, there are two keys at the top": leaves(height - half, n),
         "a factor of two too many, though there are two keys": leaves(height + half, n),
+        "epsilon is a share of all the weight, and not of the weight on the two keys": Seen(
+            same((n - 2) / 2 * np.exp(-height), epsilon, relative=1e-3)
+        ),
     }
 
 

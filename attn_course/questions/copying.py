@@ -24,6 +24,7 @@ from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
 SMALL = 1e-300
+LARGEST_GAP = 650.0  # of two scores, for which the exponential is still an ordinary number
 COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
 
 
@@ -46,7 +47,9 @@ def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
 
     _judge_quiet(attention_weights, settings)
     query, keys, _ = settings[0]
-    _judge_default(attention_weights, query, keys)
+    found = vector(attention_weights(query, keys), len(keys), "the result without `scale`")
+    if not same(found, softmax(keys @ query)):
+        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
     return (
         "a distribution at every size up to 10,000, and the logarithm of the ratio of two weights is "
         "the difference of their scores."
@@ -121,9 +124,8 @@ def _softmax_mistakes(scores, scale, d, found):
             np.eye(n)[scores.argmax()]
         ),
         **{sentence: softmax(wrong) for sentence, wrong in wrong_scores.items()},
-        "a small number is added to every exponential, so no weight is as small as it should be": (
-            Seen(added >= 0 and same(found, with_more, absolute=1e-12))
-        ),
+        "no weight is as small as it should be: a small number is added to every exponential, or the "
+        "scores are cut off": Seen(added >= 0 and same(found, with_more, absolute=1e-12)),
     }
 
 
@@ -137,20 +139,12 @@ def _log_ratios(scores, scale, d, found):
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(found[top]) - np.log(found)
     off = np.abs(ratios - gaps)
-    worst = np.where(found > 0, off, 0).argmax()  # zeros may be rounded
+    worst = np.where(gaps < LARGEST_GAP, off, 0).argmax()  # a smaller weight may be rounded to 0
     gap, ratio = told_apart(gaps[worst], ratios[worst])
-    return (
-        f"at scale = {scale:.3g} two scaled scores differ by {gap}, but the logarithm of the ratio "
-        f"of their weights is {ratio}"
-    )
-
-
-def _judge_default(attention_weights, query, keys):
-    """The same without `scale` as with 1. query: (d,); keys: (n, d)."""
-    answer = attention_weights(query, keys)
-    found = vector(answer, len(keys), "the result without `scale`")
-    if not same(found, softmax(keys @ query)):
-        raise NotYet("with `scale` left out it should behave as with scale=1.0.")
+    seen = f"the logarithm of the ratio of their weights is {ratio}"
+    if found[worst] == 0:
+        seen = "the smaller one of their weights is 0"
+    return f"at scale = {scale:.3g} two scaled scores differ by {gap}, but {seen}"
 
 
 def _judge_quiet(attention_weights, settings):
@@ -278,7 +272,7 @@ def _copy_cases(rng):
         (2, (9.25, 9.5)),
         (2, (37.5, 38.5)),  # the weight is rounded to 1
         (2001, (4, 6)),
-        (2001, (17, 18)),
+        (2001, (16.85, 17.4)),  # to base two it would not be a copy
         (100_001, (9.6, 9.95)),
         (30_001, (39, 40)),  # it is not
         (30_001, (9.3, 9.9)),
@@ -301,6 +295,10 @@ def _copy_cases(rng):
         n = rng.integers(2, 6)
         scores = rng.normal(scale=20, size=n)
         cases.append(_one_leads(rng, scores.round(1), leads))
+
+    for height in (-30_000.0, 30_000.0):  # far from 0, and differing by little
+        for leads in ((0.3, 1.3), (10, 11)):
+            cases.append(_one_leads(rng, np.full(3, height), leads))
 
     return cases
 
@@ -414,7 +412,7 @@ def _independent_keys(rng):
             hidden[other] += multiple * generic[j]
             yield hidden, j
 
-    for size in (0.01, 100):
+    for size in (0.001, 1000):
         yield size * rng.normal(size=(6, 9)), int(rng.integers(6))
     yield rng.normal(size=(100, 120)), int(rng.integers(100))
 
@@ -451,8 +449,9 @@ def _query_fact(keys, j, query):
     if margin > 0:
         needed = np.log(99 * (n - 1))
         factor = round_up(needed / max(margin, SMALL))
+        reached, _ = told_apart(weight, 0.99, digits=2)
         return (
-            f"the weight on key j is {weight:.2g} at n = {n}, because its score leads by only "
+            f"the weight on key j is {reached} at n = {n}, because its score leads by only "
             f"{margin:.3g}: multiply the query by at least {factor}"
         )
 
@@ -505,6 +504,7 @@ def _bound_mistakes(gap, n, diameter):
     return {
         "the diameter is missing": left,
         "this counts one rival, whatever n is": leftover(gap, 2) * diameter,
+        "key j is counted among its own rivals": leftover(gap, n + 1) * diameter,
         "this is the weight on v_j; the distance comes from the rest": (1 - left) * diameter,
         "true but not tight (the denominator is more than e^gap)": (
             (n - 1) * np.exp(-gap) * diameter
@@ -553,6 +553,9 @@ def _sharpness_mistakes(n, d, epsilon, t):
         "it multiplies by d, but the scores are divided by sqrt(d)": leaves(t / d, n),
         "this counts one rival, whatever n is": leaves(score, 2),
         "key j is counted among its own rivals": leaves(score, n + 1),
+        "epsilon is a share of all the weight, and not of the weight on key j": Seen(
+            same((n - 1) * np.exp(-score), epsilon, relative=1e-3)
+        ),
     }
 
 

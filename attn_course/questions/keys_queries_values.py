@@ -8,10 +8,11 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
 from attn_course.answers.mistakes import (
+    AnyOf,
     Seen,
     Trials,
 )
-from attn_course.questions.random_keys import frame
+from attn_course.questions.random_keys import orthonormal_rows
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
 
@@ -67,7 +68,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
     settings = []
     for length, d in ((4.0, 6), (6.0, 4), (5.0, 9), (40.0, 12)):
-        four = length * frame(rng, 4, d)
+        four = length * orthonormal_rows(rng, 4, d)
         for added in (None, "d", "c"):
             settings.append((*four, added))
 
@@ -97,21 +98,21 @@ def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     tokens = _tokens(*u, added=added)
     first, second, third = tokens
 
-    mixed = (first + second) / 2
+    alike = {"d": first, "c": third}.get(added)  # the token that holds what was added
+    mixed = AnyOf(((first + second) / 2, (third + second) / 2)) if added else None
+    exchanged = {"d": "c", "c": "d"}.get(added)
     return {
-        "u_b is at least 0.63 lengths away from every mixture of the inputs": u[1],
-        "x_2 scores higher with itself than with x_1, so it does not look there": first,
-        "x_2 scores higher with itself than with x_3, so it does not look there": third,
-        "with u_d added x_2 still scores higher with itself than with x_1, so it does not look there": (
-            first if added == "d" else None
+        "u_b is at least 0.63 lengths away from every mixture of the inputs": AnyOf((u[1], second)),
+        "x_2 scores higher with itself than with x_1, also with u_d added, so it does not look there": (
+            AnyOf((first, second))
         ),
-        "with u_c added x_2 still scores higher with itself than with x_3, so it does not look there": (
-            third if added == "c" else None
+        "x_2 scores higher with itself than with x_3, also with u_c added, so it does not look there": (
+            AnyOf((third, second))
         ),
+        "x_2 scores higher with itself than with the token that holds what was added": alike,
         "what was added to x_2 has changed its value too, not only its scores": u[0],
-        "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": (
-            mixed if added else None
-        ),
+        "x_1 and x_2 do not share the weight: a difference of scores decides, and it is large": mixed,
+        "u_d and u_c are exchanged": _tokens(*u, added=exchanged)[1],
         "the weights are far from equal": tokens.mean(0),
         "weights sum to one: tokens are averaged, not added up": tokens.sum(0),
     }
@@ -149,7 +150,7 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
     settings = []
     for size in (10, 20):
         for d in (7, 4):
-            u = size * frame(rng, 4, d)
+            u = size * orthonormal_rows(rng, 4, d)
             settings.append(tuple(u))
 
     trials = Trials(_triple_mistakes)
@@ -216,6 +217,8 @@ def _triple_mistakes(u, triple):
         """Whether another triple would be right."""
         return _miss(u, other) <= CLOSE
 
+    if works(triple):  # nothing that is wrong shows here
+        return {}
     c_1, c_2, _ = context
     exchanged = near(c_1, 0, 1, 0, 0).fits and near(c_2, 0, 1, -1, 0).fits
     return {
@@ -226,9 +229,19 @@ def _triple_mistakes(u, triple):
             near(c_2, 0, 1, -0.5, 0)
         ),
         "token 2 looks at x_1, but V lets u_d through with u_b": near(c_2, 0, 1, 0, 1),
+        "V sends all three tokens to zero": Seen(not np.abs(context).max() > CLOSE),
         "token 2 looks at itself, and V sends u_a to zero": near(c_2, 0, 0, 0, 0),
+        **_alike(weights),
         "c_1 has lost its u_c: V keeps nothing of x_3 but u_b": near(c_1, 0, 1, 0, 0),
         "the sign of u_c in c_1 is turned round": near(c_1, 0, 1, 1, 0),
+    }
+
+
+def _alike(weights):
+    """{sentence: whether one query scores all tokens alike}. weights: (3, 3)."""
+    return {
+        f"query {k} scores all tokens alike": Seen(np.allclose(weights[k - 1], 1 / 3))
+        for k in (1, 2)
     }
 
 
@@ -244,6 +257,10 @@ def _repairs(triple, size, works):
         "V is |v|^2 times too large, for (u v^T) v = u |v|^2": (K, Q, V / size**2),
         "V is |v| times too large; |v|^2 is the length times itself": (K, Q, V / size),
         "V hands over half of what it should": (K, Q, 2 * V),
+        "the sign of V is turned round": (K, Q, -V),
+        "the sign of K or Q is turned round, so every query avoids the token it should attend to": (
+            (K, -Q, V)
+        ),
         "right directions, but neither V nor the gap of the scores has the right size": (
             (K, 400 * Q, V / size**2)
         ),
@@ -330,7 +347,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
     """5.5: c_2 is whatever x_1 carries and c_1 whatever x_3 carries, for contents of any size."""
     settings = []
     for length, d, m in ROUTES:
-        basis = frame(rng, 3 + m, d)
+        basis = orthonormal_rows(rng, 3 + m, d)
         three = length * basis[:3]
         content = basis[3:].T
         settings.append((*three, content))
@@ -342,8 +359,8 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
         triple = _read_triple(answer, d)
         size = float(np.linalg.norm(addresses[0]))
 
-        for scale in rng.permutation((0.0, 1.0, size, 10 * size)):
-            coefficients = rng.normal(size=(2, m))
+        coefficients = rng.normal(size=(2, m))
+        for scale in rng.permutation((0.0, 1.0, size, 100 * size, -100 * size)):
             carried = scale * coefficients @ content.T
             tokens = _carriers(addresses, carried)
             context, _ = _contexts(tokens, *triple)
@@ -390,8 +407,9 @@ def _routing_fact(addresses, carried, triple):
 
     size = np.linalg.norm(addresses[0])
     longest = np.linalg.norm(carried, axis=1).max()
+    times = f"with contents up to {longest / size:.3g} times as long as the u's"
     return (
-        f"with contents up to {longest / size:.2g} times as long as the u's "
+        f"{times if longest else 'without contents'} "
         f"c_2 is {off_2:.3g} away from what x_1 carries, c_1 {off_1:.3g} from x_3's; "
         f"{_rows(weights)}"
     )
@@ -411,6 +429,8 @@ def _routing_mistakes(addresses, carried, triple):
         """Whether another triple would be right."""
         return _lost(addresses, carried, other) <= CLOSE
 
+    if works(triple):  # nothing that is wrong shows here
+        return {}
     c_1, c_2, _ = context
     y, z = carried
     routed = _is_routed(weights)
@@ -422,12 +442,16 @@ def _routing_mistakes(addresses, carried, triple):
     size = np.linalg.norm(addresses[0])
     return {
         **_repairs(triple, size, works),
+        "without contents the tokens look where they should, but contents leak into the scores": (
+            Seen(routed_when_empty and not routed)
+        ),
         "all scores are equal, so every output is the same mixture": Seen(
             np.allclose(weights, 1 / 3)
         ),
         "token 2 looks at itself, so c_2 cannot depend on what x_1 carries": Seen(
             weights[1, 1] > 0.99
         ),
+        **_alike(weights),
         "the two contents are exchanged": Seen(swapped),
         "token 1 looks at itself and returns its own content, not that of x_3": (
             Seen(weights[0, 0] > 0.99)
@@ -437,9 +461,6 @@ def _routing_mistakes(addresses, carried, triple):
         ),
         "the tokens look where they should, but V does not hand over all of a content": Seen(
             routed
-        ),
-        "without contents the tokens look where they should, but contents leak into the scores": (
-            Seen(routed_when_empty)
         ),
     }
 

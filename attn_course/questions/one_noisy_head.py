@@ -13,11 +13,11 @@ from attn_course.answers.mistakes import Trials
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
     error_of_average,
-    frame,
-    frames,
+    keys_and_pairs,
     keys_of_lengths,
     noise_for,
     noisy_keys,
+    orthonormal_rows,
     spread_lengths,
     weights_of,
 )
@@ -33,7 +33,7 @@ LETTERS = tuple("ABCDEF")
 def query_is_robust(rng: Generator, robust_query: Caller) -> str:
     """3.1: right on the means, which is all it sees, and on keys drawn close around them."""
     worst = 0.0
-    judged = judge_averages(rng, robust_query, frames(rng))
+    judged = judge_averages(rng, robust_query, keys_and_pairs(rng))
     for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
         weights = weights_of(keys, query)
@@ -140,14 +140,14 @@ def _call(w, t, n):
     return f"weight_cdf({w:.3g}, {t:.4g}, {n})"
 
 
-def _chance(w, t, n, variance=0.5):
+def _chance(w, t, n, variance=0.5, mean=1.0):
     """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
     scores = np.zeros(n)
     scores[1] = t
 
     shortest = -200.0
     longest = 200.0
-    for _ in range(60):
+    for _ in range(40):
         length = (shortest + longest) / 2
         scores[0] = t * length
         if softmax(scores)[0] < w:
@@ -156,7 +156,7 @@ def _chance(w, t, n, variance=0.5):
             longest = length
 
     deviation = math.sqrt(variance)
-    return NormalDist(1, deviation).cdf(longest)
+    return NormalDist(mean, deviation).cdf(longest)
 
 
 def _chance_mistakes(w, t, n):
@@ -168,7 +168,10 @@ def _chance_mistakes(w, t, n):
         ),
         "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
         "one half is a variance; its root is taken twice": _chance(w, t, n, variance=0.5**0.5),
+        "the length has mean 1, not 0": _chance(w, t, n, mean=0.0),
         "the other keys are left out": _chance(w, t, 2),
+        "one of the two keys is counted among the others as well": _chance(w, t, n + 1),
+        "keys a and b are counted among the others": _chance(w, t, n + 2),
         "this is w itself": w,
     }
 
@@ -184,7 +187,7 @@ def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -
     if not isinstance(chosen, str) or chosen not in LETTERS:
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
 
-    settings = frames(rng, sizes=SIZES_SEEN, repeats=1)
+    settings = keys_and_pairs(rng, sizes=SIZES_SEEN, repeats=1)
     first, *_ = _settled(rng, robust_query, settings)
     (means, a, b), query, _ = first
 
@@ -327,8 +330,7 @@ def _judge_share(rng, share_decided):
     for (beta, c, d, w), answer in asked(rng, share_decided, settings):
         call = f"share_decided({beta:.3g}, {c:.3g}, {d}, {w:.3g})"
         found = number(answer, call)
-        shares = _simulated_shares(beta, c, d)
-        right = _decided(shares, w)
+        right = _decided(beta, c, d, w)
         fact = f"{call} is {found:.4g}, in a simulation it is {right:.4g}"
         if not 0 <= found <= 1:
             raise NotYet(f"a share lies between 0 and 1, but {fact}.")
@@ -338,40 +340,32 @@ def _judge_share(rng, share_decided):
     return len(trials)
 
 
-def _simulated_shares(beta, c, d, random_keys=2):
-    """a's share of the weight of a and b in every draw: sigma of the gap. (SHARE_DRAWS ** 2,)."""
-    lengths = spread_lengths(SHARE_DRAWS, 1, variance=beta).ravel()
+@cache
+def _differences(random_keys):
+    """Of the lengths of two keys, in units of their deviation: all pairs of evenly spread lengths."""
+    lengths = spread_lengths(SHARE_DRAWS, 1, variance=1).ravel()
     others = lengths if random_keys == 2 else np.ones(1)
-    differences = np.subtract.outer(lengths, others)
-    scale = c / math.sqrt(d)
-    gaps = scale * differences.ravel()
-
-    scores = np.zeros((gaps.size, 2))
-    scores[:, 0] = gaps
-    return softmax(scores)[:, 0]
+    return np.subtract.outer(lengths, others).ravel()
 
 
-def _decided(shares, w):
-    """In which share of the draws a or b has more than w."""
-    return np.mean(np.maximum(shares, 1 - shares) > w)
+def _decided(beta, c, d, w, random_keys=2):
+    """Measured: in which share of the draws a or b has more than w of the weight of both."""
+    gaps = c * math.sqrt(beta / d) * _differences(random_keys)
+    larger = 1 / (1 + np.exp(-np.abs(gaps)))  # the softmax of two scores
+    return np.mean(larger > w)
 
 
 def _share_mistakes(beta, c, d, w):
     """What other laws would give."""
-    shares = _simulated_shares(beta, c, d)
-    decided = _decided(shares, w)
-    one_random = _simulated_shares(beta, c, d, random_keys=1)
-    undivided = _simulated_shares(beta, c, 1)
-    squared = _simulated_shares(beta**2, c, d)
+    decided = _decided(beta, c, d, w)
+    one_random = _decided(beta, c, d, w, random_keys=1)
     return {
         "that is how often *a* takes over; b does so as often": decided / 2,
         "that is how often neither of the two takes over": 1 - decided,
-        "both keys are random here, not one": _decided(one_random, w),
-        "the 2 beside the variance is missing: a normal law has erfc(x / sqrt(2 V))": (
-            _decided(one_random, w)
-        ),
-        "the scores are not divided by sqrt(d)": _decided(undivided, w),
-        "beta is a variance, not a standard deviation": _decided(squared, w),
+        "both keys are random here, not one": one_random,
+        "the 2 beside the variance is missing: a normal law has erfc(x / sqrt(2 V))": one_random,
+        "the scores are not divided by sqrt(d)": _decided(beta, c, 1, w),
+        "beta is a variance, not a standard deviation": _decided(beta**2, c, d, w),
         "every draw is said to be decided, which is the limit of long queries": 1.0,
         "no draw is said to be decided: the mean over draws is not a draw": 0.0,
     }
@@ -406,7 +400,7 @@ def _judge_variance(rng, noisy_gap_variance):
 
 def _gap_variance(rng, beta, c, d):
     """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
-    means = frame(rng, 2, d)
+    means = orthonormal_rows(rng, 2, d)
     query = c * means.sum(0)
     scores = means @ query / math.sqrt(d)
 

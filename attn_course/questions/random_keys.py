@@ -23,15 +23,15 @@ SIZES = (
 MANY = 50  # keys, of which one draw is enough
 
 
-def frame(rng: Generator, n: int, d: int) -> np.ndarray:
-    """n orthonormal vectors of width d, one a row, uniform over all such frames. Returns (n, d)."""
+def orthonormal_rows(rng: Generator, n: int, d: int) -> np.ndarray:
+    """n orthonormal vectors of width d, one a row, uniform over all such sets. Returns (n, d)."""
     columns = rng.normal(size=(d, n))
     basis, upper = np.linalg.qr(columns)
     signs = np.sign(np.diag(upper))
     return (basis * signs).T
 
 
-def frames(
+def keys_and_pairs(
     rng: Generator, sizes: Iterable[tuple[int, int]] = SIZES, repeats: int = 3
 ) -> Iterator[tuple[np.ndarray, int, int]]:
     """Yield (keys, a, b): orthonormal keys (n, d), and two different indices in either order.
@@ -42,7 +42,7 @@ def frames(
     for n, d in sizes:
         for _ in range(repeats if n < MANY else 1):
             a, b = rng.choice(n, 2, replace=False)
-            yield frame(rng, n, d), int(a), int(b)
+            yield orthonormal_rows(rng, n, d), int(a), int(b)
 
 
 def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked, number
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import AnyOf, Trials, told_apart
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 
@@ -18,8 +18,9 @@ def _mean_mistakes(values):
         "you returned the median": np.median(values),
         "you returned the middle between the smallest and the largest": (min(values) + max(values))
         / 2,
-        "the mean has been rounded": float(round(mean)),
-        "the mean has been rounded down": float(np.floor(mean)),
+        "the mean has been rounded": AnyOf(tuple(float(np.round(mean, k)) for k in range(5))),
+        "the mean has been rounded down": AnyOf((np.floor(mean), np.trunc(mean))),
+        "the total is divided by one more than their number": sum(values) / (len(values) + 1),
         "the total is divided by one less than their number": (
             sum(values) / (len(values) - 1) if len(values) > 1 else None
         ),
@@ -35,16 +36,18 @@ def mean_of(rng: Generator, mean: Caller) -> str:
         settings.append((values.tolist(),))
     negative = rng.normal(-5, 2, 7)
     settings.append((negative.tolist(),))
-    whole = rng.integers(-9, 9, 6)
-    settings.append((whole.tolist(),))
+    whole = rng.integers(-9, 9, 6).tolist()
+    settings.append((whole + whole[:2],))  # some of them twice
 
     trials = Trials(_mean_mistakes)
     for (values,), answer in asked(rng, mean, settings):
         found = number(answer, "mean(values)")
         shown = np.round(values[:5], 2).tolist()
         many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
-        fact = f"for {many}{shown} it gave {found:.4g}"
-        trials.add(found, np.mean(values), fact, values)
+        right = np.mean(values)
+        gave, mean_value = told_apart(found, right, digits=4)
+        fact = f"for {many}{shown} it gave {gave}, and their mean is {mean_value}"
+        trials.add(found, right, fact, values)
 
     trials.settle()
     return "it agrees on lists of 1 to 40 numbers."

@@ -15,8 +15,8 @@ from attn_course.answers.mistakes import (
 from attn_course.questions.random_keys import (
     error_of_average,
     factor_needed,
-    frames,
     judge_finite_scores,
+    keys_and_pairs,
     keys_of_lengths,
     noise_for,
     spread_lengths,
@@ -40,7 +40,7 @@ def heads_average(rng: Generator, two_head_queries: Caller) -> str:
 def _judge_on_means(rng, queries_of, scaled=False):
     """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
     judged = []
-    for (means, a, b), answer in asked(rng, queries_of, frames(rng)):
+    for (means, a, b), answer in asked(rng, queries_of, keys_and_pairs(rng)):
         pair = _pair(answer, means)
         judged.append((means, a, b, pair))
 
@@ -116,6 +116,7 @@ def _mean_mistakes(means, a, b, pair, constant):
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
 
     ties = np.abs(on - 0.5).max(1) < 0.05
+    strays = on.sum(1) < 0.95
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
         "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
@@ -129,9 +130,12 @@ def _mean_mistakes(means, a, b, pair, constant):
         "one head averages and the other copies, which gives three quarters and a quarter": (
             Seen(ties.any() and on.max() > 0.95)
         ),
-        "one head averages, but the other one spreads its weight over everything": Seen(ties.any()),
-        "one head does its part, but the other spreads its weight over everything": (
-            Seen(on.sum(1).min() < 0.95)
+        "one head averages, but the other gives much of its weight to other keys": Seen(
+            ties.any() and strays.any()
+        ),
+        "both heads give much of their weight to other keys": Seen(strays.all()),
+        "one head does its part, but the other gives much of its weight to other keys": (
+            Seen(strays.any())
         ),
         "the weights of the two heads do not average to one half each": Seen(True),
     }
@@ -160,7 +164,7 @@ def _mean_fact(means, a, b, pair, constant):
 def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
     """4.2: near the average in most draws in which only the length of k_a varies (and is positive)."""
     _judge_on_means(rng, two_head_queries)
-    settings = frames(rng, sizes=((10, 14), (4, 6)), repeats=1)
+    settings = keys_and_pairs(rng, sizes=((10, 14), (4, 6)), repeats=1)
     shares = []
     for (means, a, b), answer in asked(rng, two_head_queries, settings):
         pair = _pair(answer, means)
@@ -234,7 +238,7 @@ def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str
     asked at the student's size and at ten times that, as failures fall with the size.
     """
     _judge_on_means(rng, scaled_two_head_queries, scaled=True)
-    settings = frames(rng, sizes=((20, 24), (4, 6)), repeats=1)
+    settings = keys_and_pairs(rng, sizes=((20, 24), (4, 6)), repeats=1)
     told = []
     for (means, a, b), answer in asked(rng, scaled_two_head_queries, settings):
         n, d = means.shape

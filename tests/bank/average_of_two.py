@@ -82,6 +82,13 @@ def by_cases(height, size):
     return 1 / (2 + (size - 2) * small) if height > 0 else small / (2 * small + size - 2)
 
 
+def caught(t, n):
+    try:
+        return math.exp(t) / (2 * math.exp(t) + n - 2)
+    except (OverflowError, ZeroDivisionError):
+        return 0.5
+
+
 def overflowing(height, size):
     with np.errstate(all="ignore"):
         return np.exp(height) / (2 * np.exp(height) + size - 2)
@@ -213,6 +220,10 @@ WRONG = {
     "2.2": {
         "no scale (004-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
         "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
+        "as long as there are keys": (
+            lambda keys, a, b: len(keys) * (keys[a] + keys[b]),
+            "margin is too small: 1.001% of the weight is left",
+        ),
         "half the sum": (both(0.5), "65% of the weight is left"),
         "only a": (lambda keys, a, b: 20 * keys[a], "only one of the two"),
         "difference": (lambda keys, a, b: 20 * (keys[a] - keys[b]), "pushed down, below"),
@@ -315,6 +326,12 @@ WRONG = {
             lambda t, n: 0.0 if t < -700 else by_cases(t, n),
             "average_weight(-1000, 2) is 0, the measured weight 0.5",
         ),
+        "overflow, caught": (caught, "50) is 0, the measured weight 0.5"),
+        "the sign of t": (lambda t, n: tied(-t, n)[0], "sign of t is turned round"),
+        "rounded": (
+            lambda t, n: round(tied(t, n)[0], 4),
+            "is 0.2023, the measured weight 0.202305",
+        ),
         "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
     },
     "2.5": {
@@ -332,7 +349,12 @@ WRONG = {
         "too small": (sharp(inside=lambda n, e: n - 1), "too small"),
         "right for a small epsilon alone": (
             sharp(inside=lambda n, e: (n - 2) / (2 * e)),
-            "larger than it need be: 0.99% of the weight stays on the other keys, and 1% may",
+            "and not of the weight on the two keys: at n = 10, d = 64, epsilon = 0.01, scaled = False your "
+            "t = 5.991 is larger than it need be: 0.99% of the weight stays on the other keys, and 1% may",
+        ),
+        "scaled for not scaled": (
+            sharp(factor=lambda d: 1, plain=math.sqrt),
+            "`scaled` is read the wrong way round",
         ),
         "infinite": (lambda n, d, e, scaled: math.inf, "t is infinite"),
     },
@@ -369,6 +391,7 @@ REGIMES = {
             "a negative t": lambda t, n: -40 < t < 0,
             "exp(t) overflows": lambda t, n: t > 710,
             "exp(-t) overflows": lambda t, n: t < -710,
+            "twice exp(t) overflows, and exp(t) does not": lambda t, n: 709.09 < t < 709.78,
             "no other keys": lambda t, n: n == 2,
             "no other keys and a large t": lambda t, n: n == 2 and abs(t) > 710,
             "many keys": lambda t, n: n >= 100_000,

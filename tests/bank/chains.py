@@ -71,6 +71,13 @@ among = sp.Sum(sp.exp(every_score[i]), (i, 1, n))
 share_of_i = sp.exp(every_score[i]) / Z
 in_all = maker(sp.Sum(share_of_i, (i, 1, n)), {Z: every})
 own_share = sp.exp(every_score[j]) / Z
+
+
+def rivals_of(key):
+    """Z divided by the exponential of one score, term by term."""
+    return sp.Sum(sp.exp(every_score[k] - every_score[key]), (k, 1, n))
+
+
 alone = maker(own_share, {Z: every, j: (1, n)})
 
 # 1.2
@@ -200,6 +207,7 @@ HONEST = {
         "Z in first": alone(sp.exp(every_score[j]) / every, (">", 0)),
         "half of it": alone((">", own_share / 2), (">", 0)),
         "at least half of it": alone((">=", own_share / 2), (">", 0)),
+        "divided inside the sum": alone(1 / rivals_of(j), (">", 0)),
     },
     "1.2 at_least": {
         "divide, then bound": bound(divided, (">=", least)),
@@ -276,6 +284,9 @@ HONEST = {
             softmax.subs({s_a: t, s_b: t, s_i: 0}).doit(),
             sp.expand(1 / (1 / counted).expand()),
             closed,
+        ),
+        "divide inside the sum": tied(
+            1 / (1 + sp.exp(s_b - s_a) + sp.Sum(sp.exp(s_i - s_a), (i, 1, n - 2))), closed
         ),
         "divide first": tied(
             1 / (1 + sp.exp(s_b - s_a) + rest * sp.exp(-s_a)),
@@ -499,7 +510,7 @@ FALSE = {
         "a symbol of another question": (fraction(joined * s / gap, single), "uses gap"),
         "no value in the middle": (
             fraction(held(sp.Mul, joined, lacking(x, half)), single),
-            "has a value everywhere was not shown",
+            "near x = 0.5 it has no finite real value",
         ),
         "no value near an end": (
             fraction(held(sp.Mul, joined, lacking(x, sp.Rational(1, 1000003))), single),
@@ -515,7 +526,7 @@ FALSE = {
         ),
         "coth without a value": (
             fraction(held(sp.Mul, joined, sp.coth(x - half), sp.tanh(x - half)), single),
-            "has a value everywhere was not shown",
+            "near x = 0.5 it has no finite real value",
         ),
         "a hyperbolic identity with a wrong sign": (
             fraction(held(sp.Mul, joined, sp.cosh(x) ** 2 + sp.sinh(x) ** 2), single),
@@ -524,7 +535,7 @@ FALSE = {
     },
     "1.1 sum_of_weights": {
         "a jump": (in_all(1), "show at least one line between"),
-        "not to the end": (in_all(every / Z, among / Z), "still contains Z, n, s"),
+        "not to the end": (in_all(every / Z, among / Z), "still contains Z, n and s"),
         "two": (in_all(among / Z, 2), "step 2 of `sum_of_weights`"),
         "one weight for all": (
             in_all(n * sp.exp(every_score[1]) / Z, 1),
@@ -544,7 +555,11 @@ FALSE = {
     },
     "1.1 one_weight": {
         "not strict": (alone((">=", 0)), "proves >=, where > is asked for"),
-        "loose": (alone((">", -1)), "0 can be reached"),
+        "loose": (alone((">", -1)), "0 is a bound too"),
+        "divided the wrong way": (
+            alone(1 / sp.Sum(sp.exp(every_score[j] - every_score[k]), (k, 1, n)), (">", 0)),
+            "step 1 of `one_weight` does not follow",
+        ),
         "too much": (alone((">", 1 / n)), "step 1 of `one_weight` does not follow"),
         "below one": (alone(("<", 1)), "step 1 of `one_weight` does not follow"),
         "at most one": (alone(("<=", 1)), "proves <=, where > is asked for"),
@@ -571,7 +586,7 @@ FALSE = {
         "the other end": (bound(divided, ("<=", most)), "proves <=, where >= is asked for"),
         "for few keys only": (bound(divided, (">=", 1 / (1 + 10**6 * sp.exp(-gap)))), at_2),
         "divided wrongly": (bound(1 / (1 + R * sp.exp(s)), (">=", least)), at_1),
-        "R is left": (bound(all_at_gap - all_at_gap + weight, divided), "still contains R, s"),
+        "R is left": (bound(all_at_gap - all_at_gap + weight, divided), "still contains R and s"),
         "a minimum": (bound(divided, (">=", sp.Min(least, 1))), NO_PROOF),
         "a small term": (bound(divided, (">=", least + tinier), (">=", least)), NO_PROOF),
         "a hyperbolic function far out": (
@@ -592,7 +607,7 @@ FALSE = {
         ),
         "undefined at one gap": (
             bound(held(sp.Mul, divided, lacking(gap, sp.Rational(1234567, 10**6))), (">=", least)),
-            "has a value everywhere was not shown",
+            "near gap = 1.235 it has no finite real value",
         ),
     },
     "1.2 at_most": {
@@ -628,7 +643,7 @@ FALSE = {
         "vacuous": (tied(("<=", 10**6), (">=", closed)), "turns round"),
         "a bound": (tied(scored, counted, ("<=", half)), "proves <=, where = is asked"),
         "the limit": (tied(scored, counted, ("t -> oo", half)), "takes a limit"),
-        "nothing put in": (tied(softmax * 1, softmax.doit()), "still contains s_a, s_b, s_i"),
+        "nothing put in": (tied(softmax * 1, softmax.doit()), "still contains s_a, s_b and s_i"),
         "not counted": (
             tied(scored, 1 / (2 + sp.exp(-t) * sp.Sum(1, (i, 1, n - 2)))),
             "a sum over",
@@ -759,7 +774,7 @@ FALSE = {
     "11.5 score": {
         "the sum of positions": (rotation(at(m + place), at(delta)), "step 1 of `score`"),
         "another sign": (rotation(at(m - place), at(-delta)), "step 2 of `score`"),
-        "m is left": (rotation(sp.expand(rotated), at(m - place)), "still contains m, n"),
+        "m is left": (rotation(sp.expand(rotated), at(m - place)), "still contains m and n"),
         "a jump": (rotation(at(delta)), "show at least one line between"),
     },
     "12.1 share": {

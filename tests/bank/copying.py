@@ -49,6 +49,11 @@ def with_more(added, scores):
     return powers / powers.sum()
 
 
+def left_out_below(least, weights):
+    kept = np.where(weights < least, 0, weights)
+    return kept / kept.sum()
+
+
 def right_but_noisy(query, keys, scale=1.0):
     np.exp(np.array(1e4))
     return softmax(scale * keys @ query)
@@ -228,12 +233,21 @@ WRONG = {
         ),
         "a billionth added": (
             lambda q, k, scale=1.0: with_more(1e-9, scale * k @ q),
-            "a small number is added to every exponential, so no weight is as small as it should be: "
-            "at scale = 1 two scaled scores differ by 61.6",
+            "a small number is added to every exponential, or the scores are cut off: at scale = 1 two "
+            "scaled scores differ by 61.6, but the logarithm of the ratio of their weights is 20",
         ),
         "a hundred-thousandth added": (
             lambda q, k, scale=1.0: with_more(1e-5, scale * k @ q),
             "differ by 3.2522, but the logarithm of the ratio of their weights is 3.2519",
+        ),
+        "cut off at fifty": (
+            lambda q, k, scale=1.0: softmax(np.maximum(scale * k @ q, (scale * k @ q).max() - 50)),
+            "or the scores are cut off: at scale = 1 two scaled scores differ by 61.6, but the logarithm of "
+            "the ratio of their weights is 50",
+        ),
+        "small weights left out": (
+            lambda q, k, scale=1.0: left_out_below(1e-3, softmax(scale * k @ q)),
+            "differ by 8.13, but the smaller one of their weights is 0",
         ),
         "overflow patched": (patched, "at scores of size 10000"),
         "a warning": (right_but_noisy, "warns"),
@@ -325,6 +339,10 @@ WRONG = {
             lambda s, j: margin(s, j) > 2 * np.log(len(s)),
             "as if all other keys scored as high as the best of them",
         ),
+        "to base two": (
+            lambda scores, j: softmax(scores * np.log(2))[j] > 0.99,
+            "and 2,000 others, all of them 0, the weight on key j is 0.9999, and you said False",
+        ),
         "more than an equal share": (
             lambda s, j: softmax(s)[j] > 1 / len(s),
             "it asks only for more than an equal share of the weight: ",
@@ -360,6 +378,15 @@ WRONG = {
             dual(7),
             "at n = 100, because its score leads by only 7: multiply",
         ),
+        "nearly long enough for a hundred": (dual(9), "key j is 0.988 at n = 100"),
+        "a ridge": (
+            lambda keys, j: (
+                20
+                * keys.T
+                @ np.linalg.solve(keys @ keys.T + 1e-3 * np.eye(len(keys)), np.eye(len(keys))[j])
+            ),
+            "at n = 6, because its score leads by only",
+        ),
         "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
         "exactly 99%, whatever n": (
             lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
@@ -389,7 +416,8 @@ WRONG = {
             lambda gap, n, D: D / (1 + (n - 1) * np.exp(-gap)),
             "the weight on v_j",
         ),
-        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "a bound, but not the tight one"),
+        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "among its own rivals"),
+        "no gap": (lambda gap, n, D: D * (n - 1) / n, "a bound, but not the tight one"),
         "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
         "values in random directions": (
             lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
@@ -409,7 +437,7 @@ WRONG = {
         ),
         "epsilon for 1 - epsilon": (
             sharp(inside=lambda n, e: (n - 1) / e),
-            "larger than it need be: 0.99%",
+            "and not of the weight on key j: at n = 10, d = 64, epsilon = 0.01",
         ),
         "nan": (lambda n, d, e: np.log(-1.0), "nan"),
     },
@@ -471,6 +499,9 @@ REGIMES = {
                 scores.max() < 0 and softmax(scores)[j] > 0.99
             ),
             "large positive scores alone": lambda scores, j: scores.min() > 900,
+            "large negative scores alone, copied": lambda scores, j: (
+                scores.max() < -900 and 0.99 < softmax(scores)[j] < 1
+            ),
             "a weight that is rounded to 1": lambda scores, j: softmax(scores)[j] == 1,
             "a large lead and a weight below 1": lambda scores, j: (
                 margin(scores, j) > 20 and softmax(scores)[j] < 1

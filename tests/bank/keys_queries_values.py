@@ -184,10 +184,18 @@ RIGHT = {
 WRONG = {
     "5.1": {
         "u_b after all": (lambda a, b, c, d, added: b, "away from every mixture"),
-        "x_1": (lambda a, b, c, d, added: d + b, "does not look there"),
+        "x_1": (lambda a, b, c, d, added: d + b, "than with x_1, also with u_d added"),
+        "the token that holds what was added": (
+            lambda a, b, c, d, added: {None: a, "d": d + b, "c": c + b}[added],
+            "than with the token that holds what was added",
+        ),
+        "u_b once something is added": (
+            lambda a, b, c, d, added: b if added else a,
+            "from every mixture of the inputs: you said 1.00 u_b (added = 'd'",
+        ),
         "x_3 when u_c is added": (
             lambda a, b, c, d, added: c + b if added == "c" else limit(a, b, c, d, added),
-            "with u_c added x_2 still scores higher",
+            "than with x_3, also with u_c added",
         ),
         "still u_a (004-7)": (lambda a, b, c, d, added: a, "changed its value too"),
         "u_b and u_d grow together (000-8)": (
@@ -201,7 +209,7 @@ WRONG = {
         "two scores": (lambda a, *u: a @ a, "where 6 are expected"),
         "u_d and u_c exchanged": (
             lambda a, b, c, d, added: limit(a, b, d, c, added),
-            "you said 1.00 u_a + 1.00 u_c",
+            "u_d and u_c are exchanged: you said 1.00 u_a + 1.00 u_c",
         ),
     },
     "5.3": {
@@ -219,6 +227,13 @@ WRONG = {
             "V is |v| times too large",
         ),
         "half of V": (with_parts(V=lambda *u: standard_v(*u) / 2), "hands over half"),
+        "minus V": (with_parts(V=lambda *u: -standard_v(*u)), "sign of V is turned round"),
+        "minus Q": (with_parts(Q=lambda *u: -standard_q(*u)), "sign of K or Q is turned round"),
+        "V = 0": (with_parts(V=lambda *u: 0 * standard_v(*u)), "sends all three tokens to zero"),
+        "token 1 asks for nothing": (
+            with_parts(Q=lambda a, b, c, d: unit(d, a)),
+            "query 1 scores all tokens alike",
+        ),
         "V is the identity": (with_parts(V=lambda a, *u: np.eye(len(a))), "u_d through"),
         "K = Q = I with the V of the handout's hint": (
             with_parts(Q=lambda a, *u: np.eye(len(a))),
@@ -307,7 +322,7 @@ WRONG = {
         ),
         "token 1 asks for nothing": (
             lambda a, c, d, content: (np.eye(len(a)), unit(d, a), content @ content.T),
-            "from x_3's",
+            "query 1 scores all tokens alike: ",
         ),
         "Q transposed": (
             lambda *u: (route(*u)[0], route(*u)[1].T, route(*u)[2]),
@@ -322,6 +337,14 @@ WRONG = {
             "differ by too little",
         ),
         "contents leak into the scores": (leaking, "leak into the scores"),
+        "a part of a content leaks into the query of token 2": (
+            lambda a, c, d, content: (
+                np.eye(len(a)),
+                route(a, c, d, content)[1] + unit(content[:, 0], a),
+                content @ content.T,
+            ),
+            "e-13 from x_3's; the weights of query 1 are (0.00, 0.00, 1.00), of query 2 (0.00, 0.00, 1.00)",
+        ),
         "exchanged": (
             lambda a, c, d, content: (np.eye(len(a)), unit(c, a) + unit(d, d), content @ content.T),
             "contents are exchanged",

@@ -183,13 +183,20 @@ WRONG = {
     "3.1": {
         "no scale (000-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
         "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
+        "the first two, always": (
+            lambda means, a, b: 20 * (means[0] + means[1]),
+            "other keys score higher than both of them: 100% of the weight",
+        ),
         "a unit vector": (both(0.5**0.5), "60% of the weight is left"),
         "only a": (lambda means, a, b: 20 * means[a], "only one of the two"),
         "difference": (lambda means, a, b: 20 * (means[a] - means[b]), "pushed down, below"),
         "expected lengths": (lambda means, a, b: 20 * means[a] + 30 * means[b], "a gap of -10,"),
         "sign": (both(-20), "points away"),
         "the mean of all": (lambda means, a, b: 20 * means.mean(0), "every key scores the same"),
-        "product": (lambda means, a, b: 99 * means[a] * means[b], "comes between"),
+        "product": (
+            lambda means, a, b: 99 * means[a] * means[b],
+            "at n = 8; the scores of a and b are 0.333",
+        ),
         "three": (three_keys, "ties with them"),
         "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "keys is (2, 12)"),
     },
@@ -237,7 +244,7 @@ WRONG = {
                 ),
                 log_odds,
             ),
-            "still contains s_a, s_b",
+            "still contains s_a and s_b",
         ),
         "not a line": (
             (weight_of_a, odds_chain((sp.log(drawn / (1 - drawn)), "put in"), (ratio, "simplify"))),
@@ -258,6 +265,12 @@ WRONG = {
         "a half as deviation": (law(lambda t: t * t / 4), "not a standard deviation"),
         "root twice": (law(lambda t: t * t / 2**0.5), "root is taken twice"),
         "others left out (000-5)": (law(rivals=lambda t, n: t), "left out"),
+        "one key more": (
+            law(rivals=lambda t, n: crowd(t, n + 1)),
+            "one of the two keys is counted among the others",
+        ),
+        "two keys more": (law(rivals=lambda t, n: crowd(t, n + 2)), "keys a and b are counted"),
+        "a length of mean 0": (law(rivals=lambda t, n: crowd(t, n) + t), "mean 1, not 0"),
         "the other tail": (law(turn=-1), "*above* w"),
         "others pull upwards": (
             law(rivals=lambda t, n: 2 * t - crowd(t, n)),
@@ -297,7 +310,7 @@ WRONG = {
         ),
         "stops early": (
             (score_chain(p_a, (key_a / sp.sqrt(d), "put in")), score_b),
-            "still contains g_aa, g_ab",
+            "still contains g_aa and g_ab",
         ),
         "in one line": (
             (score_a, score_chain(p_b, (c * lambda_b / sp.sqrt(d), "clear"))),

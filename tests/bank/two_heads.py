@@ -164,6 +164,10 @@ WRONG = {
             "both heads give a and b almost no weight",
         ),
         "copy and uniform": (lambda m, a, b: (20 * m[a], 0 * m[b]), "one head does its part"),
+        "both uniform": (
+            lambda m, a, b: (20 * m.sum(0), 0 * m[b]),
+            "both heads give much of their weight to other keys",
+        ),
         "shares that do not make up": (
             lambda m, a, b: (split(0.7)(m, a, b)[0], split(0.6)(m, a, b)[0]),
             "do not average to one half each",

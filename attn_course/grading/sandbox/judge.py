@@ -237,9 +237,10 @@ def _verdict(session, cells, question, part, secret):
         return State.CORRECT, message, text, 1.0
     if secret is not None:
         message = rounded(message)
+    share = verdict.points / part.points if part.points else 0.0
     is_undecided = part.kind == "derive" and FOR_A_PERSON in message
     if is_undecided or message.startswith(OUR_FAULT):
-        return State.WAITING, message, text, 0.0
+        return State.WAITING, message, text, float(share)
     near = find_cells.near_code(cells, question, part, given)
     if near:
         places = ", ".join(str(cell.number) for cell in near[:5])
@@ -248,7 +249,6 @@ def _verdict(session, cells, question, part, secret):
         return State.WAITING, f"{message} {NEAR_CODE} {places}.", text, 0.0
     if verdict.status == NOT_ATTEMPTED and not found:
         message = "its cell is gone, and nothing has the name that the question asks for."
-    share = verdict.points / part.points if part.points else 0.0
     return State(verdict.status), message, text, float(share)
 
 
