@@ -22,7 +22,7 @@ GIVES = {
     "by a softmax of their maxima": 3.790,
     "only the new block": 2.000,
     "the sum is rescaled and the output is not": 3.457,
-    "the sign in the exponent": 1.199,
+    "the factors are the wrong way round": 1.199,
 }
 
 

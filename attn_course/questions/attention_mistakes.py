@@ -235,6 +235,18 @@ BOTH_IN_MEMORY = (
 )
 
 
+def far_below(
+    rng: np.random.Generator, q: np.ndarray, k: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of these shapes with scores from -40,000 sqrt(d) on downwards, far apart in each row.
+
+    A low number that stands for a hidden score lies above them, and takes their weight.
+    """
+    depths = 1.0 + rng.permutation(k.shape[-2])
+    keys = np.broadcast_to(-200 * depths[:, None], k.shape)
+    return np.full(q.shape, 200.0), keys.copy()
+
+
 def wrong_contexts(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, look: np.ndarray | None = None
 ) -> dict:
@@ -258,6 +270,9 @@ def wrong_contexts(
         about_axes = "softmax" in sentence and "mask" not in sentence
         if look is not None or about_axes:
             table[sentence] = after(mistake(scores, mask), lambda found: found @ values)
+    if look is not None:
+        low = [masked_softmax(scores, mask, fill=fill) for fill in (-20.0, -1e4)]
+        table[LOW_FILL] = AnyOf(tuple(weights @ values for weights in low))
     return table
 
 

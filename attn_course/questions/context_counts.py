@@ -6,7 +6,7 @@ from functools import cache
 from numpy.random import Generator
 
 from attn_course.answers import Caller, asked, number
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import AnyOf, Trials, told_apart
 from attn_course.register import Claim, Claims, chains_prove
 
 # The chain
@@ -51,8 +51,10 @@ def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:
     for setting, answer in asked(rng, sharpness, [FIRST, *SETTINGS, drawn]):
         call = f"sharpness({', '.join(f'{value:g}' for value in setting)})"
         found = number(answer, call)
-        left = _left_over(found, *setting)
-        fact = f"{call} leaves {left:.3g} of the weight to the other keys"
+        left, asked_for = told_apart(_left_over(found, *setting), setting[-1])
+        fact = (
+            f"{call} leaves {left} of the weight to the other keys, where {asked_for} is asked for"
+        )
         trials.add(found, _right_score(*setting), fact, *setting)
 
     trials.settle()
@@ -80,6 +82,14 @@ def _wrong_scores(n, num_matches, epsilon):
             math.log(others) + odds
         ),
         "there are n - num_matches other keys, not n": math.log(n / num_matches) + odds,
+        "there are n - num_matches other keys, not n - 1": math.log((n - 1) / num_matches) + odds,
+        "the numbers of keys are left out: many other keys need a higher score": odds,
+        "the ratio of the two kinds of keys is upside down: many other keys need a higher score": (
+            math.log(num_matches / others) + odds
+        ),
+        "that is rounded; the exact score is asked for": (
+            AnyOf((int(right), math.ceil(right), round(right, 1), round(right, 2), round(right, 3)))
+        ),
         "that leaves epsilon to the matches; they should keep 1 - epsilon": (
             math.log(others / num_matches) - odds
         ),

@@ -5,11 +5,11 @@ import math
 from numpy.random import Generator
 
 from attn_course.answers import Caller, number, shuffled
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import AnyOf, Trials
 
 FIRST_LENGTH = 10
 LENGTHS = (1, 5, 1024)
-FIRST_CACHE = (3, 24, 8, 64, 1001, 4)  # batch, layers, groups, d, T and size
+FIRST_CACHE = (3, 24, 7, 64, 1001, 4)  # batch, layers, groups, d, T and size
 SMALLEST_CACHE = (1, 1, 1, 1, 1, 4)
 
 
@@ -45,31 +45,41 @@ def count_scores(T: int, cached: bool) -> int:
 
 def _wrong_counts(T, cached):
     """{sentence: the number of scores}."""
+    right = count_scores(T, cached)
     num_pairs = T * (T + 1) // 2
-    with_cache = count_scores(T, True)
-    without = count_scores(T, False)
-    return {
+    table = {}
+    for sentence, counts in {  # counts: with a cache, without
         "leading order: 1 + 2 + ... + T is T (T + 1) / 2, not half of T squared": (
-            T**2 / 2 if cached else T**3 / 3
+            T**2 / 2,
+            T**3 / 3,
         ),
         "the steps are counted from 0 to T - 1; the first token attends to itself, at t = 1": (
-            count_scores(T - 1, cached)
+            count_scores(T - 1, True),
+            count_scores(T - 1, False),
         ),
-        "every step is charged for all T tokens; step t has t of them": T * (T if cached else T**2),
-        "`cached` makes no difference in your count: both numbers are those with a cache": with_cache,
-        "`cached` makes no difference in your count: both numbers are those without a cache": without,
+        "every step is charged for all T tokens; step t has t of them": (T**2, T**3),
+        "that is the last step, or one pass over all T tokens; all T steps are asked for": (
+            T,
+            T**2,
+        ),
+    }.items():
+        wrong = counts[0] if cached else counts[1]
+        table[sentence] = wrong
+        table[f"with a cache: {sentence}"] = wrong if cached else right
+        table[f"without a cache: {sentence}"] = right if cached else wrong
+    return table | {
+        "`cached` makes no difference in your count: both numbers are those with a cache, where only the "
+        "newest query attends; without one all t of them do": count_scores(T, True),
+        "`cached` makes no difference in your count: both numbers are those without a cache": (
+            count_scores(T, False)
+        ),
         "with and without a cache have changed places": count_scores(T, not cached),
-        "only the newest query attends in your count; without a cache all t of them do": num_pairs,
         "hidden scores are left out; this count has all t squared of them": (
-            with_cache if cached else num_pairs * (T + 2) // 3
+            right if cached else num_pairs * (T + 2) // 3
         ),
-        "that is the last step alone; all T steps are asked for": T if cached else T**2,
-        "without a cache, one pass over all T tokens is counted; every step runs the whole prefix again": (
-            with_cache if cached else T**2
-        ),
-        "every score is counted twice, as a multiplication and an addition; scores are asked for": (
-            2 * count_scores(T, cached)
-        ),
+        "the sum of all t is squared; the squares are added": right if cached else num_pairs**2,
+        "every score is counted twice, as a multiplication and an addition; scores are asked for": 2
+        * right,
     }
 
 
@@ -88,4 +98,12 @@ def _wrong_bytes(batch, layers, groups, d, T, size):
         "the cache grows with T, not with its square: no score is kept": right * T,
         "that is one layer; each has a cache of its own": right // layers,
         "that is one sequence; each of the batch has a cache of its own": right // batch,
+        "that is one number for each key; it has d of them": right // d,
+        "that is one token; all T of them are kept": right // T,
+        "these are bits; eight of them are a byte": right * 8,
+        "these are kilobytes; bytes are asked for": AnyOf((right / 1000, right / 1024)),
+        "queries are counted too; only keys and values are kept": (
+            AnyOf((right * 3 // 2, right + right // (2 * groups)))
+        ),
+        "keys *and* values are kept, and each number takes `size` bytes": right // (2 * size),
     }

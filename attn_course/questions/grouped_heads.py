@@ -4,27 +4,27 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, shuffled
-from attn_course.answers.tensors import (
-    distance,
-    only_tensors,
-    tensor_trials,
-)
+from attn_course.answers.tensors import distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors
-from attn_course.questions.attention_mistakes import wrong_contexts
+from attn_course.questions.attention_mistakes import far_below, wrong_contexts
 from attn_utils.kernels import attend
 
 SIZES = ((2, 6, 2), (3, 4, 4), (1, 4, 1), (3, 6, 3))  # B, H, G; the first one tells most
-WIDTH = 3
+LOW = (2, 4, 2)  # with all scores far below zero
+WIDTH = 5  # so that no two wrong scales agree
 
 
 def heads_share_groups(rng: Generator, grouped: Caller) -> str:
     """14.3: causal attention in which neighbouring heads share the keys and values of a group."""
     trials = tensor_trials(_wrong_groups)
     others = shuffled(rng, SIZES[1:])
-    for B, H, G in [SIZES[0], *others]:
-        T = int(rng.integers(4, 8))
+    for B, H, G in [SIZES[0], *others, LOW]:
+        T = int(rng.integers(6, 9))
         inputs = [rng.normal(size=(B, heads, T, WIDTH)) for heads in (H, G, G)]
         setting = f"{H} heads, {G} groups, {T} tokens"
+        if (B, H, G) == LOW:
+            inputs[:2] = far_below(rng, *inputs[:2])
+            setting += ", all scores far below zero"
 
         result = grouped.via(run_tensors, inputs)
         (found,) = only_tensors(result, "grouped", 1)
@@ -35,7 +35,7 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
     return "equal to attention with repeated keys and values for (H, G) = (6, 2), (4, 4), (4, 1), (6, 3)."
 
 
-def _grouped(q, k, v, *, keys=None, values=None, scale=None, causal=True):
+def _grouped(q, k, v, *, keys=None, values=None, scale=None):
     """Attention (B, H, T, d) in which head h uses keys[h] and values[h], numbers of groups."""
     H = q.shape[1]
     G = k.shape[1]
@@ -44,7 +44,7 @@ def _grouped(q, k, v, *, keys=None, values=None, scale=None, causal=True):
         keys = own
     if values is None:
         values = own
-    context, _ = attend(q, k[:, keys], v[:, values], causal=causal, scale=scale)
+    context, _ = attend(q, k[:, keys], v[:, values], causal=True, scale=scale)
     return context
 
 
@@ -70,7 +70,21 @@ def _wrong_groups_of_heads(q, k, v):
     H = q.shape[1]
     G = k.shape[1]
     in_turn = np.arange(H) % G
+    first = np.zeros(H, int)
     return {
+        "all heads use group 0; the group of head h is h * G // H": (
+            _grouped(q, k, v, keys=first, values=first)
+        ),
+        "the groups are dealt out in reverse order": (_grouped(q, k[:, ::-1], v[:, ::-1])),
+        "the last group serves all heads from number G on; neighbours share a group": (
+            _grouped(
+                q,
+                k,
+                v,
+                keys=np.minimum(np.arange(H), G - 1),
+                values=np.minimum(np.arange(H), G - 1),
+            )
+        ),
         "head 1 got group 1: neighbours share a group, and `repeat` or `%` deals groups out in turn": (
             _grouped(q, k, v, keys=in_turn, values=in_turn)
         ),
@@ -102,16 +116,17 @@ def _averaged(q, k, v):
 
 
 def _wrong_scores(q, k, v):
-    """Where the mask or the scale is wrong, or heads are missing."""
+    """Where the scale is that of several heads, or heads are missing."""
     H = q.shape[1]
     G = k.shape[1]
     d = q.shape[-1]
     one_each, _ = attend(q[:, :: H // G], k, v, causal=True)
     return {
-        "there is no mask: a token sees later ones": _grouped(q, k, v, causal=False),
-        "the scores are not scaled": _grouped(q, k, v, scale=1.0),
         "the scale is that of a whole group; it is the root of d, the width of one head": (
             _grouped(q, k, v, scale=(d * H / G) ** -0.5)
+        ),
+        "the scale is that of all heads together; it is the root of d, the width of one head": (
+            _grouped(q, k, v, scale=(d * H) ** -0.5)
         ),
         "the scale has the number of groups in it; it is the root of d, the width of one head": (
             _grouped(q, k, v, scale=(d * G) ** -0.5)

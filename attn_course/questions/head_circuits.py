@@ -121,6 +121,12 @@ def _wrong_matching(E, W_q, W_k, W_v1, W_o1):
         @ (first @ W_k).T
         / d**0.5,
         "W_q and W_k are exchanged": E @ W_k @ (first @ W_q).T / d**0.5,
+        "the letter's own embedding is added to what head 1 wrote; that alone is asked for": (
+            E @ W_q @ ((E + first) @ W_k).T / d**0.5
+        ),
+        "the root is that of D, the width of the stream; it is the root of d, the width of a head": (
+            right * d**0.5 / E.shape[1] ** 0.5
+        ),
     }
 
 
@@ -143,6 +149,21 @@ def _wrong_copying(C):
             (values.real > 0).mean()
         ),
         "the sum of the eigenvalues is not divided by the sum of their sizes": values.real.sum(),
+        "the sum of the eigenvalues is divided by itself; the sum of their sizes belongs below": 1.0,
+        "the size of the sum stands below; the sum of the sizes is meant": np.sign(
+            values.real.sum()
+        ),
+        "the sign is lost, so a head that inverts letters would pass": abs(_copying(C)),
+        "the score is moved to between 0 and 1; it lies between -1 and 1": (_copying(C) + 1) / 2,
+        "the trace is divided by the number of letters, not by the sizes of the eigenvalues": (
+            np.trace(C) / len(C)
+        ),
+        "these are the entries on the diagonal; eigenvalues are meant": (
+            np.trace(C) / np.abs(np.diag(C)).sum()
+        ),
+        "that is the mean over eigenvalues; large ones count more": (
+            (values.real / np.abs(values)).mean()
+        ),
         "the sizes below are those of the real parts; the size of a complex number is its modulus": (
             values.real.sum() / np.abs(values.real).sum()
         ),

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, array, asked
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import AnyOf, Seen, Trials
 from attn_utils.kernels import softmax
 
 LENGTHS = (7, 2, 20)
@@ -72,6 +72,10 @@ def _wrong_previous(weights):
             is_largest.mean(-1)
         ),
         "that is the weight two places back": back_two.mean(-1),
+        "the mean runs over all entries of the matrix; T - 1 places have a predecessor": (
+            on.sum(-1) / T**2
+        ),
+        "the last token is left out": on[:, :-1].mean(-1) if T > 2 else Seen(True),
         "the weights are squared": (on**2).mean(-1),
         "one score for each head is expected, and you take the mean over all heads": on.mean(),
     }
@@ -101,8 +105,12 @@ def _wrong_induction(weights, tokens):
     one_before = np.zeros((T, T), bool)
     one_before[:, :-1] = earlier[:, 1:]
     latest = np.zeros((T, T), bool)
+    earliest = np.zeros((T, T), bool)
     for t in np.flatnonzero(rows):
-        latest[t, np.flatnonzero(hits[t])[-1]] = True
+        places = np.flatnonzero(hits[t])
+        latest[t, places[-1]] = True
+        earliest[t, places[0]] = True
+    strict = hits & np.tri(T, k=-1, dtype=bool)
     stripe = np.eye(T, k=-(T // 2 - 1), dtype=bool)
     stripe[: T // 2] = False
     around = _hits(tokens, before=np.roll(tokens, 1))
@@ -114,6 +122,20 @@ def _wrong_induction(weights, tokens):
             _followed(weights, one_before, rows)
         ),
         "only the latest occurrence is counted; all of them are": _followed(weights, latest, rows),
+        "only the first occurrence is counted; all of them are": _followed(weights, earliest, rows),
+        "the place t itself is left out, but after a doubled letter it is one of those that count": (
+            AnyOf((_followed(weights, strict, rows), _followed(weights, strict, strict.any(-1))))
+        ),
+        "a letter's own places count too; only the places after it are meant": (
+            _followed(weights, hits | earlier, rows)
+        ),
+        "the weight is divided by the number of all matches; the mean runs over rows": (
+            found.sum(-1) / hits.sum()
+        ),
+        "all rows but the first are in the mean, but a place whose letter is new cannot be right": (
+            found[:, 1:].mean(-1)
+        ),
+        "that is the median of the rows; the mean is asked for": np.median(found[:, rows], -1),
         "all rows are in the mean, but a place whose letter is new cannot be right": found.mean(-1),
         "the weight is averaged over the matches of a row; their total is asked for": (
             (found[:, rows] / hits.sum(-1)[rows]).mean(-1)

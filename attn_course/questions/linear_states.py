@@ -3,20 +3,14 @@
 They measure contexts and states, and know nothing of the way.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, shuffled
-from attn_course.answers.mistakes import (
-    Seen,
-    same,
-)
-from attn_course.answers.tensors import (
-    close,
-    distance,
-    only_tensors,
-    tensor_trials,
-)
+from attn_course.answers.mistakes import Seen, same
+from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors, run_with_features
 from attn_utils.kernels import attend, softmax
 
@@ -39,15 +33,12 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         result = linear_attention.via(run_with_features, inputs, kind, shift)
         (found,) = only_tensors(result, "linear_attention", 1)
 
-        fq = _features(kind, shift, q)  # (T, d)
-        fk = _features(kind, shift, k)
-        past = np.tril(fq @ fk.T)
-        right = _attend_linearly(past, v)
+        phi = partial(_features, kind, shift)
+        right = _attend_linearly(np.tril(phi(q) @ phi(k).T), v)
         fact = distance(found, right, f"{T} tokens, features {kind}")
         if found.shape != right.shape:
             raise NotYet(f"{fact}.")
-        of_scores = _features(kind, shift, q @ k.T)
-        trials.judge(found, right, fact, *inputs, fq, fk, of_scores, found)
+        trials.judge(found, right, fact, *inputs, kind, shift, found)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 
@@ -68,16 +59,31 @@ def _attend_linearly(products, v):
     return weights @ v
 
 
-def _wrong_contexts(q, k, v, fq, fk, of_scores, found):
-    """{sentence: contexts (T, dv) of this mistake}, with features (T, d) of queries and keys."""
+def _wrong_contexts(q, k, v, kind, shift, found):
+    """{sentence: contexts (T, dv) of this mistake}."""
+    phi = partial(_features, kind, shift)
+    fq, fk = phi(q), phi(k)
     products = fq @ fk.T
+    own_maps = {
+        f"`phi` is not used: your features are always {name}": np.tril(
+            _features(own, 0, q) @ _features(own, 0, k).T
+        )
+        for own, name in (("elu", "elu(x) + 1"), ("exp", "exp(x)"))
+    }
+    root = q.shape[-1] ** 0.5
     return {
+        **{sentence: _attend_linearly(past, v) for sentence, past in own_maps.items()},
+        "the features are taken of the values too": _attend_linearly(np.tril(products), phi(v)),
+        "queries and keys have changed places": _attend_linearly(np.tril(products.T), v),
+        "queries are divided by the root of d; features are taken of them as they are": (
+            _attend_linearly(np.tril(phi(q / root) @ fk.T), v)
+        ),
         **_wrong_normalisers(products, v),
         **_softmaxes(q, k, v, products),
         **_read_too_early(products, v, found),
         **_without_features(q, k, v, fq, fk),
         "the map is taken of the scores, not of queries and keys": (
-            _attend_linearly(np.tril(of_scores), v)
+            _attend_linearly(np.tril(phi(q @ k.T)), v)
         ),
         **_wrong_states(fq, fk, v),
     }
@@ -92,6 +98,12 @@ def _wrong_normalisers(products, v):
         "there is no normaliser: weights add up to one": past @ v,
         "the normaliser runs over all keys, so it sees the future": past / all_sums @ v,
         "there is no mask: a token sees later ones": _attend_linearly(products, v),
+        "the mask is transposed: a token sees itself and later ones": _attend_linearly(
+            np.triu(products), v
+        ),
+        "the weights of a key add up to one; those of a query should": past
+        / past.sum(0)[:, None]
+        @ v,
         "the result is multiplied by the normaliser, not divided": sums * (past @ v),
     }
 
@@ -108,6 +120,9 @@ def _softmaxes(q, k, v, products):
         ),
         "a softmax is taken of the products of features; dividing by their sum is enough": (
             softmax(seen) @ v
+        ),
+        "a softmax is taken of the products of features, with the root; dividing by their sum is enough": (
+            softmax(seen / q.shape[-1] ** 0.5) @ v
         ),
     }
 
@@ -189,7 +204,7 @@ def _why_seen(features, V):
     seen = features @ np.linalg.pinv(features)
     spread = np.ptp(V)
     used = np.abs(V).sum(1) > 0
-    if same(V, features):
+    if same(V, features) or same(V, -features):
         return "these are the features themselves: "
     if spread <= 1e-9 * np.abs(V).max():
         return "equal values add up to a sum of features, which is not zero: "

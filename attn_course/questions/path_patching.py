@@ -6,10 +6,12 @@ from numpy.random import Generator
 from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import Trials
 from attn_course.drivers import call_and_keep_inputs
+from attn_course.questions.attention_mistakes import after, far_below, wrong_contexts
 from attn_utils.kernels import attend
 
 FIRST = (5, 6, 3)  # T, D, d
 SIZES = ((4, 4, 4), (1, 5, 2), (7, 8, 2))
+LOW = (6, 5, 3)  # with all scores far below zero
 PATHS = ("q", "k", "v")
 
 
@@ -18,10 +20,9 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
     trials = Trials(_wrong_cuts)
     cases = [(sizes, path) for sizes in SIZES for path in PATHS]
     first = [(FIRST, path) for path in PATHS]
-    for (T, D, d), path in first + shuffled(rng, cases):
-        x, written, instead = rng.normal(size=(3, T, D))
-        weights = [rng.normal(size=shape) for shape in ((D, d), (D, d), (D, d), (d, D))]
-        inputs = [x, written, instead, weights, path]
+    for sizes, path in [*first, *shuffled(rng, cases), (LOW, "v")]:
+        T, D, d = sizes
+        inputs = [*_drawn(rng, *sizes), path]
 
         found, is_unchanged = patched.via(call_and_keep_inputs, inputs)
         found = array(found, "patched(...)")
@@ -38,30 +39,60 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
                 "stream; make a new array."
             )
         fact = f"it is off by up to {np.abs(found - right).max():.2g} ({setting})"
-        trials.judge(found, right, fact, *inputs)
+        trials.add(found, right, fact, *inputs)
+        if len(trials) >= len(PATHS):  # one path alone does not tell which others are cut
+            trials.settle()
 
     return f"each path alone is cut, in {len(trials)} cases; the inputs stay as they are."
 
 
-def _cut(x, written, instead, weights, path, *, other=None, **options):
+def _drawn(rng, T, D, d):
+    """x, written and instead (T, D), and the four matrices of a head."""
+    x, written, instead = rng.normal(size=(3, T, D))
+    W_q, W_k, W_v = rng.normal(size=(3, D, d))
+    W_o = rng.normal(size=(d, D))
+    if (T, D, d) == LOW:  # features 0 and 1 make queries and keys, and layer 1 does not write there
+        W_q[:] = 0
+        W_k[:] = 0
+        q, k = far_below(rng, x @ W_q, x @ W_k)
+        x[:, 0], x[:, 1] = q[:, 0], k[:, 0]
+        W_q[0], W_k[1] = 1, 1
+        written[:, :2], instead[:, :2] = 0, 0
+    return x, written, instead, [W_q, W_k, W_v, W_o]
+
+
+def _cut(x, written, instead, weights, path, *, other=None, scale=None):
     """What the head writes, where `path` names the inputs that see the other stream."""
     stream = x - written + instead if other is None else other(x, written, instead)
-    inputs = {name: stream if name in path else x for name in PATHS}
-    return _head(inputs, weights, **options)
-
-
-def _head(inputs, weights, *, causal=True, scale=None):
     *projections, W_o = weights
-    q, k, v = (inputs[name] @ W for name, W in zip(PATHS, projections, strict=True))
-    return attend(q, k, v, causal=causal, scale=scale)[0] @ W_o
+    q, k, v = (
+        (stream if name in path else x) @ W for name, W in zip(PATHS, projections, strict=True)
+    )
+    return attend(q, k, v, causal=True, scale=scale)[0] @ W_o
 
 
 def _wrong_cuts(x, written, instead, weights, path):
     """{sentence: what a head with this mistake writes}."""
     given = (x, written, instead, weights)
     others = "".join(name for name in PATHS if name != path)
-    exchanged = {"q": "k", "k": "q"}.get(path, path)
-    return {
+    stream = x - written + instead
+    *projections, W_o = weights
+    q, k, v = (
+        (stream if name == path else x) @ W for name, W in zip(PATHS, projections, strict=True)
+    )
+    attended = wrong_contexts(q, k, v, np.tri(len(x), dtype=bool))
+    table = {
+        sentence: after(context, lambda found: found @ W_o)
+        for sentence, context in attended.items()
+    }
+    for one, two in ("qk", "qv", "kv"):
+        exchanged = {one: two, two: one}.get(path)
+        table[f"{one} and {two} have changed places"] = (
+            _cut(*given, exchanged) if exchanged else None
+        )
+    for name in PATHS:
+        table[f"{name} is cut whatever `path` says"] = _cut(*given, name)
+    return table | {
         "all three inputs are cut; only the one named by `path` is": _cut(*given, "qkv"),
         "nothing is cut: the head still sees what layer 1 wrote": _cut(*given, ""),
         "zero stands in place of what layer 1 wrote; `instead` is to stand there": (
@@ -76,10 +107,16 @@ def _wrong_cuts(x, written, instead, weights, path):
         "the sign is turned round: `written` goes out and `instead` comes in": (
             _cut(*given, path, other=lambda x, written, instead: x + written - instead)
         ),
-        "q and k have changed places": _cut(*given, exchanged) if path != "v" else None,
         "the two other paths are cut; only the one named by `path` is": _cut(*given, others),
-        "there is no causal mask: a token sees the future": _cut(*given, path, causal=False),
-        "the root of d is missing in the scores": _cut(*given, path, scale=1.0),
+        "the root is that of D, the width of the stream; it is the root of d, the width of a head": (
+            _cut(*given, path, scale=x.shape[-1] ** -0.5)
+        ),
+        "the other stream is added to the result; what the head writes is asked for, without it": (
+            stream + _cut(*given, path)
+        ),
+        "that is by how much the cut changes what the head writes; what it writes is asked for": (
+            _cut(*given, path) - _cut(*given, "")
+        ),
         "the stream is added to the result; what the head writes is asked for, without it": (
             x + _cut(*given, path)
         ),

@@ -962,7 +962,7 @@ WRONG = {
         "rotation unused": (but(turned=lambda self, q, k: (q, k)), "the rotation is not used"),
         "top-left triangle": (but(see=top_left), "aligned top-left"),
         "no mask": (but(see=open_mask), "a piece of several tokens needs its mask"),
-        "not itself": (but(see=not_itself), "a token does not see itself"),
+        "not itself": (but(see=not_itself), "a query cannot see itself"),
         "newest alone": (but(keep=newest_alone), "earlier tokens are not there"),
         "empty slots": (EmptySlots, "cut the cache at its length"),
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
@@ -970,7 +970,7 @@ WRONG = {
         "one store": (Shared, "two caches share their tokens"),
         "one store, emptied": (SharedByPair, "belongs to an instance, not to the class"),
         "values rotated": (TurnedValues, "values are rotated too"),
-        "root missing": (but(turned=rooted), "the root of d is missing"),
+        "root missing": (but(turned=rooted), "not divided by sqrt(d)"),
         "attends first": (AttendFirst, "tokens after the first piece do not see themselves"),
         "last five keys": (but(keep=keep_last_five), "only the newest tokens are kept"),
         "a ring of eight": (EightSlots, "a cache keeps all of them"),
@@ -1004,7 +1004,7 @@ WRONG = {
         ),
         "one pass": (
             scores_but(lambda T, cached: num_scores(T, True) if cached else T**2),
-            "one pass over all T tokens",
+            "without a cache: that is the last step",
         ),
         "triangle": (
             scores_but(
@@ -1012,7 +1012,7 @@ WRONG = {
             ),
             "hidden scores are left out",
         ),
-        "last step": (scores_but(lambda T, cached: T if cached else T**2), "the last step alone"),
+        "last step": (scores_but(lambda T, cached: T if cached else T**2), "that is the last step, or one pass"),
         "operations": (scores_but(lambda T, cached: 2 * num_scores(T, cached)), "counted twice"),
         "keys alone": (bytes_but(lambda n, of: n // 2), "keys *and* values"),
         "numbers": (bytes_but(lambda n, of: n // of["size"]), "numbers, not bytes"),
@@ -1031,14 +1031,14 @@ WRONG = {
             queries_averaged_repeated,
             "result repeated; queries stay H",
         ),
-        "no mask": (open_groups, "there is no mask"),
+        "no mask": (open_groups, "the mask is missing or not used"),
         "scale by group": (group_scale, "the scale is that of a whole group"),
-        "no scale": (functools.partial(repeated, scale=1.0), "the scores are not scaled"),
+        "no scale": (functools.partial(repeated, scale=1.0), "not divided by sqrt(d)"),
         "softmax over queries": (grouped_over_queries, "so that columns sum to one"),
         "one key ahead": (grouped_one_ahead, "sees the key just after it"),
         "hidden by zero": (grouped_hidden_by_zero, "exp(0) = 1 is still a weight"),
         "divided by d": (
-            functools.partial(repeated, scale=1 / 3),
+            functools.partial(repeated, scale=1 / 5),
             "are divided by d, the width of a query",
         ),
         "broadcasting": (broadcast_only, "your code stopped with RuntimeError"),
@@ -1104,7 +1104,7 @@ WRONG = {
         "ring: sinks twice": (ring_but(keep=sinks_twice), "counts twice"),
         "ring: attends first": (ring_but(step=attend_first), "keep it before you attend"),
         "ring: empty slots": (ring_but(RingOfSlots, shown=empty_shown), "empty slots are attended"),
-        "ring: root missing": (ring_but(scale=False), "the root of d is missing"),
+        "ring: root missing": (ring_but(scale=False), "not divided by sqrt(d)"),
         "ring: one store": ((mask_by_distance, SharedRing), "two rings share their tokens"),
         "ring: nothing comes back": (
             ring_but(step=lambda self, q, k, v: None),
@@ -1112,7 +1112,7 @@ WRONG = {
         ),
     },
     "14.5": {
-        "full keys": ((full_keys, turned_rows), "so that neither is made"),
+        "full keys": ((full_keys, turned_rows), "so that no key or value is made"),
         "root of the latent": (
             (latent_root, turned_rows),
             "the root is that of the latent's width",
