@@ -7,16 +7,23 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import STOPPED, Caller, NotYet, number, shuffled
-from attn_course.answers.mistakes import Seen
+from attn_course.answers.mistakes import AnyOf, Seen
 from attn_course.answers.tensors import TOLERANCE, close, distance, tensor_trials
 from attn_course.drivers import step_caches, work_of_next_step
-from attn_course.questions.attention_mistakes import far_below, wrong_contexts
-from attn_utils.kernels import attend, rotate
+from attn_course.questions.attention_mistakes import (
+    INVERTED,
+    LOW_FILL,
+    far_below,
+    wrong_contexts,
+)
+from attn_utils.kernels import attend, rotate, softmax
 
+Cuts = tuple[int, ...]  # new tokens of each step
+Case = tuple[float | None, Cuts]  # the base of the rotation, if there is one
 NUM_TOKENS = 16  # as many as the card says
-CUTS = ((1,) * 16, (4, 1, 1, 6, 3, 1), (2, 9, 1, 1, 3))
-IN_ONE_PIECE = (None, (NUM_TOKENS,))  # without rotation
-LOW = (None, (5, 1, 10))  # with all scores far below zero
+CUTS: tuple[Cuts, ...] = ((1,) * 16, (4, 1, 1, 6, 3, 1), (2, 9, 1, 1, 3))
+IN_ONE_PIECE: Case = (None, (NUM_TOKENS,))  # without rotation
+LOW: Case = (None, (5, 1, 10))  # with all scores far below zero
 PAST = np.tri(NUM_TOKENS, dtype=bool)
 
 
@@ -27,8 +34,8 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
     """
     trials = tensor_trials(_wrong_caches)
     turned = float(rng.uniform(50, 200))
-    cases = [(base, cuts) for base in (turned, None) for cuts in CUTS]
-    cases = [IN_ONE_PIECE, *shuffled(rng, cases), LOW]
+    usual: list[Case] = [(base, cuts) for base in (turned, None) for cuts in CUTS]
+    cases = [IN_ONE_PIECE, *shuffled(rng, usual), LOW]
     for case in cases:
         base, cuts = case
         shape = (2, 3, 2, NUM_TOKENS, 6)  # two sequences of q, k, v (B, T, d)
@@ -177,11 +184,16 @@ def _wrong_caches(sequence, base, cuts, found, right):
         return _look(sequence, base, see, **changed)
 
     q, k, v = sequence
-    is_low = (q @ k.mT).max() < 0  # a slot with score 0 takes all the weight
     if base is not None:
         q, k = (rotate(x, steps.place, base) for x in (q, k))
+    so_far = steps.place < steps.end[:, None]
+    later = so_far & ~PAST
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    filled = [np.where(PAST, scores, fill) for fill in (-20.0, -1e4)]
     return {
         **wrong_contexts(q, k, v, PAST),
+        LOW_FILL: AnyOf(tuple(softmax(np.where(so_far, low, -np.inf)) @ v for low in filled)),
+        INVERTED: look(later) if later.any() else Seen(not np.nan_to_num(found).any()),
         **_wrong_positions(look, steps),
         **_half_rotated(look),
         **_wrong_masks(look, steps),
@@ -198,7 +210,7 @@ def _wrong_caches(sequence, base, cuts, found, right):
             v[:, steps.end - 1] if (steps.end - steps.start == 1).all() else Seen(True)
         ),
         "empty slots are attended: a zero key has score 0 and weight e^0; cut the cache at its length": (
-            Seen(_is_shrunk(found, right) or is_low)
+            Seen(_is_shrunk(found, right))
         ),
     }
 
@@ -254,7 +266,6 @@ def _wrong_masks(look, steps):
         "the mask is shifted by one, so that a token also sees the one just after it in its piece": (
             look((key <= query + 1) & (key < end))
         ),
-        "the mask is the wrong way round (True means may look)": look((key > query) & (key < end)),
         "the new tokens do not see themselves: append before you attend": look(key < start),
         "tokens after the first piece do not see themselves: append before you attend": look(
             np.where(start == 0, PAST, key < start)
@@ -304,7 +315,7 @@ def _is_shrunk(found, right):
     products = (found * right).sum(-1, keepdims=True)
     squares = (right * right).sum(-1, keepdims=True)
     share = products / squares
-    if not (share > 0).all():
+    if not (share >= 0).all() or not share.any():
         return False
     if not (share <= 1 + TOLERANCE).all():
         return False

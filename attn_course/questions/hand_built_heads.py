@@ -4,7 +4,6 @@ They run the matrices of an answer on sequences of letters, and look at weights 
 The stream of a token has four subspaces: its letter, `before` and `after`, which start empty, and its place.
 """
 
-import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -242,11 +241,8 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
 
     try:
         num_found = _judge_matches(seen)
-    except NotYet:
-        with contextlib.suppress(NotYet):
-            _judge_matches(exchanged)
-            raise NotYet(EXCHANGED) from None
-        raise
+    except NotYet as error:
+        raise NotYet(EXCHANGED if _all_matches_found(exchanged) else str(error)) from None
     _judge_followers(seen)
     return f"in {len(seen)} sequences the head finds what came next, at {num_found} places."
 
@@ -273,6 +269,13 @@ def _judge_matches(seen):
     return len(trials)
 
 
+def _all_matches_found(seen):
+    try:
+        return _judge_matches(seen) > 0
+    except NotYet:
+        return False
+
+
 def _on(keys, t):
     """Equal weights (t + 1,) on these places."""
     row = np.zeros(t + 1)
@@ -286,6 +289,9 @@ def _wrong_places(letters, t, found):
     before = np.r_[letters[0], letters[:-1]]
     past = range(t + 1)
     guarded_twice = [s for s in right if s != 1]
+    twice = [
+        s for s in right if letters[s] == letters[t]
+    ]  # after the letter, and the letter itself
     inside = found[right]
     outside = np.delete(found, right)
     is_soft = inside.min() > outside.max(initial=0) and np.ptp(inside) <= NEAR
@@ -307,7 +313,7 @@ def _wrong_places(letters, t, found):
             max(t - 1, 0)
         ],
         "it finds the letter itself too; the places *after* it alone are meant": (
-            [s for s in past if s in right or letters[s] == letters[t]]
+            twice or [s for s in past if s in right or letters[s] == letters[t]]
         ),
         "a place that matches is avoided: the sign of the scores is turned round": (
             [s for s in past if before[s] != letters[t]]
