@@ -260,7 +260,7 @@ def _lost_numbers(largest, is_lost):
     return {
         OVERFLOW: Seen(is_lost) if abs(top) > LARGE else None,
         START: Seen(True) if is_lost and too_low else None,
-        EMPTY: Seen(True) if is_lost and empty else None,
+        EMPTY: Seen(True) if is_lost and empty and not too_low else None,
     }
 
 
