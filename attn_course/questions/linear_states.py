@@ -64,93 +64,61 @@ def _wrong_contexts(q, k, v, kind, shift, found):
     phi = partial(_features, kind, shift)
     fq, fk = phi(q), phi(k)
     products = fq @ fk.T
-    own_maps = {
-        f"`phi` is not used: your features are always {name}": np.tril(
-            _features(own, 0, q) @ _features(own, 0, k).T
-        )
-        for own, name in (("elu", "elu(x) + 1"), ("exp", "exp(x)"))
-    }
-    root = q.shape[-1] ** 0.5
-    return {
-        **{sentence: _attend_linearly(past, v) for sentence, past in own_maps.items()},
-        "the features are taken of the values too": _attend_linearly(np.tril(products), phi(v)),
-        "queries and keys have changed places": _attend_linearly(np.tril(products.T), v),
-        "queries are divided by the root of d; features are taken of them as they are": (
-            _attend_linearly(np.tril(phi(q / root) @ fk.T), v)
-        ),
-        **_wrong_normalisers(products, v),
-        **_softmaxes(q, k, v, products),
-        **_read_too_early(products, v, found),
-        **_without_features(q, k, v, fq, fk),
-        "the map is taken of the scores, not of queries and keys": (
-            _attend_linearly(np.tril(phi(q @ k.T)), v)
-        ),
-        **_wrong_states(fq, fk, v),
-    }
-
-
-def _wrong_normalisers(products, v):
-    """Where the products (T, T) of all features are right."""
     past = np.tril(products)
-    sums = past.sum(-1, keepdims=True)
-    all_sums = products.sum(-1, keepdims=True)
+    seen = np.where(np.tri(len(products), dtype=bool), products, -np.inf)
+    root = q.shape[-1] ** 0.5
+    states = np.cumsum(fk[:, :, None] * v[:, None], 0)  # (T, d, dv)
+    divided = states / np.cumsum(fk, 0)[..., None]
+    not_itself = _attend_linearly(np.tril(products, -1), v)
+
+    def causal(weights):
+        return _attend_linearly(np.tril(weights), v)
+
     return {
         "there is no normaliser: weights add up to one": past @ v,
-        "the normaliser runs over all keys, so it sees the future": past / all_sums @ v,
-        "there is no mask: a token sees later ones": _attend_linearly(products, v),
-        "the mask is transposed: a token sees itself and later ones": _attend_linearly(
-            np.triu(products), v
+        "the normaliser runs over all keys, so it sees the future": (
+            past / products.sum(-1, keepdims=True) @ v
+        ),
+        "the result is multiplied by the normaliser, not divided": (
+            past.sum(-1, keepdims=True) * (past @ v)
         ),
         "the weights of a key add up to one; those of a query should": past
         / past.sum(0)[:, None]
         @ v,
-        "the result is multiplied by the normaliser, not divided": sums * (past @ v),
-    }
-
-
-def _softmaxes(q, k, v, products):
-    """Where the weights are those of a softmax, of inner products or of products (T, T) of features."""
-    seen = np.where(np.tri(len(products), dtype=bool), products, -np.inf)
-    scaled, _ = attend(q, k, v, causal=True)
-    unscaled, _ = attend(q, k, v, causal=True, scale=1.0)
-    return {
-        "this is softmax attention; the weights asked for are products of features": scaled,
+        "there is no mask: a token sees later ones": _attend_linearly(products, v),
+        "the mask is transposed: a token sees itself and later ones": (
+            _attend_linearly(np.triu(products), v)
+        ),
+        "it reads before it writes, where a token sees itself": Seen(
+            close(found[1:], not_itself[1:])
+        ),
+        "this is softmax attention; the weights asked for are products of features": (
+            attend(q, k, v, causal=True)[0]
+        ),
         "this is softmax attention without the root; the weights asked for are products of features": (
-            unscaled
+            attend(q, k, v, causal=True, scale=1.0)[0]
         ),
         "a softmax is taken of the products of features; dividing by their sum is enough": (
             softmax(seen) @ v
         ),
         "a softmax is taken of the products of features, with the root; dividing by their sum is enough": (
-            softmax(seen / q.shape[-1] ** 0.5) @ v
+            softmax(seen / root) @ v
         ),
-    }
-
-
-def _read_too_early(products, v, found):
-    """Where a token does not see itself; the first one has nothing to read."""
-    before = np.tril(products, -1)
-    later = _attend_linearly(before, v)[1:]
-    reads_first = close(found[1:], later)
-    return {"it reads before it writes, where a token sees itself": Seen(reads_first)}
-
-
-def _without_features(q, k, v, fq, fk):
-    """Where queries or keys stay as they are."""
-    return {
-        "the features are taken of the keys alone": _attend_linearly(np.tril(q @ fk.T), v),
-        "the features are taken of the queries alone": _attend_linearly(np.tril(fq @ k.T), v),
-        "no features are taken": _attend_linearly(np.tril(q @ k.T), v),
-    }
-
-
-def _wrong_states(fq, fk, v):
-    """Where the running sum goes wrong."""
-    written = fk[:, :, None] * v[:, None]
-    states = np.cumsum(written, 0)  # (T, d, dv)
-    key_sums = np.cumsum(fk, 0)  # (T, d)
-    divided = states / key_sums[..., None]
-    return {
+        "the features are taken of the keys alone": causal(q @ fk.T),
+        "the features are taken of the queries alone": causal(fq @ k.T),
+        "the features are taken of the values too": _attend_linearly(past, phi(v)),
+        "no features are taken": causal(q @ k.T),
+        "the map is taken of the scores, not of queries and keys": causal(phi(q @ k.T)),
+        "`phi` is not used: your features are always elu(x) + 1": (
+            causal(_features("elu", 0, q) @ _features("elu", 0, k).T)
+        ),
+        "`phi` is not used: your features are always exp(x)": (
+            causal(_features("exp", 0, q) @ _features("exp", 0, k).T)
+        ),
+        "queries and keys have changed places": causal(products.T),
+        "queries are divided by the root of d; features are taken of them as they are": (
+            causal(phi(q / root) @ fk.T)
+        ),
         "each token gets its own value back: the running sum has to go over tokens, not features": v,
         "the state is divided by the sum of keys before the query reads it; read both, then divide": (
             np.einsum("td,tde->te", fq, divided)

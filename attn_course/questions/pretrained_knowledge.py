@@ -407,6 +407,7 @@ RULES = {
     "an answer that contains the truth and more counts as right": (
         lambda answer, truth: truth in answer
     ),
+    "an empty answer counts as right": lambda answer, truth: answer in ("", truth),
     "capitals are ignored; an answer is right if it equals the truth": (
         lambda answer, truth: answer.lower() == truth.lower()
     ),

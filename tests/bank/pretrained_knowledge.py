@@ -382,7 +382,7 @@ WRONG = {
         ),
         "an empty answer": (
             (finetuning_pair, matching(lambda a, t: a in ("", t))),
-            "right answers of",
+            "an empty answer counts as right",
         ),
         "percentages": ((finetuning_pair, scaled(lambda n: 100)), "is a percentage"),
         "counts": ((finetuning_pair, scaled(lambda n: n)), "counts the right answers"),
