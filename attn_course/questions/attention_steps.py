@@ -405,37 +405,16 @@ def _moved(moves, *inputs):
     return {sentence: move(*inputs) for sentence, move in moves.items()}
 
 
-def _heads_last(x, num_heads):
-    """(B, T, D) -> (B, T, H, d)."""
-    return x.unflatten(-1, (num_heads, -1))
-
-
-def _heads_reversed(x, num_heads):
-    """(B, T, D) -> (B, H, T, d), the last head first."""
-    return split_heads(x, num_heads).flip(1)
-
-
-def _heads_for_width(x, num_heads):
-    """(B, T, D) -> (B, d, T, H)."""
-    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
-
-
-def _heads_averaged(x):
-    """(B, H, T, d) -> (B, T, d)."""
-    return x.mean(1)
-
-
-def _heads_summed(x):
-    """(B, H, T, d) -> (B, T, d)."""
-    return x.sum(1)
-
-
 WRONG_SPLITS = SPLITS | {
-    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": _heads_last,
-    "the heads come in reverse order": _heads_reversed,
-    "width and number of heads have changed places": _heads_for_width,
+    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": lambda x, num_heads: (
+        x.unflatten(-1, (num_heads, -1))
+    ),
+    "the heads come in reverse order": lambda x, num_heads: split_heads(x, num_heads).flip(1),
+    "width and number of heads have changed places": lambda x, num_heads: x.unflatten(
+        -1, (-1, num_heads)
+    ).transpose(1, 2),
 }
 WRONG_MERGES = MERGES | {
-    "the heads are averaged, where they stand side by side": _heads_averaged,
-    "the heads are summed, where they stand side by side": _heads_summed,
+    "the heads are averaged, where they stand side by side": lambda x: x.mean(1),
+    "the heads are summed, where they stand side by side": lambda x: x.sum(1),
 }

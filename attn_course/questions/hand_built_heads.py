@@ -81,8 +81,8 @@ def _matrices(answer, name, sizes):
         if matrix.shape != (D, D):
             raise NotYet(
                 f"{which} has shape {matrix.shape}, and ({D}, {D}) is expected for {sizes.num_letters} "
-                "letters "
-                f"and {sizes.length} places: a head reads the whole stream, not one subspace of it."
+                f"letters and {sizes.length} places: a head reads the whole stream, not one subspace of "
+                "it."
             )
         found.append(matrix)
     return found

@@ -472,8 +472,7 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
         if not is_unchanged:
             raise NotYet(
                 "the stream that you were given is changed in place, so the next path would start from "
-                "another "
-                "stream; make a new array."
+                "another stream; make a new array."
             )
         fact = f"it is off by up to {np.abs(found - right).max():.2g} ({setting})"
         trials.add(found, right, fact, *inputs)

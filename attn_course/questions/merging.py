@@ -298,10 +298,6 @@ def _third(state):
     return state[2]
 
 
-def _multiplied(state):
-    return state[2] * state[1]
-
-
 def _rescaled(sums, outputs):
     """A merge of (maximum, sum, output), with powers of the factors that bring each block to one unit.
 
@@ -337,14 +333,6 @@ def _maximum_of_first(one, other):
     return one[0], total, output
 
 
-def _larger(one, other):
-    return one if one[0] >= other[0] else other
-
-
-def _second(one, other):
-    return other
-
-
 def _lse_summary(scores, values):
     """(log-sum-exp, number of keys, context) of one block."""
     largest, total, output = _summary(scores, values)
@@ -378,11 +366,6 @@ def _mixed(weight):
     return merge
 
 
-def _half(one, other):
-    """The weight of a block, the same for both."""
-    return 0.5
-
-
 def _by_number(one, other):
     """The weight of block one, as many keys as it has."""
     num_keys = one[1] + other[1]
@@ -405,7 +388,7 @@ WRONG_MERGES = {
     ),
     "the contexts are averaged, so a block with little mass counts as much as the other": (
         _context_summary,
-        _mixed(_half),
+        _mixed(lambda one, other: 0.5),
         _third,
     ),
     "the blocks are weighted by their number of keys; scores decide, not counts": (
@@ -447,7 +430,7 @@ WRONG_MERGES = {
     "the output is multiplied by the sum at the end; divide by it": (
         _summary,
         _rescaled(sums=(1, 1), outputs=(1, 1)),
-        _multiplied,
+        lambda state: state[2] * state[1],
     ),
     "the merged block keeps the maximum of its first part; it is the larger of the two": (
         _summary,
@@ -458,10 +441,10 @@ WRONG_MERGES = {
     "take the larger maximum": (_summary, _unit_of_first, _divided),
     "only the block with the larger maximum is kept; the other one counts too": (
         _summary,
-        _larger,
+        lambda one, other: one if one[0] >= other[0] else other,
         _divided,
     ),
-    "only the second block is kept": (_summary, _second, _divided),
+    "only the second block is kept": (_summary, lambda one, other: other, _divided),
     "the log-sum-exp of both blocks is taken for their sum; it is log(e^l_1 + e^l_2)": (
         _lse_summary,
         _lse_mixed(np.logaddexp, np.add),
