@@ -1047,7 +1047,7 @@ WRONG = {
         "newest alone": (but(keep=newest_alone), "earlier tokens are not there"),
         "empty slots": (EmptySlots, "cut the cache at its length"),
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
-        "last value for all": (but(keep=last_value_for_all), "it is off"),
+        "last value for all": (but(keep=last_value_for_all), "keep values too"),
         "one store": (Shared, "two caches share their tokens"),
         "one store, emptied": (SharedByPair, "belongs to an instance, not to the class"),
         "values rotated": (TurnedValues, "values are rotated too"),
