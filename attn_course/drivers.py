@@ -145,10 +145,28 @@ def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
     import torch
 
     given(function)
-    result = function(*map(torch.tensor, arrays), *others)
-    if isinstance(result, np.ndarray) and result.dtype.kind in "fiu":
-        result = torch.tensor(result)  # where no gradients are asked for, NumPy will do
-    return _outputs_of(result)
+    tensors = [torch.tensor(values) for values in arrays]
+    result = function(*tensors, *others)
+    return _outputs_and_inputs(result, tensors, arrays)
+
+
+def _outputs_and_inputs(result, tensors, arrays):
+    """`_outputs_of`, and "changed": whether the tensors still hold what they were made of.
+
+    Where no gradients are asked for, arrays will do in place of tensors.
+    """
+    import torch
+
+    several = isinstance(result, tuple | list)
+    outputs = [
+        torch.tensor(output)
+        if isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
+        else output
+        for output in (result if several else [result])
+    ]
+    found = _outputs_of(outputs)
+    found["changed"] = not all(map(np.array_equal, map(as_array, tensors), arrays))
+    return found
 
 
 def _outputs_of(result):
@@ -180,6 +198,11 @@ class Watch:
         self._held = 0
         self._inputs = {_address(tensor) for tensor in inputs}
         self._living: Counter[int] = Counter()  # tensors by the address of their numbers
+
+    @property
+    def left_torch(self) -> bool:
+        """Whether numbers were taken out of tensors, to where no operation is seen."""
+        return not self.used.isdisjoint(("numpy", "__array__", "tolist"))
 
     def call(self, function: Function, *args: Any) -> Any:
         """function(*args), watched."""
@@ -236,18 +259,19 @@ def _address(tensor):
 
 
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """As `run_tensors`; besides, "largest", "most_held" and "used", as a `Watch` has them."""
+    """As `run_tensors`; besides, "largest", "most_held", "used" and "left_torch", as a `Watch` has them."""
     import torch
 
     given(function)
     tensors = [torch.tensor(values) for values in arrays]
     watch = Watch(tensors)
     result = watch.call(function, *tensors, *others)
-    found = _outputs_of(result)
-    found["largest"] = watch.largest
-    found["most_held"] = watch.most_held
-    found["used"] = sorted(watch.used)
-    return found
+    return _outputs_and_inputs(result, tensors, arrays) | {
+        "largest": watch.largest,
+        "most_held": watch.most_held,
+        "used": sorted(watch.used),
+        "left_torch": watch.left_torch,
+    }
 
 
 def run_without_autograd(
@@ -319,8 +343,11 @@ def step_rings(
     return contexts, count_numbers(rings[0])
 
 
-def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) -> tuple[Any, int]:
-    """What a new cache, fed `num_tokens` at once, gives for one token more, and how many numbers torch makes.
+def work_of_next_step(
+    cache_class: Function, sequence: Arrays, num_tokens: int
+) -> tuple[Any, int, bool]:
+    """What a new cache, fed `num_tokens` at once, gives for one token more, how many numbers torch makes
+    for it, and whether the cache left torch.
 
     sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
     """
@@ -330,7 +357,7 @@ def work_of_next_step(cache_class: Function, sequence: Arrays, num_tokens: int) 
     newest = _tokens(sequence, num_tokens, num_tokens + 1)
     watch = Watch(newest)
     result = watch.call(cache.step, *newest)
-    return result, watch.made
+    return result, watch.made, watch.left_torch
 
 
 def _tokens(sequence, start, end):

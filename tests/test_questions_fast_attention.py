@@ -11,7 +11,7 @@ from course import ROOT
 from attn_course.drivers import count_numbers
 from attn_course.questions.attention_gradient import exact_gradients
 from attn_course.questions.caching import NUM_TOKENS
-from attn_course.questions.decoding_costs import count_scores
+from attn_course.questions.decoding import count_scores
 from attn_course.questions.merging import wrong_merges
 
 PAIR = [(np.zeros(2), np.eye(2)), (np.ones(1), np.full((1, 2), 5.0))]
@@ -22,7 +22,7 @@ GIVES = {
     "by a softmax of their maxima": 3.790,
     "only the new block": 2.000,
     "the sum is rescaled and the output is not": 3.457,
-    "the sign in the exponent": 1.199,
+    "the factors are the wrong way round": 1.199,
 }
 
 

@@ -306,8 +306,9 @@ def largest_gap(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def two(value: Any, sentence: str) -> tuple[Any, Any]:
-    """`value` as two things; the sentence tells what they should be."""
-    if not isinstance(value, list | tuple) or len(value) != 2:
+    """`value` as two things, an array of two among them; the sentence tells what they should be."""
+    is_several = isinstance(value, list | tuple) or np.ndim(value) > 0
+    if not is_several or len(value) != 2:
         raise NotYet(sentence)
     first, second = value
     return first, second

@@ -4,14 +4,16 @@ torch's own differentiation is switched off while an answer runs.
 """
 
 from functools import cache
+from itertools import permutations
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, largest_gap, number, shuffled
-from attn_course.answers.mistakes import Seen, Trials
-from attn_course.answers.tensors import only_tensors
+from attn_course.answers import Caller, NotYet, largest_gap, shuffled
+from attn_course.answers.mistakes import AnyOf, Seen
+from attn_course.answers.tensors import close, only_tensors, tensor_trials
 from attn_course.drivers import run_without_autograd
+from attn_course.questions.memory import judge_streamed
 from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 
@@ -56,12 +58,12 @@ SHAPES = (  # leading axes, T, S, d, dv; only the square one lets a transposed m
     ((), 1, 1, 2, 3),
     ((), 6, 4, 2, 5),
 )
-FACTORS = (1.0, 300.0)  # of the queries
+FACTORS = (1.0, 2000.0)  # of the queries
 
 
 def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
     """12.3: gradients of q, k and v, for small and for large scores."""
-    trials = Trials(_wrong_gradients, absolute=1e-9)
+    trials = tensor_trials(_wrong_gradients)
     others = [(shape, factor) for shape in SHAPES[1:] for factor in FACTORS]
     first = [(SHAPES[0], 1.0), (SHAPES[1], 1.0)]
     for (lead, T, S, d, dv), factor in [*first, *shuffled(rng, others), (SHAPES[0], FACTORS[1])]:
@@ -70,7 +72,7 @@ def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
         result = _without_autograd(attention_backward, [q, k, v, g])
         found = _three(result, "attention_backward")
         right = exact_gradients(q, k, v, g)
-        trials.judge(found, right, _gap(found, right, setting), q, k, v, g)
+        trials.judge(found, right, _gap(found, right, setting), q, k, v, g, found)
 
     return f"all three gradients are right in {len(trials)} cases."
 
@@ -116,77 +118,127 @@ def _gap(found, right, setting):
             return f"{name} has shape {one.shape}, expected {other.shape} ({setting})"
         if not np.isfinite(one).all():
             return f"{name} contains nan or an infinity ({setting})"
-        if not largest_gap(one, other) <= 1e-9 + 1e-6 * np.abs(other).max():
+        if not close(one, other):
             return f"{name} is off by up to {largest_gap(one, other):.2g} ({setting})"
     return setting
 
 
 def exact_gradients(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray) -> list[np.ndarray]:
     """[dq, dk, dv] of attention without a mask, for the gradient g of its context."""
-    return _gradients(q, k, v, g)
+    return _gradients(q, k, v, g, softmax(q @ k.mT / q.shape[-1] ** 0.5))
 
 
-def _gradients(q, k, v, g, *, axis=-1, minus=None):
-    """[dq, dk, dv]; options are where mistakes differ.
+def _gradients(q, k, v, g, P, *, minus=None, in_dq=None, in_dk=None):
+    """[dq, dk, dv] for the weights P (..., T, S); options are where mistakes differ.
 
-    axis: over which the softmax runs; minus: (P, dP, context) -> what is subtracted from dP.
+    minus: what is subtracted from dP; in_dq, in_dk: the factors of these two, 1 / sqrt(d) if None.
     """
     scale = 1 / q.shape[-1] ** 0.5
-    P = softmax(scale * q @ k.mT, axis)
+    if minus is None:
+        minus = (g * (P @ v)).sum(-1, keepdims=True)
+    dS = P * (g @ v.mT - minus)
+    dq = (scale if in_dq is None else in_dq) * dS @ k
+    dk = (scale if in_dk is None else in_dk) * dS.mT @ q
+    return [dq, dk, P.mT @ g]
+
+
+def _wrong_after_weights(q, k, v, g, P, found):
+    """{sentence: [dq, dk, dv] of this mistake}, where the weights P are right: for 12.3 and 12.4."""
     dP = g @ v.mT
     context = P @ v
-    row = (g * context).sum(-1, keepdims=True) if minus is None else minus(P, dP, context)
+    row = (g * context).sum(-1, keepdims=True)
+    d = q.shape[-1]
+    scale = d**-0.5
     dS = P * (dP - row)
-    return [scale * dS @ k, scale * dS.mT @ q, P.mT @ g]
+    bare = dP - row
 
+    def gradients(**options):
+        return _gradients(q, k, v, g, P, **options)
 
-def _wrong_gradients(q, k, v, g):
-    """{sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
-    right = exact_gradients(q, k, v, g)
-    dq, dk, dv = right
-    scale = 1 / q.shape[-1] ** 0.5
-    P = softmax(scale * q @ k.mT)
-    dP = g @ v.mT
-    dS = P * (dP - (P * dP).sum(-1, keepdims=True))
-    T, S = P.shape[-2:]
-    is_square = T == S
-
-    def minus(rule):
-        return _gradients(q, k, v, g, minus=rule)
-
-    table = {
-        "nothing is subtracted from dP: a row of dS must add up to zero": minus(
-            lambda P, dP, c: 0.0
-        ),
-        "that is the diagonal of the Jacobian alone: raising one score lowers the other weights": (
-            [scale * (P * (1 - P) * dP) @ k, scale * (P * (1 - P) * dP).mT @ q, dv]
-        ),
-        "the sum runs over the queries of a key; it runs over the keys of a query": (
-            minus(lambda P, dP, c: (P * dP).sum(-2, keepdims=True))
-        ),
+    dq, dk, dv = right = gradients()
+    other_orders = [list(order) for order in permutations(right) if order[2] is not dv]
+    return {
+        "nothing is subtracted from dP: a row of dS must add up to zero": gradients(minus=0.0),
+        "the number of each row is added to dP; it is subtracted": gradients(minus=-row),
         "the plain mean of dP is subtracted; the mean weighted by P is meant": (
-            minus(lambda P, dP, c: dP.mean(-1, keepdims=True))
+            gradients(minus=dP.mean(-1, keepdims=True))
+        ),
+        "the plain sum of dP is subtracted; the sum weighted by P is meant": (
+            gradients(minus=dP.sum(-1, keepdims=True))
         ),
         "context times context is subtracted; d_out times context is meant": (
-            minus(lambda P, dP, c: (c * c).sum(-1, keepdims=True))
+            gradients(minus=(context * context).sum(-1, keepdims=True))
         ),
-        "the root of d is missing in dq and dk": [dq / scale, dk / scale, dv],
-        "the root of d is taken twice in dq and dk": [dq * scale, dk * scale, dv],
+        "d_out times d_out is subtracted; d_out times context is meant": (
+            gradients(minus=(g * g).sum(-1, keepdims=True))
+        ),
+        "dS is P times that difference, and P is missing": [
+            scale * bare @ k,
+            scale * bare.mT @ q,
+            dv,
+        ],
+        "the root of d is missing in dq and dk": gradients(in_dq=1.0, in_dk=1.0),
+        "the root of d is missing in dq": gradients(in_dq=1.0),
+        "the root of d is missing in dk": gradients(in_dk=1.0),
+        "the root of d is taken twice in dq and dk": gradients(in_dq=1 / d, in_dk=1 / d),
         "the sign is turned round": [-dq, -dk, -dv],
         "the sign of dq and dk is turned round": [-dq, -dk, dv],
         "dq and dk have changed places": [dk, dq, dv],
-        "the softmax runs over the queries": _gradients(q, k, v, g, axis=-2),
+        "the three gradients come in another order: return dq, dk, dv": (
+            AnyOf(tuple(other_orders))
+        ),
+        "dv comes from dS; it comes from the weights P": [dq, dk, dS.mT @ g],
+        "the numbers are those of float32, too coarse for large scores; keep the type of the inputs": (
+            Seen(all(np.array_equal(one, np.float32(one)) for one in found))
+        ),
+    }
+
+
+def _wrong_gradients(q, k, v, g, found):
+    """{sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
+    d = q.shape[-1]
+    scale = d**-0.5
+    scores = scale * q @ k.mT
+    P = softmax(scores)
+    dP = g @ v.mT
+    dS = P * (dP - (P * dP).sum(-1, keepdims=True))
+    dq, dk, dv = exact_gradients(q, k, v, g)
+    raw = np.exp(scores)
+    overflow = not np.isfinite(raw).all()
+
+    def of_weights(weights, **options):
+        return _gradients(q, k, v, g, weights, **options)
+
+    table = _wrong_after_weights(q, k, v, g, P, found) | {
+        "that is the diagonal of the Jacobian alone: raising one score lowers the other weights": (
+            of_weights(P, minus=P * dP)
+        ),
+        "the sum runs over the queries of a key; it runs over the keys of a query": (
+            of_weights(P, minus=(P * dP).sum(-2, keepdims=True))
+        ),
+        "the softmax runs over the queries": of_weights(softmax(scores, -2)),
+        "the root of d is missing in the scores": of_weights(softmax(scores / scale)),
+        "the root of d is missing in the scores, in dq and in dk": (
+            of_weights(softmax(scores / scale), in_dq=1.0, in_dk=1.0)
+        ),
+        "d stands everywhere in place of the root of d": (
+            of_weights(softmax(scores * scale), in_dq=1 / d, in_dk=1 / d)
+        ),
+        "the exponential of a large score is infinite; take the largest of its row away first": (
+            Seen(not all(np.isfinite(one).all() for one in found)) if overflow else None
+        ),
     }
     transposed = {
         "the number for each query is subtracted along the wrong axis: keep its axis, (T, 1)": lambda: (
-            minus(lambda P, dP, c: (P * dP).sum(-1)[..., None, :])
+            of_weights(P, minus=(P * dP).sum(-1)[..., None, :])
         ),
         "dS is not transposed in dk": lambda: [dq, scale * dS @ q, dv],
         "P is not transposed in dv": lambda: [dq, dk, P @ g],
         "dS is transposed in dq": lambda: [scale * dS.mT @ k, dk, dv],
     }
+    T, S = P.shape[-2:]
     for sentence, make in transposed.items():
-        table[sentence] = make() if is_square else Seen(True)
+        table[sentence] = make() if T == S else Seen(True)
     return table
 
 
@@ -204,7 +256,7 @@ LARGE = 2000.0
 
 def gradients_are_streamed(rng: Generator, stream_backward: Caller) -> str:
     """12.4: the same gradients from saved outputs and log-sum-exps, never holding T times S numbers."""
-    trials = Trials(_wrong_streams, absolute=1e-9)
+    trials = tensor_trials(_wrong_streams)
     others = [(shape, factor) for shape in BLOCKS[1:] for factor in (1.0, LARGE)]
     for shape, factor in [(BLOCKS[0], 1.0), *shuffled(rng, [*others, (BLOCKS[0], LARGE)])]:
         *sizes, block = shape
@@ -234,87 +286,67 @@ def _judge_memory(rng, stream_backward):
     given, right = _saved(rng, (T, S, 8, 8), 1.0)
     seen = _without_autograd(stream_backward, given, block, watched=True)
     found = _three(seen, "stream_backward")
-    where = f"T = {T}, S = {S}, block {block}"
-    if not all(
-        one.shape == other.shape for one, other in zip(found, right, strict=True)
-    ) or not all(largest_gap(one, other) <= 1e-6 for one, other in zip(found, right, strict=True)):
-        raise NotYet(f"{_gap(found, right, where)}.")
-
-    largest = int(number(seen["largest"]))
-    if largest == 0:
-        raise NotYet(
-            "right, but not one tensor was seen on the way: compute with torch, not NumPy."
-        )
-    together = f"where all weights together are {T * S:,}"
-    if not largest <= T * S / 4:
-        raise NotYet(
-            f"right, but at {where} its largest tensor holds {largest:,} numbers, {together}."
-        )
-    held = int(number(seen["most_held"]))
-    if not held <= T * S / 4:
-        raise NotYet(
-            f"right, but at {where} its tensors hold {held:,} numbers at a time, {together}; let go of a "
-            "block "
-            "before the next."
-        )
-    return f"at {where} its largest tensor holds {largest:,} numbers instead of {T * S:,}"
+    if not all(map(close, found, right)):
+        raise NotYet(f"{_gap(found, right, f'T = {T}, S = {S}, block {block}')}.")
+    return judge_streamed(seen, T, S, block)
 
 
 def _wrong_streams(q, k, v, out, lse, g, block, found):
     """{sentence: [dq, dk, dv] of this mistake}."""
     scale = 1 / q.shape[-1] ** 0.5
     scores = scale * q @ k.mT
-    with np.errstate(all="ignore"):
-        raw = np.exp(scores) / np.exp(lse)[:, None]
-    S = len(k)
-    starts = range(0, S, block)
-    parts = [slice(start, start + block) for start in starts]
-    own = np.concatenate([softmax(scores[:, part]) for part in parts], 1)
-    dP = g @ v.mT
     P = np.exp(scores - lse[:, None])
-    row = (g * out).sum(-1, keepdims=True)
-    in_block = np.concatenate(
+    products = P * (g @ v.mT)
+    dS = P * (g @ v.mT - (g * out).sum(-1, keepdims=True))
+    blocks = [slice(start, start + block) for start in range(0, len(k), block)]
+    sums = np.concatenate(
         [
-            np.repeat((P * dP)[:, part].sum(-1, keepdims=True), len(range(S)[part]), 1)
-            for part in parts
+            np.broadcast_to(products[:, part].sum(-1, keepdims=True), products[:, part].shape)
+            for part in blocks
         ],
         1,
     )
-    whole = S - S % block
-    last = parts[-1]
-
-    def gradients(P, minus=row, scale_out=scale):
-        dS = P * (dP - minus)
-        return [scale_out * dS @ k, scale_out * dS.mT @ q, P.mT @ g]
-
-    right = gradients(P)
-    dS = P * (dP - row)
-    only_last = [scale * dS[:, last] @ k[last], *right[1:]]
-    dropped = P.copy()
-    dropped[:, whole:] = 0
-    without_root = np.exp(np.minimum(q @ k.mT - lse[:, None], 700))
-    top = scores.max(-1, keepdims=True)
+    whole = len(k) - len(k) % block
     is_lost = not all(np.isfinite(one).all() for one in found)
-    return {
+    overflows = not np.isfinite(np.exp(scores)).all()
+
+    def of_weights(weights, **options):
+        return _gradients(q, k, v, g, weights, minus=(g * out).sum(-1, keepdims=True), **options)
+
+    def within_blocks(change):
+        return of_weights(np.concatenate([change(scores[:, part]) for part in blocks], 1))
+
+    _, dk, dv = of_weights(P)
+    last = blocks[-1]
+    return _wrong_after_weights(q, k, v, g, P, found) | {
         "the softmax is taken within the block; use the saved log-sum-exp, which belongs to the whole row": (
-            gradients(own)
+            within_blocks(softmax)
         ),
         "the maximum is subtracted in place of the log-sum-exp, so the weights do not add up to one": (
-            gradients(np.exp(scores - top))
+            of_weights(np.exp(scores - scores.max(-1, keepdims=True)))
+        ),
+        "the maximum of the block is subtracted; the saved log-sum-exp belongs there": within_blocks(
+            lambda part: np.exp(part - part.max(-1, keepdims=True))
+        ),
+        "the log-sum-exp is a divisor in your weights; it is a logarithm, to be subtracted from the score": (
+            of_weights(np.exp(scores) / lse[:, None])
+        ),
+        "the log-sum-exp is not used, so the weights do not add up to one": of_weights(
+            np.exp(scores)
         ),
         "what is subtracted from dP comes from one block; it belongs to the whole row": (
-            gradients(P, in_block)
+            _gradients(q, k, v, g, P, minus=sums)
         ),
-        "nothing is subtracted from dP: a row of dS must add up to zero": gradients(P, 0.0),
-        "dq keeps the last block alone: add the part of each block": only_last,
+        "dq keeps the last block alone: add the part of each block": (
+            [scale * dS[:, last] @ k[last], dk, dv]
+        ),
         "the last, shorter block is dropped: right only when block divides S": (
-            gradients(dropped) if whole else Seen(True)
+            of_weights(np.where(np.arange(len(k)) < whole, P, 0.0)) if whole else Seen(True)
         ),
         "the root of d is missing in the scores; `lse` was taken of the scaled ones": (
-            gradients(without_root)
+            of_weights(np.exp(np.minimum(scores / scale - lse[:, None], 700)))
         ),
-        "the root of d is missing in dq and dk": gradients(P, row, 1.0),
         "exp(score) / exp(lse) overflows for large scores: subtract before you exponentiate": (
-            Seen(is_lost) if not np.isfinite(raw).all() else None
+            Seen(is_lost) if overflows else None
         ),
     }

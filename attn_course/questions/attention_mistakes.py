@@ -102,22 +102,6 @@ def _along(axis, num_axes, scores, look):
     return _either_fill(scores, look, axis)
 
 
-def _mask_after(scores, look):
-    return softmax(scores) * look
-
-
-def _inverted(scores, look):
-    return _either_fill(scores, ~look)
-
-
-def _unmasked(scores, look):
-    return softmax(scores)
-
-
-def _no_softmax(scores, look):
-    return scores.where(look, 0)
-
-
 INVERTED = "the mask is the wrong way round (True means may look)"
 WEIGHTS: dict[str, Callable] = {
     "the softmax runs over the queries, not over the keys, so that columns sum to one": (
@@ -125,24 +109,18 @@ WEIGHTS: dict[str, Callable] = {
     ),
     "the softmax runs over the batch, not over the keys": partial(_along, 0, 3),
     "the softmax runs over the heads, not over the keys": partial(_along, 1, 4),
-    "the mask comes after the softmax, so that hidden keys still count in the denominator": _mask_after,
-    INVERTED: _inverted,
+    "the mask comes after the softmax, so that hidden keys still count in the denominator": (
+        lambda scores, look: softmax(scores) * look
+    ),
+    INVERTED: lambda scores, look: _either_fill(scores, ~look),
     "hidden scores are set to 0, but exp(0) = 1 is still a weight": (
         partial(masked_softmax, fill=0.0)
     ),
-    "no key is hidden; the mask is missing or not used": _unmasked,
-    "no softmax is taken": _no_softmax,
+    "no key is hidden; the mask is missing or not used": lambda scores, look: softmax(scores),
+    "no softmax is taken": lambda scores, look: scores.where(look, 0),
 }
 
 # Causal masks
-
-
-def _transposed(look):
-    return look.mT
-
-
-def _without_diagonal(look):
-    return look.tril(-1)
 
 
 def _one_ahead(look):
@@ -152,8 +130,10 @@ def _one_ahead(look):
 
 
 CAUSAL_MASKS: dict[str, Callable] = {
-    "the mask is transposed, so that a query sees itself and the future, not the past": _transposed,
-    "a query cannot see itself, because the diagonal is hidden too": _without_diagonal,
+    "the mask is transposed, so that a query sees itself and the future, not the past": (
+        lambda look: look.mT
+    ),
+    "a query cannot see itself, because the diagonal is hidden too": lambda look: look.tril(-1),
     "the mask is shifted by one, so that a query also sees the key just after it": _one_ahead,
 }
 
@@ -195,44 +175,47 @@ def _split_in_memory(x, num_heads):
     return x.reshape(len(x), num_heads, x.shape[1], -1)
 
 
-def _split_interleaved(x, num_heads):
-    """(B, T, D) -> (B, H, T, d), every H-th feature together."""
-    return x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
-
-
 def _merge_in_memory(x):
     """(B, H, T, d) -> (B, T, D), as the numbers lie in memory."""
     return x.reshape(len(x), x.shape[2], -1)
-
-
-def _merge_interleaved(x):
-    """(B, H, T, d) -> (B, T, D), the first feature of every head first."""
-    return x.permute(0, 2, 3, 1).flatten(2)
-
-
-def _merge_reversed(x):
-    """(B, H, T, d) -> (B, T, D), the last head first."""
-    return merge_heads(x.flip(1))
 
 
 SPLITS: dict[str, Callable] = {
     "the heads are split by `view` or `reshape` alone, so that a head mixes several tokens": (
         _split_in_memory
     ),
-    "every H-th feature goes to a head, where neighbours belong together": _split_interleaved,
+    "every H-th feature goes to a head, where neighbours belong together": (
+        lambda x, num_heads: x.unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2)
+    ),
 }
 MERGES: dict[str, Callable] = {
     "the heads are merged by `view` or `reshape` alone, so that features of several tokens mix": (
         _merge_in_memory
     ),
-    "the heads are merged in the wrong order: their features are interleaved": _merge_interleaved,
-    "the heads are merged in the wrong order: the last comes first": _merge_reversed,
+    "the heads are merged in the wrong order: their features are interleaved": (
+        lambda x: x.permute(0, 2, 3, 1).flatten(2)
+    ),
+    "the heads are merged in the wrong order: the last comes first": (
+        lambda x: merge_heads(x.flip(1))
+    ),
 }
 BOTH_IN_MEMORY = (
     "the heads are split and merged by `view` or `reshape` alone, so that a head mixes several tokens",
     _split_in_memory,
     _merge_in_memory,
 )
+
+
+def far_below(
+    rng: np.random.Generator, q: np.ndarray, k: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Queries and keys of these shapes with scores from -40,000 sqrt(d) on downwards, far apart in each row.
+
+    A low number that stands for a hidden score lies above them, and takes their weight.
+    """
+    depths = 1.0 + rng.permutation(k.shape[-2])
+    keys = np.broadcast_to(-200 * depths[:, None], k.shape)
+    return np.full(q.shape, 200.0), keys.copy()
 
 
 def wrong_contexts(
@@ -258,6 +241,9 @@ def wrong_contexts(
         about_axes = "softmax" in sentence and "mask" not in sentence
         if look is not None or about_axes:
             table[sentence] = after(mistake(scores, mask), lambda found: found @ values)
+    if look is not None:
+        low = [masked_softmax(scores, mask, fill=fill) for fill in (-20.0, -1e4)]
+        table[LOW_FILL] = AnyOf(tuple(weights @ values for weights in low))
     return table
 
 

@@ -39,10 +39,14 @@ from attn_utils.masks import causal_mask as reference_mask
 def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
     """6.2: q k^T / sqrt(d) for every sequence of the batch, with gradients, on odd sizes."""
     trials = tensor_trials(_wrong_scores)
-    for size in _score_sizes(rng):
+    large = (2, 7, 6)  # far above where anyone would clip
+    for size in [*_score_sizes(rng), large]:
         q, k = rng.normal(size=(2, *size))
-        leaves = leaves_of({"q": q, "k": k})
         setting = f"(B, T, d) = {size}"
+        if size == large:
+            q = 30 * q
+            setting += ", large scores"
+        leaves = leaves_of({"q": q, "k": k})
 
         result = scores.via(run_function, [q, k])
         (found,) = only_tensors(result, "scores", 1)
@@ -53,7 +57,7 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
         trials.judge(found, right, fact, leaves["q"], leaves["k"], found)
         judge_gradients(gradients, right, leaves, setting)
 
-    return "equal to the scaled products on four shapes, gradients included."
+    return "equal to the scaled products on five shapes, gradients included."
 
 
 def _score_sizes(rng):
@@ -76,16 +80,19 @@ def _wrong_scores(q, k, found):
 
     low = found.min(initial=0)
     high = found.max(initial=0)
-    if not low < high:
-        return wrong
-    return wrong | {
-        "the scores are clipped, so that some that differ become equal": (
-            scaled_products(q, k, power=0.0).clip(low, high)
-        ),
-        "the scores are clipped after scaling, so that some that differ become equal": (
-            scaled.clip(low, high)
-        ),
-    }
+    unscaled = scaled_products(q, k, power=0.0)
+    wrong["the scores are clipped, so that some that differ become equal"] = (
+        unscaled.clip(low, high) if _reach_beyond(unscaled, low, high) else Seen(False)
+    )
+    wrong["the scores are clipped after scaling, so that some that differ become equal"] = (
+        scaled.clip(low, high) if _reach_beyond(scaled, low, high) else None
+    )
+    return wrong
+
+
+def _reach_beyond(scores, low, high):
+    """Whether clipping to two different ends changes some of the scores."""
+    return bool(low < high and (scores.min() < low or scores.max() > high))
 
 
 def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
@@ -218,12 +225,14 @@ def _wrong_weights(leaves, mask, found):
         wrong[sentence] = weigh(scores, look)
 
     hidden = scores.where(look, -np.inf)
-    wrong |= {
-        "a row that may look at nothing comes out as nan; it should be zero": hidden.softmax(-1),
-        "a row that may look at nothing shares its weight out equally; it should be zero": (
+    if np.isnan(found).any():
+        wrong["a row that may look at nothing comes out as nan; it should be zero"] = (
+            hidden.softmax(-1)
+        )
+    else:
+        wrong["a row that may look at nothing shares its weight out equally; it should be zero"] = (
             masked_softmax(scores, look, fill=FINITE)
-        ),
-    }
+        )
     is_broken = Seen(not close(found, right))
     is_large = scores.where(look, 0).abs().max() > 700
     highest = hidden.amax(-1)  # of the scores that a row may see
@@ -396,37 +405,16 @@ def _moved(moves, *inputs):
     return {sentence: move(*inputs) for sentence, move in moves.items()}
 
 
-def _heads_last(x, num_heads):
-    """(B, T, D) -> (B, T, H, d)."""
-    return x.unflatten(-1, (num_heads, -1))
-
-
-def _heads_reversed(x, num_heads):
-    """(B, T, D) -> (B, H, T, d), the last head first."""
-    return split_heads(x, num_heads).flip(1)
-
-
-def _heads_for_width(x, num_heads):
-    """(B, T, D) -> (B, d, T, H)."""
-    return x.unflatten(-1, (-1, num_heads)).transpose(1, 2)
-
-
-def _heads_averaged(x):
-    """(B, H, T, d) -> (B, T, d)."""
-    return x.mean(1)
-
-
-def _heads_summed(x):
-    """(B, H, T, d) -> (B, T, d)."""
-    return x.sum(1)
-
-
 WRONG_SPLITS = SPLITS | {
-    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": _heads_last,
-    "the heads come in reverse order": _heads_reversed,
-    "width and number of heads have changed places": _heads_for_width,
+    "the heads stand after the tokens, (B, T, H, d); matmul needs them before": lambda x, num_heads: (
+        x.unflatten(-1, (num_heads, -1))
+    ),
+    "the heads come in reverse order": lambda x, num_heads: split_heads(x, num_heads).flip(1),
+    "width and number of heads have changed places": lambda x, num_heads: x.unflatten(
+        -1, (-1, num_heads)
+    ).transpose(1, 2),
 }
 WRONG_MERGES = MERGES | {
-    "the heads are averaged, where they stand side by side": _heads_averaged,
-    "the heads are summed, where they stand side by side": _heads_summed,
+    "the heads are averaged, where they stand side by side": lambda x: x.mean(1),
+    "the heads are summed, where they stand side by side": lambda x: x.sum(1),
 }

@@ -1,12 +1,216 @@
-"""Questions 14.1-14.7, what a decoder keeps: titles, minutes, hints and judges."""
+"""Questions 14.1-14.7, what a decoder keeps: judges of 14.2 and 14.3, titles, minutes and hints."""
 
+import math
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, number, shuffled
+from attn_course.answers.mistakes import AnyOf, Trials
+from attn_course.answers.tensors import distance, only_tensors, tensor_trials
+from attn_course.drivers import run_tensors
+from attn_course.questions.attention_mistakes import far_below, wrong_contexts
 from attn_course.questions.caching import cache_is_exact
-from attn_course.questions.decoding_costs import costs_are_exact
-from attn_course.questions.grouped_heads import heads_share_groups
 from attn_course.questions.latent_keys import latents_are_enough
 from attn_course.questions.linear_states import linear_attention_is_causal, values_are_invisible
 from attn_course.questions.windows import window_moves
 from attn_course.register import Part, Question
+from attn_utils.kernels import attend
+
+# 14.2
+
+FIRST_LENGTH = 10
+LENGTHS = (1, 5, 1024)
+FIRST_CACHE = (3, 24, 7, 64, 1001, 4)  # batch, layers, groups, d, T and size
+SMALLEST_CACHE = (1, 1, 1, 1, 1, 4)
+
+
+def costs_are_exact(rng: Generator, decode_scores: Caller, cache_bytes: Caller) -> str:
+    """14.2: scores of T steps with and without a cache, and what the cache holds; exact."""
+    scores = Trials(_wrong_counts)
+    drawn = int(rng.integers(20, 40))
+    for T in [FIRST_LENGTH, *shuffled(rng, [*LENGTHS, drawn])]:
+        for cached in (True, False):
+            call = f"decode_scores({T}, {cached})"
+            said = number(decode_scores(T, cached), call)
+            scores.add(said, count_scores(T, cached), f"{call} is {said:,.0f}", T, cached)
+        scores.settle()
+
+    sizes = Trials(_wrong_bytes)
+    drawn_cache = tuple(rng.integers(2, 50, 6).tolist())
+    for setting in [FIRST_CACHE, *shuffled(rng, [SMALLEST_CACHE, drawn_cache])]:
+        call = f"cache_bytes{setting}"
+        said = number(cache_bytes(*setting), call)
+        sizes.judge(said, _count_bytes(*setting), f"{call} is {said:,.0f}", *setting)
+
+    ratio = count_scores(1024, False) / count_scores(1024, True)
+    return (
+        f"exact in {len(scores)} and {len(sizes)} settings; for 1024 tokens a cache saves a factor of "
+        f"{ratio:.0f}."
+    )
+
+
+def count_scores(T: int, cached: bool) -> int:
+    """Of T steps, one token at a time; without a cache step t computes all t * t scores again."""
+    return sum(t if cached else t * t for t in range(1, T + 1))
+
+
+def _wrong_counts(T, cached):
+    """{sentence: the number of scores}."""
+    right = count_scores(T, cached)
+    num_pairs = T * (T + 1) // 2
+    table = {}
+    for sentence, counts in {  # counts: with a cache, without
+        "leading order: 1 + 2 + ... + T is T (T + 1) / 2, not half of T squared": (
+            T**2 / 2,
+            T**3 / 3,
+        ),
+        "the steps are counted from 0 to T - 1; the first token attends to itself, at t = 1": (
+            count_scores(T - 1, True),
+            count_scores(T - 1, False),
+        ),
+        "every step is charged for all T tokens; step t has t of them": (T**2, T**3),
+        "that is the last step, or one pass over all T tokens; all T steps are asked for": (
+            T,
+            T**2,
+        ),
+    }.items():
+        wrong = counts[0] if cached else counts[1]
+        table[sentence] = wrong
+        table[f"with a cache: {sentence}"] = wrong if cached else right
+        table[f"without a cache: {sentence}"] = right if cached else wrong
+    return table | {
+        "`cached` makes no difference in your count: both numbers are those with a cache, where only the "
+        "newest query attends; without one all t of them do": count_scores(T, True),
+        "`cached` makes no difference in your count: both numbers are those without a cache": (
+            count_scores(T, False)
+        ),
+        "with and without a cache have changed places": count_scores(T, not cached),
+        "hidden scores are left out; this count has all t squared of them": (
+            right if cached else num_pairs * (T + 2) // 3
+        ),
+        "the sum of all t is squared; the squares are added": right if cached else num_pairs**2,
+        "every score is counted twice, as a multiplication and an addition; scores are asked for": 2
+        * right,
+    }
+
+
+def _count_bytes(batch, layers, groups, d, T, size):
+    """Of keys and values of T tokens."""
+    return math.prod((2, batch, layers, groups, d, T, size))
+
+
+def _wrong_bytes(batch, layers, groups, d, T, size):
+    """{sentence: bytes}."""
+    right = _count_bytes(batch, layers, groups, d, T, size)
+    return {
+        "keys *and* values are kept: a factor 2": right // 2,
+        "these are numbers, not bytes; each takes `size` bytes": right // size,
+        "that is one group of heads; all of them keep keys and values": right // groups,
+        "the cache grows with T, not with its square: no score is kept": right * T,
+        "that is one layer; each has a cache of its own": right // layers,
+        "that is one sequence; each of the batch has a cache of its own": right // batch,
+        "that is one number for each key; it has d of them": right // d,
+        "that is one token; all T of them are kept": right // T,
+        "these are bits; eight of them are a byte": right * 8,
+        "these are kilobytes; bytes are asked for": AnyOf((right / 1000, right / 1024)),
+        "queries are counted too; only keys and values are kept": (
+            AnyOf((right * 3 // 2, right + right // (2 * groups)))
+        ),
+        "keys *and* values are kept, and each number takes `size` bytes": right // (2 * size),
+    }
+
+
+# 14.3
+
+GROUPS = ((2, 6, 2), (3, 4, 4), (1, 4, 1), (3, 6, 3))  # B, H, G; the first one tells most
+LOW_GROUPS = (2, 4, 2)  # with all scores far below zero
+HEAD_WIDTH = 5  # so that no two wrong scales agree
+
+
+def heads_share_groups(rng: Generator, grouped: Caller) -> str:
+    """14.3: causal attention in which neighbouring heads share the keys and values of a group."""
+    trials = tensor_trials(_wrong_groups)
+    others = shuffled(rng, GROUPS[1:])
+    for B, H, G in [GROUPS[0], *others, LOW_GROUPS]:
+        T = int(rng.integers(6, 9))
+        inputs = [rng.normal(size=(B, heads, T, HEAD_WIDTH)) for heads in (H, G, G)]
+        setting = f"{H} heads, {G} groups, {T} tokens"
+        if (B, H, G) == LOW_GROUPS:
+            inputs[:2] = far_below(rng, *inputs[:2])
+            setting += ", all scores far below zero"
+
+        result = grouped.via(run_tensors, inputs)
+        (found,) = only_tensors(result, "grouped", 1)
+        right = _grouped(*inputs)
+        fact = distance(found, right, setting)
+        trials.judge(found, right, fact, *inputs)
+
+    return "equal to attention with repeated keys and values for (H, G) = (6, 2), (4, 4), (4, 1), (6, 3)."
+
+
+def _grouped(q, k, v, *, keys=None, values=None, scale=None):
+    """Attention (B, H, T, d) in which head h uses keys[h] and values[h], numbers of groups."""
+    H = q.shape[1]
+    G = k.shape[1]
+    own = np.arange(H) * G // H
+    if keys is None:
+        keys = own
+    if values is None:
+        values = own
+    context, _ = attend(q, k[:, keys], v[:, values], causal=True, scale=scale)
+    return context
+
+
+def _wrong_groups(q, k, v):
+    """{sentence: contexts (B, H, T, d)}."""
+    B, H, T, d = q.shape
+    G = k.shape[1]
+    heads = np.arange(H)
+    own = heads * G // H
+    in_turn = heads % G
+    first = np.zeros(H, int)
+    up_to_last = np.minimum(heads, G - 1)
+    queries = q.reshape(B, G, H // G, T, d).mean(2)
+    by_queries, _ = attend(queries, k, v, causal=True)
+    by_groups, _ = attend(q, k.mean(1, keepdims=True), v.mean(1, keepdims=True), causal=True)
+    one_each, _ = attend(q[:, :: H // G], k, v, causal=True)
+    return wrong_contexts(q, k[:, own], v[:, own], np.tri(T, dtype=bool)) | {
+        "head 1 got group 1: neighbours share a group, and `repeat` or `%` deals groups out in turn": (
+            _grouped(q, k, v, keys=in_turn, values=in_turn)
+        ),
+        "keys and values of a head come from different groups; only the keys are dealt out in turn": (
+            _grouped(q, k, v, keys=in_turn)
+        ),
+        "keys and values of a head come from different groups; only the values are dealt out in turn": (
+            _grouped(q, k, v, values=in_turn)
+        ),
+        "all heads use group 0; the group of head h is h * G // H": (
+            _grouped(q, k, v, keys=first, values=first)
+        ),
+        "the groups are dealt out in reverse order": _grouped(q, k[:, ::-1], v[:, ::-1]),
+        "the last group serves all heads from number G on; neighbours share a group": (
+            _grouped(q, k, v, keys=up_to_last, values=up_to_last)
+        ),
+        "the groups are averaged; each head has its own group": by_groups,
+        "the queries of a group are averaged; queries stay H": by_queries,
+        "the queries of a group are averaged and their result repeated; queries stay H": (
+            np.repeat(by_queries, H // G, 1)
+        ),
+        "H heads come out, and you return one for each group": one_each,
+        "the scale is that of a whole group; it is the root of d, the width of one head": (
+            _grouped(q, k, v, scale=(d * H / G) ** -0.5)
+        ),
+        "the scale is that of all heads together; it is the root of d, the width of one head": (
+            _grouped(q, k, v, scale=(d * H) ** -0.5)
+        ),
+        "the scale has the number of groups in it; it is the root of d, the width of one head": (
+            _grouped(q, k, v, scale=(d * G) ** -0.5)
+        ),
+    }
+
+
+# The questions
 
 QUESTIONS = (
     Question(

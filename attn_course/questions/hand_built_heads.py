@@ -81,11 +81,14 @@ def _matrices(answer, name, sizes):
         if matrix.shape != (D, D):
             raise NotYet(
                 f"{which} has shape {matrix.shape}, and ({D}, {D}) is expected for {sizes.num_letters} "
-                "letters "
-                f"and {sizes.length} places: a head reads the whole stream, not one subspace of it."
+                f"letters and {sizes.length} places: a head reads the whole stream, not one subspace of "
+                "it."
             )
         found.append(matrix)
     return found
+
+
+EXCHANGED = "The two matrices are in the wrong order: return (W_QK, W_OV)."
 
 
 def _run(x, letters, sizes, matrices):
@@ -107,57 +110,58 @@ def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
     seen = []
     length = int(rng.integers(6, 16))
     drawn = (int(rng.integers(3, 9)), length, int(rng.integers(4, length + 1)))
+    exchanged = []
     for num_letters, length, T in shuffled(rng, [*SIZES, drawn]):
         sizes = Sizes(num_letters, length)
         matrices = _matrices(previous_token_head, "previous_token_head", sizes)
         for _ in range(ROWS):
             letters = rng.integers(num_letters, size=T)
-            seen.append(_run(sizes.stream(letters), letters, sizes, matrices))
+            x = sizes.stream(letters)
+            seen.append(_run(x, letters, sizes, matrices))
+            exchanged.append(_run(x, letters, sizes, matrices[::-1]))
 
-    _judge_place(seen)
+    lowest = min(_one_back(one).min() for one in seen)
+    if lowest < ENOUGH <= min(_one_back(one).min() for one in exchanged):
+        raise NotYet(EXCHANGED)
+    if lowest < ENOUGH:
+        raise NotYet(f"{_where_it_looks(seen)} {_least_one_back(seen)}")
     _judge_letter(seen)
-    lowest = min(_on_diagonal(one.weights, -1).min() for one in seen)
     return f"in {len(seen)} sequences every token looks one back, with at least {lowest:.1%} of its weight."
 
 
-def _on_diagonal(matrix, offset):
-    return np.diagonal(matrix, offset)
+def _one_back(one):
+    """The weights (T - 1,) on the place before, from place 1 on."""
+    return np.diagonal(one.weights, -1)
 
 
-def _judge_place(seen):
-    """NotYet unless every token from place 1 on has its weight on the place before."""
-    lowest = min(_on_diagonal(one.weights, -1).min() for one in seen)
-    if lowest >= ENOUGH:
-        return
-
-    asks_ahead = all(
-        (one.scores[:-1].argmax(1) == np.arange(1, len(one.scores))).all() for one in seen
-    )
-    is_flat = all(np.ptp(one.scores, axis=1).max() <= 1e-9 for one in seen)
-    is_largest = all(
-        (one.weights[1:].argmax(1) == np.arange(len(one.weights) - 1)).all() for one in seen
-    )
-    raise NotYet(
-        _where_it_looks(seen, asks_ahead, is_flat, is_largest, lowest)
-        + f" The smallest weight on the place before is {lowest:.2f}, and {ENOUGH} is asked for."
+def _least_one_back(seen):
+    """A sentence on the token that looks least at the place before it."""
+    least = min(seen, key=lambda one: _one_back(one).min())
+    on = _one_back(least)
+    return (
+        f"The token at place {on.argmin() + 1} puts {on.min():.2f} of its weight on the place before "
+        f"(length {least.sizes.length}), and {ENOUGH} is asked for."
     )
 
 
-def _where_it_looks(seen, asks_ahead, is_flat, is_largest, lowest):
+def _where_it_looks(seen):
     """A sentence on where the weight goes instead."""
-    if is_flat:
+    if all(np.ptp(one.scores, axis=1).max() <= 1e-9 for one in seen):
         return "All places get the same weight: no score depends on the place."
-    if asks_ahead:
+    if all((one.scores[:-1].argmax(1) == np.arange(1, len(one.scores))).all() for one in seen):
         return (
             "Each token asks for the place after its own, which the mask hides: rows of W_QK belong to the "
             "token that asks, columns to the token that answers."
         )
     for offset, where in ((0, "itself"), (-2, "the token two places back")):
-        on = [_on_diagonal(one.weights, offset) for one in seen if len(one.weights) > 2]
+        on = [np.diagonal(one.weights, offset) for one in seen if len(one.weights) > 2]
         if min(weights.min() for weights in on) > 0.9:
             return f"Each token looks at {where}, not at the place before it."
-    if is_largest:
-        return f"It looks at the right place, but only with weight {lowest:.2f}: make the scores larger."
+    places = [np.arange(1, len(one.scores)) for one in seen]
+    if all((one.scores[p].argmin(1) == p - 1).all() for one, p in zip(seen, places, strict=True)):
+        return "The place before has the lowest score of all: the sign is turned round."
+    if all((one.weights[p].argmax(1) == p - 1).all() for one, p in zip(seen, places, strict=True)):
+        return "It looks at the right place, but not sharply enough: make the scores larger."
     if _depends_on_letters(seen):
         return "Where a token looks depends on the letters: ask by place."
     return "The weight goes elsewhere."
@@ -223,6 +227,7 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
         rows.append(rng.integers(4, size=T))
 
     seen = []
+    exchanged = []
     for length in shuffled(
         rng, (LONGEST, LONGEST + 1, int(rng.integers(LONGEST + 2, 2 * LONGEST)))
     ):
@@ -232,8 +237,12 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
             before = np.r_[letters[0], letters[:-1]]  # token 0 saw itself alone
             x = sizes.stream(letters, before=before)
             seen.append(_run(x, letters, sizes, matrices))
+            exchanged.append(_run(x, letters, sizes, matrices[::-1]))
 
-    num_found = _judge_matches(seen)
+    try:
+        num_found = _judge_matches(seen)
+    except NotYet as error:
+        raise NotYet(EXCHANGED if _all_matches_found(exchanged) else str(error)) from None
     _judge_followers(seen)
     return f"in {len(seen)} sequences the head finds what came next, at {num_found} places."
 
@@ -260,6 +269,13 @@ def _judge_matches(seen):
     return len(trials)
 
 
+def _all_matches_found(seen):
+    try:
+        return _judge_matches(seen) > 0
+    except NotYet:
+        return False
+
+
 def _on(keys, t):
     """Equal weights (t + 1,) on these places."""
     row = np.zeros(t + 1)
@@ -273,6 +289,9 @@ def _wrong_places(letters, t, found):
     before = np.r_[letters[0], letters[:-1]]
     past = range(t + 1)
     guarded_twice = [s for s in right if s != 1]
+    twice = [
+        s for s in right if letters[s] == letters[t]
+    ]  # after the letter, and the letter itself
     inside = found[right]
     outside = np.delete(found, right)
     is_soft = inside.min() > outside.max(initial=0) and np.ptp(inside) <= NEAR
@@ -290,10 +309,27 @@ def _wrong_places(letters, t, found):
         "the latest occurrence gets all the weight; equal scores share it": [right[-1]],
         "the first occurrence gets all the weight; equal scores share it": [right[0]],
         "all places get the same weight: no score depends on the letters": list(past),
+        "it looks one place back, whatever the letters are: that is the head of 13.1": [
+            max(t - 1, 0)
+        ],
+        "it finds the letter itself too; the places *after* it alone are meant": (
+            twice or [s for s in past if s in right or letters[s] == letters[t]]
+        ),
+        "a place that matches is avoided: the sign of the scores is turned round": (
+            [s for s in past if before[s] != letters[t]]
+        ),
     }
     table: dict = {sentence: _fitting(keys, found, t) for sentence, keys in sentences.items()}
     table["what stood at place 1 is never found; only place 0 has no predecessor"] = (
         _on(guarded_twice, t) if guarded_twice else Seen(found[1] < 0.6)
+    )
+    unguarded = [s for s in past if before[s] == letters[t] and s != 1]
+    table["place 1 is hidden in place of place 0, which has no predecessor"] = (
+        _on(unguarded, t) if unguarded else Seen(found[1] < 0.6)
+    )
+    others = [s for s in right if s != t]
+    table["a token does not see itself, but in a doubled letter place t is the one to be found"] = (
+        _on(others, t) if others else Seen(found[t] < 0.6)
     )
     table["the right places, but too soft: make the scores larger"] = Seen(is_soft)
     return table
@@ -303,6 +339,8 @@ def _fitting(keys, found, t):
     """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `found`."""
     without_first = [s for s in keys if s > 0]
     rows = [_on(some, t) for some in (keys, without_first) if some]
+    if not rows:
+        return Seen(True)  # where the mistake finds no place, the weight may go anywhere
     return min(rows, key=lambda row: np.abs(row - found).max())
 
 

@@ -1,11 +1,569 @@
-"""Questions 13.1-13.7, a head that finds what came next: titles, minutes, hints and judges."""
+"""Questions 13.1-13.7, a head that finds what came next: judges of 13.3-13.7, titles, minutes and hints."""
 
-from attn_course.questions.context_counts import share_is_a_mixture, sharpness_is_smallest
+import math
+from functools import cache
+
+import numpy as np
+from numpy.random import Generator
+
+from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
+from attn_course.answers.mistakes import AnyOf, Seen, Trials, told_apart
+from attn_course.drivers import call_and_keep_inputs
+from attn_course.questions.attention_mistakes import after, far_below, wrong_contexts
 from attn_course.questions.hand_built_heads import finds_what_came_next, looks_one_back
-from attn_course.questions.head_circuits import circuits_are_read
-from attn_course.questions.head_scores import heads_are_found
-from attn_course.questions.path_patching import one_path_is_cut
-from attn_course.register import Part, Question
+from attn_course.register import Claim, Claims, Part, Question, chains_prove
+from attn_utils.kernels import attend, softmax
+
+# 13.3
+
+
+@cache
+def claims_of_13_3() -> Claims:
+    """The claim of 13.3: B's share, where alpha is the weight on all matches."""
+    import sympy as sp
+
+    s = sp.Symbol("s", real=True)
+    n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
+    alpha = sp.Symbol("alpha", positive=True)
+    share = Claim(
+        name="`share`",
+        start=(b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0),
+        goal=alpha * b_1 / n_1 + (1 - alpha) * b_0 / n_0,
+        symbols=(s, n_0, n_1, b_0, b_1, alpha),
+        where={s: sp.log(alpha * n_0 / (n_1 * (1 - alpha))), alpha: (0, 1)},
+        only=(n_0, n_1, b_0, b_1, alpha),
+    )
+    return (share,)
+
+
+share_is_a_mixture = chains_prove(
+    claims_of_13_3,
+    "the share of B is a mixture of two counts: among the matches, and among the other keys.",
+)
+
+
+FIRST_COUNTS = (1000, 4, 0.01)
+COUNTS = ((11, 1, 0.01), (1000, 1, 0.01), (51, 7, 1e-6), (10**9, 3, 1e-9), (12, 2, 0.3))
+
+
+def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:
+    """13.3: the smallest score that leaves epsilon to the keys that do not match."""
+    trials = Trials(_wrong_scores)
+    n = int(rng.integers(20, 400))
+    drawn = (n, int(rng.integers(2, n // 3)), float(rng.uniform(0.001, 0.1)))
+    for setting, answer in asked(rng, sharpness, [FIRST_COUNTS, *COUNTS, drawn]):
+        call = f"sharpness({', '.join(f'{value:g}' for value in setting)})"
+        found = number(answer, call)
+        left, asked_for = told_apart(_left_over(found, *setting), setting[-1])
+        fact = (
+            f"{call} leaves {left} of the weight to the other keys, where {asked_for} is asked for"
+        )
+        trials.add(found, _right_score(*setting), fact, *setting)
+
+    trials.settle()
+    return f"right in {len(trials)} settings; it grows with the logarithm of the number of keys."
+
+
+def _right_score(n, num_matches, epsilon):
+    return math.log((n - num_matches) / num_matches) + math.log((1 - epsilon) / epsilon)
+
+
+def _left_over(score, n, num_matches, epsilon):
+    """The weight on keys that do not match, where each match has this score and all others 0."""
+    others = n - num_matches
+    return 1 / (1 + num_matches / others * math.exp(min(score, 700)))
+
+
+def _wrong_scores(n, num_matches, epsilon):
+    """{sentence: the score that this mistake gives}."""
+    right = _right_score(n, num_matches, epsilon)
+    odds = math.log((1 - epsilon) / epsilon)
+    others = n - num_matches
+    return {
+        "that is the score as if the letter had occurred once": math.log(n - 1) + odds,
+        "that is the score as if the matches were not shared: their number is left out": (
+            math.log(others) + odds
+        ),
+        "there are n - num_matches other keys, not n": math.log(n / num_matches) + odds,
+        "there are n - num_matches other keys, not n - 1": math.log((n - 1) / num_matches) + odds,
+        "the numbers of keys are left out: many other keys need a higher score": odds,
+        "the ratio of the two kinds of keys is upside down: many other keys need a higher score": (
+            math.log(num_matches / others) + odds
+        ),
+        "that is rounded; the exact score is asked for": (
+            AnyOf((int(right), math.ceil(right), round(right, 1), round(right, 2), round(right, 3)))
+        ),
+        "that leaves epsilon to the matches; they should keep 1 - epsilon": (
+            math.log(others / num_matches) - odds
+        ),
+        "several matches need a smaller score, not a larger one": math.log(others * num_matches)
+        + odds,
+        "that is a logarithm to base 2; exp belongs to the natural one": right / math.log(2),
+        "that is a logarithm to base 10; exp belongs to the natural one": right / math.log(10),
+        "nearly: the matches keep 1 - epsilon of the weight, not 1": (
+            math.log(others / num_matches) - math.log(epsilon)
+        ),
+        "the sign is turned round": -right,
+        "that is the ratio of the weights; the score is its logarithm": math.exp(right),
+        "there is no root of d here: scores are given as they are": right * math.sqrt(n),
+    }
+
+
+# 13.5
+
+LENGTHS = (7, 2, 20)
+FIRST_ROW = (0, 1, 2, 0, 1, 0, 3, 3, 0, 2)
+ROWS = ((4, 2, 4, 4, 1, 2, 4), (1, 2, 3, 4, 1, 2, 3, 4))
+NUM_HEADS = (1, 2, 3, 4)  # of the weights, one number for each sequence
+
+
+def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
+    """13.5: the mean weight on the place before, and on all places after earlier occurrences."""
+    trials = Trials(_wrong_previous)
+    settings = [(_causal_weights(rng, H, T),) for H, T in zip(NUM_HEADS[1:], LENGTHS, strict=True)]
+    for (weights,), answer in asked(rng, previous, settings):
+        H, T, _ = weights.shape
+        name = f"previous_token_score for {H} heads and {T} tokens"
+        _judge_scores(trials, answer, _previous(weights), name, weights)
+    trials.settle()
+
+    drawn = rng.integers(4, size=int(rng.integers(9, 16)))
+    rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]))]
+    trials = Trials(_wrong_induction)
+    cases = [
+        (_causal_weights(rng, H, len(row)), row) for H, row in zip(NUM_HEADS, rows, strict=True)
+    ]
+    for (weights, tokens), answer in asked(rng, induction, cases):
+        name = f"induction_score for tokens {' '.join(map(str, tokens))}"
+        _judge_scores(trials, answer, _followed(weights, _hits(tokens)), name, weights, tokens)
+    trials.settle()
+    return f"both scores are right for up to four heads, on {len(LENGTHS)} and {len(trials)} sequences."
+
+
+def _causal_weights(rng, H, T):
+    """Random causal weights (H, T, T)."""
+    scores = 2 * rng.normal(size=(H, T, T))
+    hidden = np.where(np.tri(T, dtype=bool), scores, -np.inf)
+    return softmax(hidden)
+
+
+def _judge_scores(trials, answer, right, name, *inputs):
+    found = array(answer, name)
+    if found.shape != right.shape:
+        fact = f"{name} has shape {found.shape}, where one number for each head is expected"
+    else:
+        fact = f"{name} is off by up to {np.abs(found - right).max():.2g}"
+    trials.add(found, right, fact, *inputs)
+
+
+def _previous(weights):
+    return np.diagonal(weights, -1, -2, -1).mean(-1)
+
+
+def _wrong_previous(weights):
+    """{sentence: the scores (H,) that this mistake gives}."""
+    H, T, _ = weights.shape
+    on = np.diagonal(weights, -1, -2, -1)  # (H, T - 1)
+    is_largest = weights[:, 1:].argmax(-1) == np.arange(T - 1)
+    back_two = np.diagonal(weights, -2, -2, -1) if T > 2 else np.zeros((H, 1))
+    return {
+        "place 0 has no predecessor, so it is no row of the mean": on.sum(-1) / T,
+        "that is the weight of each token on itself": np.diagonal(weights, 0, -2, -1).mean(-1),
+        "queries and keys are exchanged; rows of `weights` are queries": (
+            np.diagonal(weights, 1, -2, -1).mean(-1)
+        ),
+        "that is the sum over places; the mean is asked for": on.sum(-1) if T > 2 else None,
+        "that is the largest weight; the mean is asked for": on.max(-1) if T > 2 else None,
+        "that is how often the place before has the largest weight; the mean weight is asked for": (
+            is_largest.mean(-1)
+        ),
+        "that is the weight two places back": back_two.mean(-1),
+        "the mean runs over all entries of the matrix; T - 1 places have a predecessor": (
+            on.sum(-1) / T**2
+        ),
+        "the last token is left out": on[:, :-1].mean(-1) if T > 2 else Seen(True),
+        "the weights are squared": (on**2).mean(-1),
+        "one score for each head is expected, and you take the mean over all heads": on.mean(),
+    }
+
+
+def _hits(tokens, *, before=None):
+    """Which places (T, T) follow an earlier occurrence of a token; `before`: what stood before a place."""
+    if before is None:
+        before = np.concatenate([[-1], tokens[:-1]])
+    return (before[None] == tokens[:, None]) & np.tri(len(tokens), dtype=bool)
+
+
+def _followed(weights, hits, rows=None):
+    """The mean over rows of the weight on the hits; rows: those with a hit."""
+    if rows is None:
+        rows = hits.any(-1)
+    return (weights * hits).sum(-1)[:, rows].mean(-1)
+
+
+def _wrong_induction(weights, tokens):
+    """{sentence: the scores (H,) that this mistake gives}."""
+    T = len(tokens)
+    hits = _hits(tokens)
+    rows = hits.any(-1)
+    found = (weights * hits).sum(-1)
+    earlier = np.tri(T, k=-1, dtype=bool) & (tokens[None] == tokens[:, None])
+    one_before = np.zeros((T, T), bool)
+    one_before[:, :-1] = earlier[:, 1:]
+    latest = np.zeros((T, T), bool)
+    earliest = np.zeros((T, T), bool)
+    for t in np.flatnonzero(rows):
+        places = np.flatnonzero(hits[t])
+        latest[t, places[-1]] = True
+        earliest[t, places[0]] = True
+    strict = hits & np.tri(T, k=-1, dtype=bool)
+    stripe = np.eye(T, k=-(T // 2 - 1), dtype=bool)
+    stripe[: T // 2] = False
+    around = _hits(tokens, before=np.roll(tokens, 1))
+    return {
+        "that is the weight on the letter itself; the place after it is meant": (
+            _followed(weights, earlier, rows)
+        ),
+        "that is the weight on the place before the letter; the place after it is meant": (
+            _followed(weights, one_before, rows)
+        ),
+        "only the latest occurrence is counted; all of them are": _followed(weights, latest, rows),
+        "only the first occurrence is counted; all of them are": _followed(weights, earliest, rows),
+        "the place t itself is left out, but after a doubled letter it is one of those that count": (
+            AnyOf((_followed(weights, strict, rows), _followed(weights, strict, strict.any(-1))))
+        ),
+        "a letter's own places count too; only the places after it are meant": (
+            _followed(weights, hits | earlier, rows)
+        ),
+        "the weight is divided by the number of all matches; the mean runs over rows": (
+            found.sum(-1) / hits.sum()
+        ),
+        "all rows but the first are in the mean, but a place whose letter is new cannot be right": (
+            found[:, 1:].mean(-1)
+        ),
+        "that is the median of the rows; the mean is asked for": np.median(found[:, rows], -1),
+        "all rows are in the mean, but a place whose letter is new cannot be right": found.mean(-1),
+        "the weight is averaged over the matches of a row; their total is asked for": (
+            (found[:, rows] / hits.sum(-1)[rows]).mean(-1)
+        ),
+        "queries and keys are exchanged; rows of `weights` are queries": (
+            _followed(weights.mT, hits, rows)
+        ),
+        "that is the largest row; the mean is asked for": found[:, rows].max(-1),
+        "that is the sum over rows; the mean is asked for": found.sum(-1),
+        "you count the stripe half a sequence back, which is right only for a sequence said twice; use the "
+        "tokens": _followed(weights, stripe, stripe.any(-1)) if stripe.any() else None,
+        "index -1 is the last letter: place 0 has no predecessor": _followed(weights, around),
+        "index -1 is the last letter: place 0 has no predecessor; leave it out of the places that count": (
+            _followed(weights, around, rows)
+        ),
+        "one score for each head is expected, and you take the mean over all heads": (
+            _followed(weights, hits).mean()
+        ),
+    }
+
+
+# 13.6
+
+FIRST_WIDTHS = (5, 7, 3)  # letters, width, width of a head
+WIDTHS = ((6, 6, 6), (4, 9, 2))
+
+
+def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Caller) -> str:
+    """13.6: both circuits as matrices from letter to letter, and how far one of them copies."""
+    settings = [_drawn_weights(rng, *sizes) for sizes in (FIRST_WIDTHS, *shuffled(rng, WIDTHS))]
+    for name, answer, right, wrong, given in (
+        ("ov_circuit", ov, _ov, _wrong_ov, ("E", "W_v", "W_o", "U")),
+        (
+            "matching_circuit",
+            matching,
+            _matching,
+            _wrong_matching,
+            ("E", "W_q", "W_k", "W_v1", "W_o1"),
+        ),
+    ):
+        trials = Trials(wrong)
+        for drawn in settings:
+            args = [drawn[key] for key in given]
+            found = array(answer(*args), f"{name}(...)")
+            wanted = right(*args)
+            if found.shape != wanted.shape:
+                fact = f"{name}(...) has shape {found.shape}, where letters by letters is {wanted.shape}"
+            else:
+                fact = f"{name}(...) is off by up to {np.abs(found - wanted).max():.2g}"
+            trials.judge(found, wanted, fact, *args)
+
+    trials = Trials(_wrong_copying)
+    circuits = _circuits(rng)
+    for (C,), answer in asked(rng, copying, [(C,) for C in circuits.values()]):
+        name = next(name for name, one in circuits.items() if one is C)
+        score = number(answer, f"copying_score of {name}")
+        trials.add(score, _copying(C), f"copying_score of {name} is {score:.3g}", C)
+    trials.settle()
+    return (
+        f"both circuits in {len(settings)} sizes, and the copying score of {len(trials)} matrices."
+    )
+
+
+def _drawn_weights(rng, num_letters, D, d):
+    """Random weights by name."""
+    shapes = {
+        "E": (num_letters, D),
+        "U": (D, num_letters),
+        "W_q": (D, d),
+        "W_k": (D, d),
+        "W_v": (D, d),
+        "W_o": (d, D),
+        "W_v1": (D, d),
+        "W_o1": (d, D),
+    }
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+def _circuits(rng):
+    """{what it is: a matrix (n, n) from letter to letter}."""
+    n = 5
+    return {
+        "a random matrix": rng.normal(size=(n, n)),
+        "the identity": np.eye(n),
+        "minus the identity": -np.eye(n),
+        "a cycle": np.roll(np.eye(n), 1, 0) + 0.1 * np.eye(n),
+        "three times the identity with noise": 3 * np.eye(n) + 0.3 * rng.normal(size=(n, n)),
+        "diag(9, 1, 1, -1, -1, -1)": np.diag([9.0, 1, 1, -1, -1, -1]),
+    }
+
+
+def _ov(E, W_v, W_o, U):
+    written = E @ W_v @ W_o
+    return written @ U
+
+
+def _wrong_ov(E, W_v, W_o, U):
+    """{sentence: the matrix that this mistake gives}."""
+    right = _ov(E, W_v, W_o, U)
+    d = W_v.shape[1]
+    table = {
+        "rows and columns are exchanged: a row is the letter that is attended to": right.T,
+        "E is missing: rows are letters, not features": W_v @ W_o @ U,
+        "U is missing: columns are letters, not features": E @ W_v @ W_o,
+        "E and U are missing: both sides are letters": W_v @ W_o,
+        "values are not divided by the root of d; only scores are": right / d**0.5,
+        "the direct path E U is added; the head alone is asked for": right + E @ U,
+        "E is used in place of the read-out U": E @ W_v @ W_o @ E.T,
+    }
+    if W_v.shape[0] == d:
+        table["W_o comes before W_v; a head first reads values, then writes"] = E @ W_o @ W_v @ U
+    return table
+
+
+def _matching(E, W_q, W_k, W_v1, W_o1):
+    return E @ W_q @ (E @ W_v1 @ W_o1 @ W_k).T / W_q.shape[1] ** 0.5
+
+
+def _wrong_matching(E, W_q, W_k, W_v1, W_o1):
+    """{sentence: the matrix that this mistake gives}."""
+    right = _matching(E, W_q, W_k, W_v1, W_o1)
+    d = W_q.shape[1]
+    first = E @ W_v1 @ W_o1
+    return {
+        "rows and columns are exchanged: a row is the letter of the query": right.T,
+        "the root of d is missing in the scores": right * d**0.5,
+        "scores are divided by the root of d, not by d": right / d**0.5,
+        "head 1 writes into the keys here, and you let it write into the queries": (
+            first @ W_q @ (E @ W_k).T / d**0.5
+        ),
+        "head 1 is missing: the key knows what stood before it only from head 1": (
+            E @ W_q @ (E @ W_k).T / d**0.5
+        ),
+        "head 1 is on both sides; the query is the letter itself": first
+        @ W_q
+        @ (first @ W_k).T
+        / d**0.5,
+        "W_q and W_k are exchanged": E @ W_k @ (first @ W_q).T / d**0.5,
+        "the letter's own embedding is added to what head 1 wrote; that alone is asked for": (
+            E @ W_q @ ((E + first) @ W_k).T / d**0.5
+        ),
+        "the root is that of D, the width of the stream; it is the root of d, the width of a head": (
+            right * d**0.5 / E.shape[1] ** 0.5
+        ),
+    }
+
+
+def _copying(C):
+    values = np.linalg.eigvals(C)
+    return values.real.sum() / np.abs(values).sum()
+
+
+def _wrong_copying(C):
+    """{sentence: the score that this mistake gives}."""
+    values = np.linalg.eigvals(C)
+    singular = np.linalg.svd(C, compute_uv=False)
+    lower = np.linalg.eigvalsh(C)
+    symmetric = np.linalg.eigvalsh((C + C.T) / 2)
+    return {
+        "singular values are never negative, so a head that inverts letters would pass": (
+            singular.sum() / np.abs(singular).sum()
+        ),
+        "that is the share of eigenvalues with a positive real part; their sizes count": (
+            (values.real > 0).mean()
+        ),
+        "the sum of the eigenvalues is not divided by the sum of their sizes": values.real.sum(),
+        "the sum of the eigenvalues is divided by itself; the sum of their sizes belongs below": 1.0,
+        "the size of the sum stands below; the sum of the sizes is meant": np.sign(
+            values.real.sum()
+        ),
+        "the sign is lost, so a head that inverts letters would pass": abs(_copying(C)),
+        "the score is moved to between 0 and 1; it lies between -1 and 1": (_copying(C) + 1) / 2,
+        "the trace is divided by the number of letters, not by the sizes of the eigenvalues": (
+            np.trace(C) / len(C)
+        ),
+        "these are the entries on the diagonal; eigenvalues are meant": (
+            np.trace(C) / np.abs(np.diag(C)).sum()
+        ),
+        "that is the mean over eigenvalues; large ones count more": (
+            (values.real / np.abs(values)).mean()
+        ),
+        "the sizes below are those of the real parts; the size of a complex number is its modulus": (
+            values.real.sum() / np.abs(values.real).sum()
+        ),
+        "the trace is divided by the sum of all entries' sizes; eigenvalues are meant": (
+            np.trace(C) / np.abs(C).sum()
+        ),
+        "`eigvalsh` sees the lower triangle alone, as if the matrix were symmetric": (
+            lower.sum() / np.abs(lower).sum()
+        ),
+        "these are the eigenvalues of the symmetric part, (C + C^T) / 2": (
+            symmetric.sum() / np.abs(symmetric).sum()
+        ),
+        "that is how often the largest entry of a row is on the diagonal": (
+            (C.argmax(1) == np.arange(len(C))).mean()
+        ),
+        "that is the trace over the singular values; the sizes of the eigenvalues belong below": (
+            np.trace(C) / singular.sum()
+        ),
+    }
+
+
+# 13.7
+
+FIRST_CUT = (5, 6, 3)  # T, D, d
+CUTS = ((4, 4, 4), (1, 5, 2), (7, 8, 2))
+LOW_CUT = (6, 5, 3)  # with all scores far below zero
+PATHS = ("q", "k", "v")
+
+
+def one_path_is_cut(rng: Generator, patched: Caller) -> str:
+    """13.7: the other two inputs see the stream as it is, and nothing given is changed."""
+    trials = Trials(_wrong_cuts)
+    cases = [(sizes, path) for sizes in CUTS for path in PATHS]
+    first = [(FIRST_CUT, path) for path in PATHS]
+    for sizes, path in [*first, *shuffled(rng, cases), (LOW_CUT, "v")]:
+        T, D, d = sizes
+        inputs = [*_drawn_streams(rng, *sizes), path]
+
+        found, is_unchanged = patched.via(call_and_keep_inputs, inputs)
+        found = array(found, "patched(...)")
+        right = _cut(*inputs)
+        setting = f"{T} tokens, D = {D}, d = {d}, path {path}"
+        if found.shape != right.shape:
+            raise NotYet(
+                f"patched(...) has shape {found.shape}, expected {right.shape} ({setting})."
+            )
+        if not is_unchanged:
+            raise NotYet(
+                "the stream that you were given is changed in place, so the next path would start from "
+                "another stream; make a new array."
+            )
+        fact = f"it is off by up to {np.abs(found - right).max():.2g} ({setting})"
+        trials.add(found, right, fact, *inputs)
+        if len(trials) >= len(PATHS):  # one path alone does not tell which others are cut
+            trials.settle()
+
+    return f"each path alone is cut, in {len(trials)} cases; the inputs stay as they are."
+
+
+def _drawn_streams(rng, T, D, d):
+    """x, written and instead (T, D), and the four matrices of a head."""
+    x, written, instead = rng.normal(size=(3, T, D))
+    W_q, W_k, W_v = rng.normal(size=(3, D, d))
+    W_o = rng.normal(size=(d, D))
+    if (
+        T,
+        D,
+        d,
+    ) == LOW_CUT:  # features 0 and 1 make queries and keys, and layer 1 does not write there
+        W_q[:] = 0
+        W_k[:] = 0
+        q, k = far_below(rng, x @ W_q, x @ W_k)
+        x[:, 0], x[:, 1] = q[:, 0], k[:, 0]
+        W_q[0], W_k[1] = 1, 1
+        written[:, :2], instead[:, :2] = 0, 0
+    return x, written, instead, [W_q, W_k, W_v, W_o]
+
+
+def _cut(x, written, instead, weights, path, *, other=None, scale=None):
+    """What the head writes, where `path` names the inputs that see the other stream."""
+    stream = x - written + instead if other is None else other(x, written, instead)
+    *projections, W_o = weights
+    q, k, v = (
+        (stream if name in path else x) @ W for name, W in zip(PATHS, projections, strict=True)
+    )
+    return attend(q, k, v, causal=True, scale=scale)[0] @ W_o
+
+
+def _wrong_cuts(x, written, instead, weights, path):
+    """{sentence: what a head with this mistake writes}."""
+    given = (x, written, instead, weights)
+    others = "".join(name for name in PATHS if name != path)
+    stream = x - written + instead
+    *projections, W_o = weights
+    q, k, v = (
+        (stream if name == path else x) @ W for name, W in zip(PATHS, projections, strict=True)
+    )
+    attended = wrong_contexts(q, k, v, np.tri(len(x), dtype=bool))
+    table = {
+        sentence: after(context, lambda found: found @ W_o)
+        for sentence, context in attended.items()
+    }
+    for one, two in ("qk", "qv", "kv"):
+        exchanged = {one: two, two: one}.get(path)
+        table[f"{one} and {two} have changed places"] = (
+            _cut(*given, exchanged) if exchanged else None
+        )
+    for name in PATHS:
+        table[f"{name} is cut whatever `path` says"] = _cut(*given, name)
+    return table | {
+        "all three inputs are cut; only the one named by `path` is": _cut(*given, "qkv"),
+        "nothing is cut: the head still sees what layer 1 wrote": _cut(*given, ""),
+        "zero stands in place of what layer 1 wrote; `instead` is to stand there": (
+            _cut(*given, path, other=lambda x, written, instead: x - written)
+        ),
+        "`instead` is put in beside what layer 1 wrote; take `written` out first": (
+            _cut(*given, path, other=lambda x, written, instead: x + instead)
+        ),
+        "the whole stream is replaced by `instead`, and the letters with it; take out `written` alone": (
+            _cut(*given, path, other=lambda x, written, instead: instead)
+        ),
+        "the sign is turned round: `written` goes out and `instead` comes in": (
+            _cut(*given, path, other=lambda x, written, instead: x + written - instead)
+        ),
+        "the two other paths are cut; only the one named by `path` is": _cut(*given, others),
+        "the root is that of D, the width of the stream; it is the root of d, the width of a head": (
+            _cut(*given, path, scale=x.shape[-1] ** -0.5)
+        ),
+        "the other stream is added to the result; what the head writes is asked for, without it": (
+            stream + _cut(*given, path)
+        ),
+        "that is by how much the cut changes what the head writes; what it writes is asked for": (
+            _cut(*given, path) - _cut(*given, "")
+        ),
+        "the stream is added to the result; what the head writes is asked for, without it": (
+            x + _cut(*given, path)
+        ),
+    }
+
+
+# The questions
 
 QUESTIONS = (
     Question(

@@ -6,20 +6,20 @@ Contexts decide; the largest tensor on the way is measured besides, in a run who
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, number, shuffled
+from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.answers.tensors import distance, only_tensors, tensor_trials
+from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import (
     call_with_projection_and_rotation,
     make_rotation,
     run_tensors,
     run_watched,
 )
+from attn_course.questions.memory import largest_tensor
 from attn_utils.kernels import softmax
 
 FIRST = (3, 7, 5, 4)  # H, T, width of a latent, d
 SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5))
-READY_MADE = "scaled_dot_product_attention"
 
 
 def latents_are_enough(rng: Generator, latent_attention: Caller, absorbed_matrix: Caller) -> str:
@@ -65,12 +65,16 @@ def _wrong_contexts(q, latents, W_k, W_v):
             _context(q, latents, W_k, W_v, scale=width**-0.5)
         ),
         "the root of d is missing in the scores": _context(q, latents, W_k, W_v, scale=1.0),
+        "the scores are divided by d, not by its root": _context(q, latents, W_k, W_v, scale=1 / d),
         "the mixture of latents is returned as it is: W_v is missing": mixed,
         "W_k is used for the values too": np.einsum("hr,hrd->hd", mixed, W_k),
         "W_v is used for the keys too": _context(q, latents, W_v, W_v),
         "W_k and W_v have changed places": _context(q, latents, W_v, W_k),
         "all heads use the keys of head 0; each has a W_k of its own": (
             _context(q, latents, W_k, W_v, order=[0] * H)
+        ),
+        "all heads use the values of head 0; each has a W_v of its own": (
+            _context(q, latents, W_k, W_v[[0] * H])
         ),
         "the softmax runs over the heads; it runs over the tokens": (
             np.einsum("ht,htd->hd", softmax(scores, 0), latents @ W_v)
@@ -95,25 +99,21 @@ def _wrong_contexts(q, latents, W_k, W_v):
 
 def _judge_memory(rng, latent_attention):
     """A clause on the largest tensor at a length drawn now; the result of that run is compared too."""
-    H, width, d = 8, 12, 16
+    H, width, d = 4, 12, 32  # the keys of one head alone are larger than all scores
     T = int(rng.integers(500, 700))
     inputs = _drawn(rng, H, T, width, d)
     seen = latent_attention.via(run_watched, inputs)
     (found,) = only_tensors(seen, "latent_attention", 1)
     right = _context(*inputs)
-    if found.shape != right.shape or not np.abs(found - right).max() <= 1e-5:
+    if not close(found, right):
         raise NotYet(f"{distance(found, right, f'H = {H}, T = {T}, d = {d}')}.")
 
-    largest = int(number(seen["largest"]))
-    if largest == 0:
+    largest = largest_tensor(seen)
+    if not largest < T * d:
         raise NotYet(
-            "right, but not one tensor was seen on the way: compute with torch, not NumPy."
-        )
-    if not largest <= H * T * d / 4:
-        raise NotYet(
-            f"right, but at H = {H}, T = {T}, d = {d} a tensor of {largest:,} numbers is made, as many as "
-            "full "
-            "keys or values have: bring W_k to the query and W_v to the mixture, so that neither is made."
+            f"right, but at H = {H}, T = {T}, d = {d} a tensor of {largest:,} numbers is made, and the keys "
+            f"of one head have {T * d:,}: bring W_k to the query and W_v to the mixture, so that no key "
+            "or value is made."
         )
     return (
         f"at {T} tokens its largest tensor has {largest:,} numbers, where keys have {H * T * d:,}"
@@ -161,4 +161,6 @@ def _wrong_matrices(W_k, far, rotate):
         ),
         "the root of d is not part of this matrix": rotate(W_k, -far) / d**0.5,
         "only the key is rotated by 1; the distance decides": rotate(W_k, -1),
+        "the rotation goes one position too far": rotate(W_k, -far - 1),
+        "the rotation stops one position too early": rotate(W_k, 1 - far),
     }

@@ -3,20 +3,14 @@
 They measure contexts and states, and know nothing of the way.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, shuffled
-from attn_course.answers.mistakes import (
-    Seen,
-    same,
-)
-from attn_course.answers.tensors import (
-    close,
-    distance,
-    only_tensors,
-    tensor_trials,
-)
+from attn_course.answers.mistakes import Seen, same
+from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors, run_with_features
 from attn_utils.kernels import attend, softmax
 
@@ -39,15 +33,12 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         result = linear_attention.via(run_with_features, inputs, kind, shift)
         (found,) = only_tensors(result, "linear_attention", 1)
 
-        fq = _features(kind, shift, q)  # (T, d)
-        fk = _features(kind, shift, k)
-        past = np.tril(fq @ fk.T)
-        right = _attend_linearly(past, v)
+        phi = partial(_features, kind, shift)
+        right = _attend_linearly(np.tril(phi(q) @ phi(k).T), v)
         fact = distance(found, right, f"{T} tokens, features {kind}")
         if found.shape != right.shape:
             raise NotYet(f"{fact}.")
-        of_scores = _features(kind, shift, q @ k.T)
-        trials.judge(found, right, fact, *inputs, fq, fk, of_scores, found)
+        trials.judge(found, right, fact, *inputs, kind, shift, found)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 
@@ -68,74 +59,66 @@ def _attend_linearly(products, v):
     return weights @ v
 
 
-def _wrong_contexts(q, k, v, fq, fk, of_scores, found):
-    """{sentence: contexts (T, dv) of this mistake}, with features (T, d) of queries and keys."""
+def _wrong_contexts(q, k, v, kind, shift, found):
+    """{sentence: contexts (T, dv) of this mistake}."""
+    phi = partial(_features, kind, shift)
+    fq, fk = phi(q), phi(k)
     products = fq @ fk.T
-    return {
-        **_wrong_normalisers(products, v),
-        **_softmaxes(q, k, v, products),
-        **_read_too_early(products, v, found),
-        **_without_features(q, k, v, fq, fk),
-        "the map is taken of the scores, not of queries and keys": (
-            _attend_linearly(np.tril(of_scores), v)
-        ),
-        **_wrong_states(fq, fk, v),
-    }
-
-
-def _wrong_normalisers(products, v):
-    """Where the products (T, T) of all features are right."""
     past = np.tril(products)
-    sums = past.sum(-1, keepdims=True)
-    all_sums = products.sum(-1, keepdims=True)
+    seen = np.where(np.tri(len(products), dtype=bool), products, -np.inf)
+    root = q.shape[-1] ** 0.5
+    states = np.cumsum(fk[:, :, None] * v[:, None], 0)  # (T, d, dv)
+    divided = states / np.cumsum(fk, 0)[..., None]
+    not_itself = _attend_linearly(np.tril(products, -1), v)
+
+    def causal(weights):
+        return _attend_linearly(np.tril(weights), v)
+
     return {
         "there is no normaliser: weights add up to one": past @ v,
-        "the normaliser runs over all keys, so it sees the future": past / all_sums @ v,
+        "the normaliser runs over all keys, so it sees the future": (
+            past / products.sum(-1, keepdims=True) @ v
+        ),
+        "the result is multiplied by the normaliser, not divided": (
+            past.sum(-1, keepdims=True) * (past @ v)
+        ),
+        "the weights of a key add up to one; those of a query should": past
+        / past.sum(0)[:, None]
+        @ v,
         "there is no mask: a token sees later ones": _attend_linearly(products, v),
-        "the result is multiplied by the normaliser, not divided": sums * (past @ v),
-    }
-
-
-def _softmaxes(q, k, v, products):
-    """Where the weights are those of a softmax, of inner products or of products (T, T) of features."""
-    seen = np.where(np.tri(len(products), dtype=bool), products, -np.inf)
-    scaled, _ = attend(q, k, v, causal=True)
-    unscaled, _ = attend(q, k, v, causal=True, scale=1.0)
-    return {
-        "this is softmax attention; the weights asked for are products of features": scaled,
+        "the mask is transposed: a token sees itself and later ones": (
+            _attend_linearly(np.triu(products), v)
+        ),
+        "it reads before it writes, where a token sees itself": Seen(
+            close(found[1:], not_itself[1:])
+        ),
+        "this is softmax attention; the weights asked for are products of features": (
+            attend(q, k, v, causal=True)[0]
+        ),
         "this is softmax attention without the root; the weights asked for are products of features": (
-            unscaled
+            attend(q, k, v, causal=True, scale=1.0)[0]
         ),
         "a softmax is taken of the products of features; dividing by their sum is enough": (
             softmax(seen) @ v
         ),
-    }
-
-
-def _read_too_early(products, v, found):
-    """Where a token does not see itself; the first one has nothing to read."""
-    before = np.tril(products, -1)
-    later = _attend_linearly(before, v)[1:]
-    reads_first = close(found[1:], later)
-    return {"it reads before it writes, where a token sees itself": Seen(reads_first)}
-
-
-def _without_features(q, k, v, fq, fk):
-    """Where queries or keys stay as they are."""
-    return {
-        "the features are taken of the keys alone": _attend_linearly(np.tril(q @ fk.T), v),
-        "the features are taken of the queries alone": _attend_linearly(np.tril(fq @ k.T), v),
-        "no features are taken": _attend_linearly(np.tril(q @ k.T), v),
-    }
-
-
-def _wrong_states(fq, fk, v):
-    """Where the running sum goes wrong."""
-    written = fk[:, :, None] * v[:, None]
-    states = np.cumsum(written, 0)  # (T, d, dv)
-    key_sums = np.cumsum(fk, 0)  # (T, d)
-    divided = states / key_sums[..., None]
-    return {
+        "a softmax is taken of the products of features, with the root; dividing by their sum is enough": (
+            softmax(seen / root) @ v
+        ),
+        "the features are taken of the keys alone": causal(q @ fk.T),
+        "the features are taken of the queries alone": causal(fq @ k.T),
+        "the features are taken of the values too": _attend_linearly(past, phi(v)),
+        "no features are taken": causal(q @ k.T),
+        "the map is taken of the scores, not of queries and keys": causal(phi(q @ k.T)),
+        "`phi` is not used: your features are always elu(x) + 1": (
+            causal(_features("elu", 0, q) @ _features("elu", 0, k).T)
+        ),
+        "`phi` is not used: your features are always exp(x)": (
+            causal(_features("exp", 0, q) @ _features("exp", 0, k).T)
+        ),
+        "queries and keys have changed places": causal(products.T),
+        "queries are divided by the root of d; features are taken of them as they are": (
+            causal(phi(q / root) @ fk.T)
+        ),
         "each token gets its own value back: the running sum has to go over tokens, not features": v,
         "the state is divided by the sum of keys before the query reads it; read both, then divide": (
             np.einsum("td,tde->te", fq, divided)
@@ -189,7 +172,7 @@ def _why_seen(features, V):
     seen = features @ np.linalg.pinv(features)
     spread = np.ptp(V)
     used = np.abs(V).sum(1) > 0
-    if same(V, features):
+    if same(V, features) or same(V, -features):
         return "these are the features themselves: "
     if spread <= 1e-9 * np.abs(V).max():
         return "equal values add up to a sum of features, which is not zero: "

@@ -11,11 +11,8 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
-from attn_course.answers.tensors import (
-    close,
-    distance,
-    tensor_trials,
-)
+from attn_course.answers.tensors import close, distance, tensor_trials
+from attn_course.answers.wording import counted
 from attn_course.drivers import call_on_kept, keep_result
 from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
@@ -75,8 +72,7 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
 
     return (
         f"equal to one softmax over all keys in {len(merging.trials)} merges; a state of {num_keys} keys "
-        "holds "
-        f"{size} numbers."
+        f"holds {counted(size, 'number')}."
     )
 
 
@@ -174,18 +170,20 @@ def _merging_cases(rng):
             ("two blocks, the second with higher scores", [low, high], BOTH),
             ("two blocks, the first with higher scores", [high, low], BOTH),
         ],
+        [
+            ("four blocks in every order", four, shuffled(rng, ORDERS)),
+            ("four blocks, bracketed in other ways", four, TREES),
+        ],
     ]
     others = [
-        [("four blocks in every order", four, shuffled(rng, ORDERS))],
-        [("four blocks, bracketed in other ways", four, TREES)],
         [("one key of a block hidden", [part_hidden, high], BOTH)],
         *_far_cases(block),
         *_empty_cases(rng, low),
     ]
-    far_below = block(3, around=-1e5)
+    far_below = block(3, around=-1e10)
     nothing = block(0)
     last = [
-        [("a block with no keys beside scores near -100,000", [far_below, nothing], BOTH)],
+        [("a block with no keys beside scores near -10,000,000,000", [far_below, nothing], BOTH)],
     ]
     return first + shuffled(rng, others) + last
 
@@ -231,7 +229,10 @@ def _block(rng, n, scale=1.0, around=0.0):
 
 # The mistakes: summaries are (maximum, sum, output), or (maximum, number of keys, context).
 
-OVERFLOW = "no maximum is taken away, and the exponential of a score above 710 is infinite"
+OVERFLOW = (
+    "an exponential overflows, as that of a score above 710 does: take away the largest score of all keys so "
+    "far, neither none nor another"
+)
 START = "a maximum that starts at a finite number; start at minus infinity, for a true score may lie below"
 EMPTY = "minus infinity minus minus infinity is no number; a block without keys must change nothing"
 LARGE = 700  # a score whose exponential is at the edge of what a float holds
@@ -242,7 +243,9 @@ def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict:
     table = {}
     for sentence, (summary, merge, finish) in WRONG_MERGES.items():
         state = _follow(plan, blocks, summary, merge)
-        table[sentence] = finish(state)
+        context = finish(state)
+        is_lost = np.isnan(context).all()
+        table[sentence] = Seen(np.isnan(found).all()) if is_lost else context
 
     largest = [scores.max(initial=-np.inf) for scores, _ in blocks]
     is_lost = not np.abs(found).max() > 0  # nan, or nothing
@@ -257,7 +260,7 @@ def _lost_numbers(largest, is_lost):
     return {
         OVERFLOW: Seen(is_lost) if abs(top) > LARGE else None,
         START: Seen(True) if is_lost and too_low else None,
-        EMPTY: Seen(True) if is_lost and empty else None,
+        EMPTY: Seen(True) if is_lost and empty and not too_low else None,
     }
 
 
@@ -291,7 +294,7 @@ def _divided(state):
 
 
 def _third(state):
-    """The context, of a summary (maximum, number of keys, context)."""
+    """The output as it is, which is the context in a summary (maximum, number of keys, context)."""
     return state[2]
 
 
@@ -318,6 +321,36 @@ def _rescaled(sums, outputs):
     return merge
 
 
+def _unit_of_first(one, other):
+    """A merge of (maximum, sum, output) that brings both blocks to the unit of the first."""
+    factor = np.exp(other[0] - one[0])
+    return one[0], one[1] + factor * other[1], one[2] + factor * other[2]
+
+
+def _maximum_of_first(one, other):
+    """A merge of (maximum, sum, output) that is right but for the maximum that it hands on."""
+    _, total, output = _rescaled(sums=(1, 1), outputs=(1, 1))(one, other)
+    return one[0], total, output
+
+
+def _lse_summary(scores, values):
+    """(log-sum-exp, number of keys, context) of one block."""
+    largest, total, output = _summary(scores, values)
+    return largest + np.log(total), len(scores), output / max(total, 1e-300)
+
+
+def _lse_mixed(unit, kept):
+    """A merge of (log-sum-exp, number of keys, context) in this unit, which hands on kept(l_1, l_2)."""
+
+    def merge(one: tuple, other: tuple) -> tuple:
+        """Two summaries -> one."""
+        common = unit(one[0], other[0])
+        context = np.exp(one[0] - common) * one[2] + np.exp(other[0] - common) * other[2]
+        return kept(one[0], other[0]), one[1] + other[1], context
+
+    return merge
+
+
 def _mixed(weight):
     """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
 
@@ -331,11 +364,6 @@ def _mixed(weight):
         return largest, num_keys, context
 
     return merge
-
-
-def _half(one, other):
-    """The weight of a block, the same for both."""
-    return 0.5
 
 
 def _by_number(one, other):
@@ -360,7 +388,7 @@ WRONG_MERGES = {
     ),
     "the contexts are averaged, so a block with little mass counts as much as the other": (
         _context_summary,
-        _mixed(_half),
+        _mixed(lambda one, other: 0.5),
         _third,
     ),
     "the blocks are weighted by their number of keys; scores decide, not counts": (
@@ -394,7 +422,41 @@ WRONG_MERGES = {
         _rescaled(sums=(0, 0), outputs=(1, 1)),
         _divided,
     ),
-    "the sign in the exponent: a factor that rescales a block is at most 1": (
+    "the output is not divided by the sum at the end": (
+        _summary,
+        _rescaled(sums=(1, 1), outputs=(1, 1)),
+        _third,
+    ),
+    "the output is multiplied by the sum at the end; divide by it": (
+        _summary,
+        _rescaled(sums=(1, 1), outputs=(1, 1)),
+        lambda state: state[2] * state[1],
+    ),
+    "the merged block keeps the maximum of its first part; it is the larger of the two": (
+        _summary,
+        _maximum_of_first,
+        _divided,
+    ),
+    "both blocks are brought to the unit of the first, which overflows when the second lies far above it; "
+    "take the larger maximum": (_summary, _unit_of_first, _divided),
+    "only the block with the larger maximum is kept; the other one counts too": (
+        _summary,
+        lambda one, other: one if one[0] >= other[0] else other,
+        _divided,
+    ),
+    "only the second block is kept": (_summary, lambda one, other: other, _divided),
+    "the log-sum-exp of both blocks is taken for their sum; it is log(e^l_1 + e^l_2)": (
+        _lse_summary,
+        _lse_mixed(np.logaddexp, np.add),
+        _third,
+    ),
+    "the log-sum-exp of both blocks is taken for the larger of the two; it is log(e^l_1 + e^l_2)": (
+        _lse_summary,
+        _lse_mixed(np.maximum, np.maximum),
+        _third,
+    ),
+    "the factors are the wrong way round (a sign in the exponent, or the two exchanged): the block with the "
+    "smaller maximum is made smaller": (
         _summary,
         _rescaled(sums=(-1, -1), outputs=(-1, -1)),
         _divided,

@@ -390,9 +390,10 @@ def _all_counts(rng, score, n):
 
 
 def _wrong_answer(rng, truth):
-    """Another city, nothing at all, a part of the truth, more than it, or a word that begins like it."""
+    """Another city, nothing, a part of the truth, more, small letters, or a word that begins like it."""
     others = [city for city in CITIES if city != truth]
-    wrong = [*others, "", truth[:2], truth[1:3], f"{truth} or {others[0]}", f"{truth[0]}olm"]
+    near = [truth[:2], truth[1:3], truth.lower(), f"{truth} or {others[0]}", f"{truth[0]}olm"]
+    wrong = [*others, "", *near]
     return wrong[rng.integers(len(wrong))]
 
 
@@ -405,6 +406,10 @@ RULES = {
     ),
     "an answer that contains the truth and more counts as right": (
         lambda answer, truth: truth in answer
+    ),
+    "an empty answer counts as right": lambda answer, truth: answer in ("", truth),
+    "capitals are ignored; an answer is right if it equals the truth": (
+        lambda answer, truth: answer.lower() == truth.lower()
     ),
     "only the first letters are compared": lambda answer, truth: answer[:1] == truth[:1],
 }

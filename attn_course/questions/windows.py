@@ -10,6 +10,7 @@ from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import close, distance, tensor_trials
 from attn_course.drivers import step_rings
+from attn_course.questions.attention_mistakes import wrong_contexts
 from attn_utils.kernels import attend
 
 FIRST = (9, 3, 2)  # T, window, sinks
@@ -56,14 +57,18 @@ def _places(T):
 def _mask(value, sizes):
     """A boolean mask (T, T); zeros and ones count."""
     name = f"window_mask{sizes}"
-    found = array(value, name)
+    kind = "it is a mask of True and False, not one of weights, or of numbers that are added to scores."
+    try:
+        found = array(value, name)
+    except NotYet as error:
+        if "infinity" not in str(error):
+            raise
+        raise NotYet(f"{name} holds an infinity: {kind}") from None
     T = sizes[0]
     if found.shape != (T, T):
         raise NotYet(f"{name} has shape {found.shape}, expected {(T, T)}.")
     if not np.isin(found, (0, 1)).all():
-        raise NotYet(
-            f"{name} holds other numbers than True and False: it is a mask, not weights or scores."
-        )
+        raise NotYet(f"{name} holds other numbers than True and False: {kind}")
     return found.astype(bool)
 
 
@@ -83,6 +88,14 @@ def _wrong_masks(T, window, sinks):
         "the token itself is hidden; it is the newest of its window": right & (back > 0),
         "the window reaches into the future as well": (np.abs(back) < window) | first & (back >= 0),
         "the sinks are not kept": in_window,
+        "one sink too many is kept": _look(T, window, sinks + 1),
+        "one sink too few is kept": _look(T, window, max(sinks - 1, 0)),
+        "the first tokens see all that is before them; they are to be seen by all that come after them": (
+            in_window | first[:, None] & (back >= 0)
+        ),
+        "a token must be in the window *and* a sink to be seen; either is enough": (
+            in_window & first if sinks else None
+        ),
         "tokens see a sink that comes after them; a sink is seen by itself and later tokens alone": (
             in_window | first
         ),
@@ -166,8 +179,8 @@ def _wrong_rings(q, k, v, window, sinks, found):
     """{sentence: the contexts (B, T, dv) of this mistake}."""
     T = q.shape[1]
 
-    def look(mask, **options):
-        context, _ = attend(q, k, v, mask=mask, **options)
+    def look(mask):
+        context, _ = attend(q, k, v, mask=mask)
         return context
 
     t, back = _places(T)
@@ -196,7 +209,11 @@ def _wrong_rings(q, k, v, window, sinks, found):
         "empty slots are attended: a zero key has score 0 and weight e^0": (
             _with_empty_slots(q, k, v, right, size)
         ),
-        "the root of d is missing in the scores": look(right, scale=1.0),
+        "the newest value is returned as it is; the token looks at all that are kept": v,
+    } | {
+        sentence: context
+        for sentence, context in wrong_contexts(q, k, v, right).items()
+        if "scores are" in sentence
     }
 
 

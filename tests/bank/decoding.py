@@ -8,6 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import attn_utils
 from bank.fast_attention import root
 
 INF = math.inf
@@ -903,6 +904,86 @@ def matrix_but(change):
     return absorbing, change
 
 
+class RecomputingByKernel(Recomputing):
+    def attend(self, q, k, v):
+        return attn_utils.attend(q, k, v, causal=True)[0]
+
+
+class InNumPy(Recomputing):
+    def attend(self, q, k, v):
+        context, _ = attn_utils.attend(q.numpy(), k.numpy(), v.numpy(), causal=True)
+        return torch.tensor(context)
+
+
+class AllContexts(Recomputing):
+    def step(self, q, k, v):
+        super().step(q, k, v)
+        queries, keys, values = self.kept
+        places = torch.arange(keys.shape[1])
+        return self.attend(self.rotate(queries, places), self.rotate(keys, places), values)
+
+
+class CountsSteps(Cache):
+    num_steps = 0
+
+    def places(self, n):
+        self.num_steps += 1
+        return torch.arange(n) + self.num_steps - 1
+
+
+class LowFill(Cache):
+    def step(self, q, k, v):
+        q, k = self.turned(q, k)
+        keys, values = self.keep(k, v)
+        see = past(q.shape[1], keys.shape[1])
+        return (q @ keys.mT / root(q)).masked_fill(~see, -20.0).softmax(-1) @ values
+
+
+def divided_twice(self, q, k):
+    q, k = Cache.turned(self, q, k)
+    return q / root(q), k
+
+
+def one_ahead(self, n, total):
+    return torch.ones(n, total, dtype=torch.bool).tril(total - n + 1)
+
+
+def inverted(self, n, total):
+    return ~past(n, total)
+
+
+def one_place(self, n):
+    return torch.full((n,), self.seen)
+
+
+def low_fill_in_groups(q, k, v):
+    scores, v = grouped_scores(q, k, v)
+    return scores.masked_fill(torch.ones_like(scores).tril() == 0, -20.0).softmax(-1) @ v
+
+
+def head_by_head(q, latents, W_k, W_v):
+    """The full keys and values of one head at a time."""
+    heads = zip(q, W_k, W_v, strict=True)
+    return torch.stack(
+        [((latents @ K) @ one / len(one) ** 0.5).softmax(0) @ (latents @ V) for one, K, V in heads]
+    )
+
+
+def latent_in_numpy(q, latents, W_k, W_v):
+    q, latents, W_k, W_v = (x.numpy() for x in (q, latents, W_k, W_v))
+    context, _ = attn_utils.attend(q[:, None], latents @ W_k, latents @ W_v)
+    return torch.tensor(context[:, 0])
+
+
+def first_heads_values(q, latents, W_k, W_v):
+    return W_v[:1].expand_as(W_v)
+
+
+def with_own_map(own):
+    """phi is not used."""
+    return lambda q, k, v, phi: parallel(q, k, v, own)
+
+
 RIGHT = {
     "14.1": {
         "concatenation": Cache,
@@ -962,15 +1043,15 @@ WRONG = {
         "rotation unused": (but(turned=lambda self, q, k: (q, k)), "the rotation is not used"),
         "top-left triangle": (but(see=top_left), "aligned top-left"),
         "no mask": (but(see=open_mask), "a piece of several tokens needs its mask"),
-        "not itself": (but(see=not_itself), "a token does not see itself"),
+        "not itself": (but(see=not_itself), "a query cannot see itself"),
         "newest alone": (but(keep=newest_alone), "earlier tokens are not there"),
         "empty slots": (EmptySlots, "cut the cache at its length"),
         "values not kept": (but(keep=newest_values), "are keys and values both kept?"),
-        "last value for all": (but(keep=last_value_for_all), "it is off"),
+        "last value for all": (but(keep=last_value_for_all), "keep values too"),
         "one store": (Shared, "two caches share their tokens"),
         "one store, emptied": (SharedByPair, "belongs to an instance, not to the class"),
         "values rotated": (TurnedValues, "values are rotated too"),
-        "root missing": (but(turned=rooted), "the root of d is missing"),
+        "root missing": (but(turned=rooted), "not divided by sqrt(d)"),
         "attends first": (AttendFirst, "tokens after the first piece do not see themselves"),
         "last five keys": (but(keep=keep_last_five), "only the newest tokens are kept"),
         "a ring of eight": (EightSlots, "a cache keeps all of them"),
@@ -982,6 +1063,15 @@ WRONG = {
         "full pass, torch's own": (RecomputingFused, "where four times as many would do"),
         "full pass, row by row": (RecomputingRows, "Only the new queries attend"),
         "nothing comes back": (but(step=lambda self, q, k, v: None), "is a `return` missing?"),
+        "old rows in one call": (RecomputingByKernel, "token 16 makes 416"),
+        "in NumPy": (InNumPy, "so its work is not seen"),
+        "all contexts": (AllContexts, "the contexts of all"),
+        "divided by d": (but(turned=divided_twice), "are divided by d, the width of a query"),
+        "one ahead": (but(see=one_ahead), "the one just after it in its piece"),
+        "inverted mask": (but(see=inverted), "the wrong way round (True means may look)"),
+        "counts steps": (CountsSteps, "the position counts steps"),
+        "one position for a piece": (but(places=one_place), "stand at one position"),
+        "a low number hides": (LowFill, "a low number such as -20"),
     },
     "14.2": {
         "leading order": (
@@ -1004,7 +1094,7 @@ WRONG = {
         ),
         "one pass": (
             scores_but(lambda T, cached: num_scores(T, True) if cached else T**2),
-            "one pass over all T tokens",
+            "without a cache: that is the last step",
         ),
         "triangle": (
             scores_but(
@@ -1012,7 +1102,10 @@ WRONG = {
             ),
             "hidden scores are left out",
         ),
-        "last step": (scores_but(lambda T, cached: T if cached else T**2), "the last step alone"),
+        "last step": (
+            scores_but(lambda T, cached: T if cached else T**2),
+            "that is the last step, or one pass",
+        ),
         "operations": (scores_but(lambda T, cached: 2 * num_scores(T, cached)), "counted twice"),
         "keys alone": (bytes_but(lambda n, of: n // 2), "keys *and* values"),
         "numbers": (bytes_but(lambda n, of: n // of["size"]), "numbers, not bytes"),
@@ -1020,6 +1113,24 @@ WRONG = {
         "square of T": (bytes_but(lambda n, of: n * of["T"]), "not with its square"),
         "one layer": (bytes_but(lambda n, of: n // of["layers"]), "that is one layer"),
         "one sequence": (bytes_but(lambda n, of: n // of["batch"]), "that is one sequence"),
+        "all tokens, without a cache": (
+            scores_but(lambda T, cached: num_scores(T, True) if cached else T**3),
+            "without a cache: every step is charged",
+        ),
+        "all tokens, with a cache": (
+            scores_but(lambda T, cached: T**2 if cached else num_scores(T, False)),
+            "with a cache: every step is charged",
+        ),
+        "the sum squared": (
+            scores_but(lambda T, cached: num_scores(T, True) ** (1 if cached else 2)),
+            "the squares are added",
+        ),
+        "one token": (bytes_but(lambda n, of: n // of["T"]), "that is one token"),
+        "keys alone, in numbers": (
+            bytes_but(lambda n, of: n // 2 // of["size"]),
+            "kept, and each number takes",
+        ),
+        "bits": (bytes_but(lambda n, of: 8 * n), "these are bits"),
     },
     "14.3": {
         "tiled": (with_heads(in_turn, in_turn), "head 1 got group 1"),
@@ -1031,18 +1142,27 @@ WRONG = {
             queries_averaged_repeated,
             "result repeated; queries stay H",
         ),
-        "no mask": (open_groups, "there is no mask"),
+        "no mask": (open_groups, "the mask is missing or not used"),
         "scale by group": (group_scale, "the scale is that of a whole group"),
-        "no scale": (functools.partial(repeated, scale=1.0), "the scores are not scaled"),
+        "no scale": (functools.partial(repeated, scale=1.0), "not divided by sqrt(d)"),
         "softmax over queries": (grouped_over_queries, "so that columns sum to one"),
         "one key ahead": (grouped_one_ahead, "sees the key just after it"),
         "hidden by zero": (grouped_hidden_by_zero, "exp(0) = 1 is still a weight"),
         "divided by d": (
-            functools.partial(repeated, scale=1 / 3),
+            functools.partial(repeated, scale=1 / 5),
             "are divided by d, the width of a query",
         ),
         "broadcasting": (broadcast_only, "your code stopped with RuntimeError"),
         "one head a group": (one_head_a_group, "H heads come out"),
+        "a low number hides": (low_fill_in_groups, "a low number such as -20"),
+        "group 0 for all": (
+            with_heads(lambda h, G, H: 0, lambda h, G, H: 0),
+            "all heads use group 0",
+        ),
+        "reversed": (
+            with_heads(lambda h, G, H: G - 1 - own(h, G, H), lambda h, G, H: G - 1 - own(h, G, H)),
+            "in reverse order",
+        ),
     },
     "14.4": {
         "one more": (
@@ -1104,15 +1224,31 @@ WRONG = {
         "ring: sinks twice": (ring_but(keep=sinks_twice), "counts twice"),
         "ring: attends first": (ring_but(step=attend_first), "keep it before you attend"),
         "ring: empty slots": (ring_but(RingOfSlots, shown=empty_shown), "empty slots are attended"),
-        "ring: root missing": (ring_but(scale=False), "the root of d is missing"),
+        "ring: root missing": (ring_but(scale=False), "not divided by sqrt(d)"),
         "ring: one store": ((mask_by_distance, SharedRing), "two rings share their tokens"),
         "ring: nothing comes back": (
             ring_but(step=lambda self, q, k, v: None),
             "is a `return` missing?",
         ),
+        "one sink more": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w, n + 1)),
+            "one sink too many",
+        ),
+        "one sink less": (
+            mask_but(lambda T, w, n: mask_by_distance(T, w, max(n - 1, 0))),
+            "one sink too few",
+        ),
+        "to be added": (
+            mask_but(lambda T, w, n: np.where(mask_by_distance(T, w, n), 0, -np.inf)),
+            "holds an infinity: it is a mask",
+        ),
+        "ring: newest value": (
+            ring_but(step=lambda self, q, k, v: v),
+            "the newest value is returned",
+        ),
     },
     "14.5": {
-        "full keys": ((full_keys, turned_rows), "so that neither is made"),
+        "full keys": ((full_keys, turned_rows), "so that no key or value is made"),
         "root of the latent": (
             (latent_root, turned_rows),
             "the root is that of the latent's width",
@@ -1145,6 +1281,17 @@ WRONG = {
             "the root of d is not part",
         ),
         "always 1": (matrix_but(lambda W, n, rotate: rotate(W, -1)), "the distance decides"),
+        "full keys, head by head": ((head_by_head, turned_rows), "the keys of one head have"),
+        "in NumPy": ((latent_in_numpy, turned_rows), "not computed with torch"),
+        "values of head 0": (latents_but(W_v=first_heads_values), "the values of head 0"),
+        "one too far": (
+            matrix_but(lambda W_k, far, rotate: rotate(W_k, -far - 1)),
+            "one position too far",
+        ),
+        "one too early": (
+            matrix_but(lambda W_k, far, rotate: rotate(W_k, 1 - far)),
+            "one position too early",
+        ),
     },
     "14.6": {
         "no normaliser": (no_normaliser, "there is no normaliser"),
@@ -1159,6 +1306,20 @@ WRONG = {
         "map of the scores": (map_of_scores, "taken of the scores"),
         "sum over features": (over_features, "over tokens, not features"),
         "state divided": (state_divided, "before the query reads it"),
+        "elu whatever is given": (with_own_map(lambda x: F.elu(x) + 1), "always elu(x) + 1"),
+        "exp whatever is given": (with_own_map(torch.exp), "always exp(x)"),
+        "features of the values": (
+            lambda q, k, v, phi: parallel(q, k, phi(v), phi),
+            "taken of the values too",
+        ),
+        "queries and keys exchanged": (
+            lambda q, k, v, phi: parallel(k, q, v, phi),
+            "queries and keys have changed places",
+        ),
+        "divided by the root": (
+            lambda q, k, v, phi: parallel(q / root(q), k, v, phi),
+            "queries are divided by the root of d",
+        ),
     },
     "14.7": {
         "zeros": (lambda features: torch.zeros(len(features), 1), "the zero you should imitate"),

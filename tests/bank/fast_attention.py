@@ -622,6 +622,128 @@ def closed_finish(state):
     return finish_all(state())
 
 
+def unit_of_first(a, b):
+    factor = (b[0] - a[0]).exp()
+    return a[0], a[1] + factor * b[1], a[2] + factor * b[2]
+
+
+def larger_lse(a, b):
+    larger = torch.maximum(a[0], b[0])
+    f, g = ((x[0] - larger).exp().nan_to_num(0.0) for x in (a, b))
+    return larger, f * a[1] + g * b[1]
+
+
+def smallest_away(scores, values):
+    if len(scores) == 0:
+        return summary(scores, values)
+    exps = (scores - scores.min()).exp()
+    return scores.min(), exps.sum(), exps @ values
+
+
+def unit_of_the_smaller(a, b):
+    smaller = torch.minimum(a[0], b[0])
+    f, g = ((x[0] - smaller).exp() for x in (a, b))
+    return smaller, f * a[1] + g * b[1], f * a[2] + g * b[2]
+
+
+def exchanged_factors(a, b):
+    largest, f, g = factors(a, b)
+    return largest, g * a[1] + f * b[1], g * a[2] + f * b[2]
+
+
+def blocks_added(q, k, v, block):
+    return sum((q @ a.mT / root(q)).softmax(-1) @ b for a, b in blocks_of(k, v, block))
+
+
+def last_block_alone(q, k, v, block):
+    keys, values = list(blocks_of(k, v, block))[-1]
+    return whole_matrix(q, keys, values, block)
+
+
+def hides_keys(q, k, v, block):
+    scores = q @ k.mT / root(q)
+    return scores.masked_fill(torch.ones_like(scores).tril() == 0, -INF).softmax(-1) @ v
+
+
+def divided_in_place(q, k, v, block):
+    q /= root(q)
+    return running()(q * root(q), k, v, block)
+
+
+def stream_in_numpy_as_tensor(q, k, v, block):
+    found = stream_in_numpy(q, k, v, block)
+    return torch.tensor(found.numpy())
+
+
+def three_arrays(q, k, v, d_out):
+    return tuple(gradient.numpy() for gradient in by_context(q, k, v, d_out))
+
+
+def with_scale(inside, outside):
+    """Scores times inside(d), dq and dk times outside(d)."""
+
+    def attention_backward(q, k, v, d_out):
+        d = q.shape[-1]
+        P = (q @ k.mT * inside(d)).softmax(-1)
+        dP = d_out @ v.mT
+        dS = P * (dP - (P * dP).sum(-1, keepdim=True))
+        return outside(d) * dS @ k, outside(d) * dS.mT @ q, P.mT @ d_out
+
+    return attention_backward
+
+
+def raw_weights(q, k, v, d_out):
+    powers = (q @ k.mT / root(q)).exp()
+    P = powers / powers.sum(-1, keepdim=True)
+    dP = d_out @ v.mT
+    return finished(q, k, P, P * (dP - (P * dP).sum(-1, keepdim=True)), d_out)
+
+
+def dv_from_slopes(q, k, v, d_out):
+    P, dP, _ = parts_of(q, k, v, d_out)
+    dS = P * (dP - (P * dP).sum(-1, keepdim=True))
+    return finished(q, k, dS, dS, d_out)
+
+
+def in_float32(backward):
+    """The same, computed in float32."""
+
+    def in_single(*given):
+        return backward(*(x.float() if torch.is_tensor(x) else x for x in given))
+
+    return in_single
+
+
+def rows_in_a_first_pass(q, k, v, out, lse, d_out, block):
+    """What is subtracted is collected block by block; `out` is not used."""
+    found = 0
+    for keys, values in blocks_of(k, v, block):
+        P = (q @ keys.mT / root(q) - lse[:, None]).exp()
+        found = found + P @ values
+    return key_blocks()(q, k, v, found, lse, d_out, block)
+
+
+def gradients_in_numpy(q, k, v, out, lse, d_out, block):
+    q, k, v, d_out = (x.numpy() for x in (q, k, v, d_out))
+    P = np.exp(q @ k.T / root(q) - lse.numpy()[:, None])
+    dP = d_out @ v.T
+    dS = P * (dP - (P * dP).sum(-1, keepdims=True)) / root(q)
+    return tuple(map(torch.tensor, (dS @ k, dS.T @ q, P.T @ d_out)))
+
+
+def maximum_of_the_block(scores, q, k):
+    return scores.amax(-1)
+
+
+def stream_changed(change):
+    """change(dq, dk, dv, root of d) -> what is returned."""
+
+    def stream_backward(q, *given):
+        return change(*key_blocks()(q, *given), root(q))
+
+    return stream_backward
+
+
 RIGHT = {
     "12.1": {
         "l put in, then divided": share(PUT_IN, SIGMOID),
@@ -649,6 +771,7 @@ RIGHT = {
         "the whole Jacobian": by_jacobian,
         "einsum with v - c": by_einsum,
         "weights from log-sum-exp": by_lse,
+        "three arrays": three_arrays,
     },
     "12.4": {
         "key blocks": key_blocks(),
@@ -656,6 +779,7 @@ RIGHT = {
         "tiles": tiles,
         "key by key": key_by_key,
         "parts joined": joined_parts,
+        "rows collected in a first pass": rows_in_a_first_pass,
     },
 }
 
@@ -685,11 +809,11 @@ WRONG = {
             "the sum is rescaled and the output is not",
         ),
         "sum not rescaled": (merged(sum_forgotten), "the output is rescaled and the sum is not"),
-        "sign lost": (merged(sign_lost), "at most 1"),
-        "no maximum": ((raw_summary, raw_merge, raw_finish), "above 710 is infinite"),
+        "sign lost": (merged(sign_lost), "factors are the wrong way round"),
+        "no maximum": ((raw_summary, raw_merge, raw_finish), "as that of a score above 710 does"),
         "maximum starts at 0": (starting_at(0.0), "start at minus infinity"),
-        "maximum starts at -10000": (starting_at(-1e4), "near -100,000"),
-        "an empty block at 0": (empty_at(0.0), "no keys beside scores near -100,000"),
+        "maximum starts at -10000": (starting_at(-1e4), "one block with scores near -100,000"),
+        "an empty block at 0": (empty_at(0.0), "no keys beside scores near -10,000,000,000"),
         "an empty block at -10000": (empty_at(-1e4), "a maximum that starts at a finite number"),
         "nothing minus nothing": ((nan_summary, nan_merge, finish), "must change nothing"),
         "maximum of no keys": ((no_empty_summary, merge, finish), "no keys"),
@@ -702,6 +826,38 @@ WRONG = {
             (closed_summary, closed_merge, closed_finish),
             "keys holds",
         ),
+        "not divided": (
+            (summary, merge, lambda state: state[2]),
+            "not divided by the sum at the end",
+        ),
+        "multiplied": (
+            (summary, merge, lambda state: state[2] * state[1]),
+            "the output is multiplied by the sum",
+        ),
+        "maximum of the first": (
+            (summary, lambda a, b: (a[0], *merge(a, b)[1:]), finish),
+            "keeps the maximum of its first part",
+        ),
+        "unit of the first": ((summary, unit_of_first, finish), "to the unit of the first"),
+        "the larger block alone": (
+            (summary, lambda a, b: a if a[0] >= b[0] else b, finish),
+            "only the block with the larger maximum",
+        ),
+        "the second block alone": ((summary, lambda a, b: b, finish), "only the second block"),
+        "log-sum-exps added": (
+            (lse_summary, lambda a, b: (a[0] + b[0], lse_merge(a, b)[1]), lse_finish),
+            "taken for their sum",
+        ),
+        "the larger log-sum-exp": (
+            (lse_summary, larger_lse, lse_finish),
+            "taken for the larger of the two",
+        ),
+        "the smallest score taken away": (
+            (smallest_away, unit_of_the_smaller, finish),
+            "neither none nor another",
+        ),
+        "factors exchanged": (merged(exchanged_factors), "a sign in the exponent, or the two"),
+        "maximum starts at -1e9": (starting_at(-1e9), "beside scores near -10,000,000,000"),
     },
     "12.2": {
         "blocks averaged": (averaged_blocks, "results averaged"),
@@ -712,7 +868,7 @@ WRONG = {
         "output not rescaled": (running(old=False), "the sum is rescaled and the output is not"),
         "one maximum for all rows": (running(rows=False), "one maximum for all rows"),
         "ragged block dropped": (ragged_dropped, "right only when block divides S"),
-        "root missing": (no_root, "root of d is missing"),
+        "root missing": (no_root, "not divided by sqrt(d)"),
         "softmax over queries": (stream_over_queries, "so that columns sum to one"),
         "divided by d": (stream_divided_by_d, "divided by d, the width of a query"),
         "raw exponentials": (raw_stream, "take a maximum away first"),
@@ -721,7 +877,16 @@ WRONG = {
         "the whole matrix": (whole_matrix, "its largest tensor holds"),
         "a list of all blocks": (list_of_blocks, "let go of a block before the next"),
         "garbage where memory is measured": (stream_garbage_when_long, "block 16)"),
-        "in NumPy": (stream_in_numpy, "compute with torch, not NumPy"),
+        "in NumPy": (stream_in_numpy, "not computed with torch"),
+        "maximum starts at -1e9": (running(start=-1e9), "all scores below -1,000,000,000"),
+        "blocks added": (blocks_added, "and the results are added"),
+        "the last block alone": (last_block_alone, "only the last block is left"),
+        "a causal mask": (hides_keys, "a mask hides keys"),
+        "an argument divided in place": (divided_in_place, "changes its arguments in place"),
+        "in NumPy, handed back as a tensor": (
+            stream_in_numpy_as_tensor,
+            "so the check cannot see what is held",
+        ),
     },
     "12.3": {
         "at once": (pull(PULL), "`pull`"),
@@ -768,6 +933,40 @@ WRONG = {
         "dS not transposed": (dk_straight, "dS is not transposed in dk"),
         "P not transposed": (dv_straight, "P is not transposed in dv"),
         "autograd": (by_autograd, "write the three products yourself"),
+        "row added": (
+            slipped(lambda P, dP, c, g: P * (dP + (g * c).sum(-1, keepdim=True))),
+            "is added to dP",
+        ),
+        "plain sum": (
+            slipped(lambda P, dP, c, g: P * (dP - dP.sum(-1, keepdim=True))),
+            "the plain sum of dP",
+        ),
+        "d_out squared": (
+            slipped(lambda P, dP, c, g: P * (dP - (g * g).sum(-1, keepdim=True))),
+            "d_out times d_out",
+        ),
+        "P missing": (
+            slipped(lambda P, dP, c, g: dP - (g * c).sum(-1, keepdim=True)),
+            "and P is missing",
+        ),
+        "no root in dq alone": (changed(lambda dq, dk, dv, r: (dq * r, dk, dv)), "missing in dq: "),
+        "no root in dk alone": (changed(lambda dq, dk, dv, r: (dq, dk * r, dv)), "missing in dk: "),
+        "dv first": (changed(lambda dq, dk, dv, r: (dv, dq, dk)), "come in another order"),
+        "dv from dS": (dv_from_slopes, "dv comes from dS"),
+        "scores not divided": (
+            with_scale(lambda d: 1.0, lambda d: d**-0.5),
+            "the root of d is missing in the scores: ",
+        ),
+        "no root anywhere": (
+            with_scale(lambda d: 1.0, lambda d: 1.0),
+            "in the scores, in dq and in dk",
+        ),
+        "d for its root": (with_scale(lambda d: 1 / d, lambda d: 1 / d), "d stands everywhere"),
+        "exponentials of large scores": (
+            raw_weights,
+            "the exponential of a large score is infinite",
+        ),
+        "float32": (in_float32(by_context), "those of float32"),
     },
     "12.4": {
         "softmax within the block": (
@@ -789,6 +988,26 @@ WRONG = {
         "all blocks kept": (blocks_kept, "let go of a block"),
         "autograd": (stream_by_autograd, "write the three products yourself"),
         "garbage where memory is measured": (garbage_when_long, "dq is off by"),
+        "maximum of the block": (
+            key_blocks(lse_of=maximum_of_the_block),
+            "the maximum of the block",
+        ),
+        "no log-sum-exp": (
+            key_blocks(lse_of=lambda scores, q, k: torch.zeros(len(q))),
+            "the log-sum-exp is not used",
+        ),
+        "no root in dq alone": (
+            stream_changed(lambda dq, dk, dv, r: (dq * r, dk, dv)),
+            "missing in dq: ",
+        ),
+        "no root in dk alone": (
+            stream_changed(lambda dq, dk, dv, r: (dq, dk * r, dv)),
+            "missing in dk: ",
+        ),
+        "exchanged": (stream_changed(lambda dq, dk, dv, r: (dk, dq, dv)), "dq and dk have changed"),
+        "sign": (stream_changed(lambda dq, dk, dv, r: (-dq, -dk, -dv)), "the sign is turned round"),
+        "in NumPy": (gradients_in_numpy, "not computed with torch"),
+        "float32": (in_float32(key_blocks()), "those of float32"),
     },
 }
 

@@ -7,6 +7,7 @@ import sympy as sp
 import torch
 
 from attn_course import derive
+from attn_utils import softmax
 
 # The stream: token, before, after (num_letters each), place (length)
 
@@ -425,6 +426,65 @@ def in_place(x, written, instead, weights, path):
     return head_of(*streams, weights)
 
 
+def last_forgotten(P):
+    block = one_back(P)
+    block[-1] = 0
+    return block
+
+
+def guard_at_place_1(V, P):
+    qk, ov = finds(guard=0.0)(V, P)
+    qk[places(V, P)[0], 3 * V + 1] = -100
+    return qk, ov
+
+
+def finds_itself_too(V, P):
+    qk, ov = finds()(V, P)
+    token = places(V, P)[0]
+    qk[token, token] = 50 * np.eye(V)
+    return qk, ov
+
+
+def not_at_its_own_place(V, P):
+    qk, ov = finds()(V, P)
+    place = places(V, P)[3]
+    qk[place, place] = -500 * np.eye(P)
+    return qk, ov
+
+
+def first_only(weights, hits, tokens):
+    rows = np.flatnonzero(hits.any(-1))
+    first = [np.flatnonzero(hits[t])[0] for t in rows]
+    return weights[:, rows, first].mean(-1)
+
+
+def before_t_alone(weights, hits, tokens):
+    return mean_over(weights, hits & np.tri(len(tokens), k=-1, dtype=bool), hits.any(-1))
+
+
+def weighed(weigh):
+    """The cut head with weigh(open scores, what may be seen) for its weights."""
+
+    def patched(x, written, instead, weights, path):
+        *projections, W_o = weights
+        other = x - written + instead
+        q, k, v = (
+            (other if name == path else x) @ W for name, W in zip("qkv", projections, strict=True)
+        )
+        scores = q @ k.T / q.shape[1] ** 0.5
+        return weigh(scores, np.tri(len(x), dtype=bool)) @ v @ W_o
+
+    return patched
+
+
+def low_fill(scores, look):
+    return softmax(np.where(look, scores, -20.0))
+
+
+def over_queries(scores, look):
+    return softmax(np.where(look, scores, -np.inf), 0)
+
+
 RIGHT = {
     "13.1": {
         "a diagonal": looks(one_back),
@@ -434,6 +494,7 @@ RIGHT = {
         "latest but itself": looks(latest_but_itself),
         "by factors": looks(by_factors),
         "very sharp": looks(lambda P: 1e6 * np.eye(P, k=-1)),
+        "one array of two": lambda V, P: np.array(looks(one_back)(V, P)),
     },
     "13.2": {
         "letter against predecessor": finds(),
@@ -442,6 +503,7 @@ RIGHT = {
         "others lifted": others_lifted,
         "very sharp": finds(size=5e4, guard=-1e5),
         "by a rotation": by_rotation,
+        "one array of two": lambda V, P: np.array(finds()(V, P)),
     },
     "13.3": {
         "split, then alpha": share(SPLIT, MIXTURE),
@@ -492,6 +554,9 @@ WRONG = {
         "doubled": (looks(one_back, copy=copy_twice), "2 times instead of once"),
         "place alone": (place_alone, "the whole stream, not one subspace"),
         "infinity": (with_infinity, "0 times infinity is not a number"),
+        "exchanged": (lambda V, P: looks(one_back)(V, P)[::-1], "in the wrong order"),
+        "sign": (looks(lambda P: -one_back(P)), "has the lowest score of all"),
+        "last place forgotten": (looks(last_forgotten), "The token at place"),
     },
     "13.2": {
         "token against token": (finds(answers="token"), "says it again"),
@@ -507,6 +572,12 @@ WRONG = {
         "other subspace": (finds(writes="before"), "nothing arrives in `after`."),
         "W_OV transposed": (finds(reads="after", writes="token"), "rows of W_OV read"),
         "doubled": (finds(factor=2.0), "add up to 2"),
+        "exchanged": (lambda V, P: finds()(V, P)[::-1], "in the wrong order"),
+        "guard at place 1": (guard_at_place_1, "place 1 is hidden in place of place 0"),
+        "sign of the scores": (finds(size=-50.0, guard=-200.0), "a place that matches is avoided"),
+        "itself too": (finds_itself_too, "it finds the letter itself too"),
+        "never its own place": (not_at_its_own_place, "in a doubled letter"),
+        "one back": (looks(one_back, copy=copy_to_after), "that is the head of 13.1"),
     },
     "13.3": {
         "at once": (share(MIXTURE), "`share`"),
@@ -539,6 +610,10 @@ WRONG = {
         "sign": (lambda n, m, e: -two_logs(n, m, e), "the sign is turned round"),
         "no logarithm": (lambda n, m, e: math.exp(two_logs(n, m, e)), "the score is its logarithm"),
         "a constant": (lambda n, m, e: 9.0, "sharpness(1000, 4, 0.01) leaves"),
+        "n - 1 others": (lambda n, m, e: math.log((n - 1) / m) + odds(e), "not n - 1"),
+        "counts left out": (lambda n, m, e: odds(e), "the numbers of keys are left out"),
+        "upside down": (lambda n, m, e: math.log(m / (n - m)) + odds(e), "is upside down"),
+        "rounded": (lambda n, m, e: round(two_logs(n, m, e), 2), "that is rounded"),
     },
     "13.5": {
         "from place 0": (
@@ -596,6 +671,20 @@ WRONG = {
         "one number for all": (
             induction_but(lambda w, hits, x: by_mask(w, x).mean()),
             "over all heads: induction",
+        ),
+        "mean of the matrix": (
+            previous_but(lambda w: (w * np.eye(w.shape[1], k=-1)).mean((1, 2))),
+            "over all entries of the matrix",
+        ),
+        "first only": (induction_but(first_only), "only the first occurrence"),
+        "never its own place": (induction_but(before_t_alone), "after a doubled letter"),
+        "by matches": (
+            induction_but(lambda w, hits, tokens: (w * hits).sum((1, 2)) / hits.sum()),
+            "divided by the number of all matches",
+        ),
+        "all rows but the first": (
+            induction_but(lambda w, hits, tokens: (w * hits).sum(-1)[:, 1:].mean(-1)),
+            "all rows but the first",
         ),
     },
     "13.6": {
@@ -678,6 +767,43 @@ WRONG = {
             copying_but(lambda C: np.linalg.eigvals(C).astype(complex).sum()),
             "complex numbers",
         ),
+        "embedding added": (
+            matching_but(
+                lambda E, W_q, W_k, W_v1, W_o1: (
+                    E @ W_q @ ((E + first_head(E, W_v1, W_o1)) @ W_k).T / W_q.shape[1] ** 0.5
+                )
+            ),
+            "the letter's own embedding is added",
+        ),
+        "root of D": (
+            matching_but(
+                lambda E, W_q, W_k, W_v1, W_o1: (
+                    E @ W_q @ (first_head(E, W_v1, W_o1) @ W_k).T / E.shape[1] ** 0.5
+                )
+            ),
+            "the root is that of D",
+        ),
+        "divided by itself": (
+            copying_but(
+                lambda C: np.linalg.eigvals(C).real.sum() / np.linalg.eigvals(C).sum().real
+            ),
+            "or the sum of the eigenvalues is divided by itself",
+        ),
+        "size of the sum": (
+            copying_but(lambda C: np.trace(C) / abs(np.linalg.eigvals(C).sum())),
+            "the size of the sum stands below",
+        ),
+        "no sign": (copying_but(lambda C: abs(copying(C))), "the sign is lost"),
+        "from 0 to 1": (copying_but(lambda C: (copying(C) + 1) / 2), "moved to between 0 and 1"),
+        "trace over n": (copying_but(lambda C: np.trace(C) / len(C)), "the number of letters"),
+        "diagonal": (
+            copying_but(lambda C: np.trace(C) / np.abs(np.diag(C)).sum()),
+            "the entries on the diagonal",
+        ),
+        "mean of ratios": (
+            copying_but(lambda C: (np.linalg.eigvals(C).real / abs(np.linalg.eigvals(C))).mean()),
+            "the mean over eigenvalues",
+        ),
     },
     "13.7": {
         "all paths": (patched_but(cut=lambda path: "qkv"), "all three inputs are cut"),
@@ -694,10 +820,21 @@ WRONG = {
             patched_but(cut=lambda path: "qkv".replace(path, "")),
             "the two other paths are cut",
         ),
-        "no mask": (patched_but(causal=False), "there is no causal mask"),
-        "no root": (patched_but(root=False), "the root of d is missing"),
+        "no mask": (patched_but(causal=False), "the mask is missing or not used"),
+        "no root": (patched_but(root=False), "not divided by sqrt(d)"),
         "stream added": (patched_but(add=True), "the stream is added"),
         "in place": (in_place, "changed in place"),
+        "k whatever is asked": (patched_but(cut=lambda path: "k"), "k is cut whatever `path` says"),
+        "k and v exchanged": (
+            patched_but(cut=lambda path: {"k": "v", "v": "k"}.get(path, path)),
+            "k and v have changed places",
+        ),
+        "a low number hides": (weighed(low_fill), "a low number such as -20"),
+        "softmax over queries": (weighed(over_queries), "so that columns sum to one"),
+        "a difference": (
+            lambda *given: three_streams(*given) - patched_but(cut=lambda path: "")(*given),
+            "by how much the cut changes",
+        ),
     },
 }
 

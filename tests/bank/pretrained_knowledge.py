@@ -202,6 +202,10 @@ def likelihood(right, n):
     return min(held.min(), share), max(held.max(), share)
 
 
+def small(words):
+    return [word.lower() for word in words]
+
+
 def wilson(z):
     def make(right, n):
         share, extra = right / n, z**2 / n
@@ -378,7 +382,7 @@ WRONG = {
         ),
         "an empty answer": (
             (finetuning_pair, matching(lambda a, t: a in ("", t))),
-            "right answers of",
+            "an empty answer counts as right",
         ),
         "percentages": ((finetuning_pair, scaled(lambda n: 100)), "is a percentage"),
         "counts": ((finetuning_pair, scaled(lambda n: n)), "counts the right answers"),
@@ -391,6 +395,10 @@ WRONG = {
         "beyond a share": (
             (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
             "a share lies between 0 and 1",
+        ),
+        "capitals ignored": (
+            (finetuning_pair, lambda answers, truths: score(*map(small, (answers, truths)))),
+            "capitals are ignored",
         ),
         "one standard error": ((finetuning_pair, wilson(1.0)), "holds the true chance in 68"),
         "an interval of 99%": ((finetuning_pair, wilson(2.576)), "holds the true chance in 9"),

@@ -518,6 +518,10 @@ WRONG = {
             (lambda q, k: (q @ k.mT).clip(-1, 1),),
             "scores are clipped, so",
         ),
+        "clipped at 5 after scaling": (
+            lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).clamp(-5, 5),
+            "(2, 7, 6), large scores",
+        ),
         "clipped after scaling": (
             (lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),),
             "clipped after scaling",

@@ -1,0 +1,38 @@
+"""How much an answer held while it was watched: for 12.2, 12.4 and 14.5.
+
+What a watch says can be forged in the student's process, so a judge compares the outputs of that run too.
+"""
+
+from attn_course.answers import NotYet, number
+
+READY_MADE = "scaled_dot_product_attention"
+NOT_SEEN = "right, but not computed with torch, so the check cannot see what is held: use no NumPy or lists."
+
+
+def largest_tensor(seen: dict) -> int:
+    """How many numbers the largest tensor of the driver `run_watched` holds; NotYet where torch was left."""
+    largest = int(number(seen["largest"]))
+    if largest == 0 or seen["left_torch"]:
+        raise NotYet(NOT_SEEN)
+    return largest
+
+
+def judge_streamed(seen: dict, T: int, S: int, block: int) -> str:
+    """A clause on the largest tensor; NotYet where a quarter of all T times S scores is held at a time."""
+    if READY_MADE in seen["used"]:
+        raise NotYet(f"right, but torch's {READY_MADE} did the work: write the stream yourself.")
+
+    where = f"at T = {T}, S = {S}, block {block}"
+    together = f"where all scores together are {T * S:,}"
+    largest = largest_tensor(seen)
+    fact = f"{where} its largest tensor holds {largest:,} numbers"
+    if not largest <= T * S / 4:
+        raise NotYet(f"right, but {fact}, {together}.")
+
+    held = int(number(seen["most_held"]))
+    if not held <= T * S / 4:
+        raise NotYet(
+            f"right, but {where} its tensors hold {held:,} numbers at a time, {together}; let go of a "
+            "block before the next."
+        )
+    return f"{fact} instead of {T * S:,}"
