@@ -43,7 +43,7 @@ def claims_of_12_3() -> Claims:
 
 pull_is_towards_the_value = chains_prove(
     claims_of_12_3,
-    "the gradient of a score is its weight times how far its value leads the context the right way.",
+    "the gradient of a score is its weight times g times the difference between its value and the context.",
 )
 
 
@@ -245,7 +245,7 @@ def _judge_memory(rng, stream_backward):
         raise NotYet(
             "right, but not one tensor was seen on the way: compute with torch, not NumPy."
         )
-    together = f"where all weights together are {T * S:,}"
+    together = f"and there are {T * S:,} weights in all"
     if not largest <= T * S / 4:
         raise NotYet(
             f"right, but at {where} its largest tensor holds {largest:,} numbers, {together}."

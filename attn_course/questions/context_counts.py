@@ -18,22 +18,22 @@ def claims_of_13_3() -> Claims:
     import sympy as sp
 
     s = sp.Symbol("s", real=True)
-    n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
+    n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
     alpha = sp.Symbol("alpha", positive=True)
     share = Claim(
         name="`share`",
-        start=(b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0),
-        goal=alpha * b_1 / n_1 + (1 - alpha) * b_0 / n_0,
-        symbols=(s, n_0, n_1, b_0, b_1, alpha),
+        start=(f_1 * sp.exp(s) + f_0) / (n_1 * sp.exp(s) + n_0),
+        goal=alpha * f_1 / n_1 + (1 - alpha) * f_0 / n_0,
+        symbols=(s, n_0, n_1, f_0, f_1, alpha),
         where={s: sp.log(alpha * n_0 / (n_1 * (1 - alpha))), alpha: (0, 1)},
-        only=(n_0, n_1, b_0, b_1, alpha),
+        only=(n_0, n_1, f_0, f_1, alpha),
     )
     return (share,)
 
 
 share_is_a_mixture = chains_prove(
     claims_of_13_3,
-    "the share of B is a mixture of two counts: among the matches, and among the other keys.",
+    "the share of B is a mixture of its share of the matches and its share of the other keys.",
 )
 
 
@@ -52,7 +52,7 @@ def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:
         call = f"sharpness({', '.join(f'{value:g}' for value in setting)})"
         found = number(answer, call)
         left = _left_over(found, *setting)
-        fact = f"{call} leaves {left:.3g} of the weight to the other keys"
+        fact = f"{call} leaves {left:.3g} of the weight to the other keys, and {setting[2]:g} is asked for"
         trials.add(found, _right_score(*setting), fact, *setting)
 
     trials.settle()
@@ -75,8 +75,8 @@ def _wrong_scores(n, num_matches, epsilon):
     odds = math.log((1 - epsilon) / epsilon)
     others = n - num_matches
     return {
-        "that is the score as if the letter had occurred once": math.log(n - 1) + odds,
-        "that is the score as if the matches were not shared: their number is left out": (
+        "that is the score for a single match": math.log(n - 1) + odds,
+        "the number of matches is left out: several matches share the weight": (
             math.log(others) + odds
         ),
         "there are n - num_matches other keys, not n": math.log(n / num_matches) + odds,

@@ -56,6 +56,9 @@ def _wrong_counts(T, cached):
             count_scores(T - 1, cached)
         ),
         "every step is charged for all T tokens; step t has t of them": T * (T if cached else T**2),
+        "without a cache every step is charged for T squared scores; step t has t squared": (
+            with_cache if cached else T**3
+        ),
         "`cached` makes no difference in your count: both numbers are those with a cache": with_cache,
         "`cached` makes no difference in your count: both numbers are those without a cache": without,
         "with and without a cache have changed places": count_scores(T, not cached),

@@ -11,7 +11,7 @@ QUESTIONS = (
     Question(
         id="13.1",
         title="A head that looks one back",
-        minutes=6,
+        minutes=5,
         parts=(Part("code", 1, ("previous_token_head",), looks_one_back),),
         hints=(
             "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
@@ -23,7 +23,7 @@ QUESTIONS = (
     Question(
         id="13.2",
         title="A head that finds what came next",
-        minutes=9,
+        minutes=7,
         parts=(Part("code", 2, ("induction_head",), finds_what_came_next),),
         hints=(
             "The query asks with its letter. In which subspace does a key say what stood before it?",
@@ -34,7 +34,7 @@ QUESTIONS = (
     Question(
         id="13.3",
         title="Counting pairs in the context",
-        minutes=9,
+        minutes=8,
         parts=(
             Part("derive", 1, ("share",), share_is_a_mixture),
             Part("code", 1, ("sharpness",), sharpness_is_smallest),
@@ -51,48 +51,46 @@ QUESTIONS = (
         minutes=7,
         parts=(Part("written", 1),),
         hints=(
-            "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. What "
-            "kind of sum "
-            "is it?",
+            "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. Over "
+            "what does the product sum?",
             "Which pairs (letter, place) occur in rows 1 and 4 together, and which in rows 2 and 3?",
         ),
     ),
     Question(
         id="13.5",
         title="Find the heads",
-        minutes=7,
+        minutes=5,
         parts=(Part("code", 1, ("previous_token_score", "induction_score"), heads_are_found),),
         hints=(
             "The weights on the place before are a diagonal of each matrix.",
-            "For the second score, make a boolean matrix: where is the letter *before* key s equal to the "
-            "letter of "
-            "query t, with 1 <= s <= t?",
+            "For the second score, make a boolean matrix: where is the letter *before* key j equal to the "
+            "letter of query t, with j at most t?",
             "Only rows in which that matrix has a True belong to the mean.",
         ),
     ),
     Question(
         id="13.6",
         title="Read the weights",
-        minutes=7,
+        minutes=5,
         parts=(
             Part("code", 1, ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
         ),
         hints=(
             "Follow a letter through the head: embedded, read as a value, written, read out.",
-            "For the second: the key is made of what head 1 wrote for a letter. The query is made of a "
-            "letter itself.",
-            "`np.linalg.eigvals` gives complex numbers: their real parts above, their moduli below.",
+            "For the second: the query is made from a letter itself, the key from what head 1 writes about "
+            "a letter.",
+            "What does head 1 write about a letter? Its W_v1 and W_o1 act on a row of E.",
         ),
     ),
     Question(
         id="13.7",
         title="Cut one path",
-        minutes=10,
+        minutes=8,
         parts=(Part("code", 1, ("patched",), one_path_is_cut), Part("written", 1)),
         hints=(
             "Make the other stream first: what is taken out of x, and what is put in?",
-            "Queries, keys and values are made of x, except for the one that `path` names.",
-            "In words: which test would the one-layer model that was fooled have passed, and which not?",
+            "Queries, keys and values are made from x, except for the one that `path` names.",
+            "In words: which of your tests would the last model, with one layer, have passed?",
         ),
     ),
 )

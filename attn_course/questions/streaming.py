@@ -98,7 +98,7 @@ def _judge_memory(rng, stream):
         )
 
     where = f"at T = {T}, S = {S}, block {block}"
-    together = f"where all scores together are {T * S:,}"
+    together = f"and there are {T * S:,} scores in all"
     fact = f"{where} its largest tensor holds {largest:,} numbers"
     if not largest <= T * S / 4:
         raise NotYet(f"right, but {fact}, {together}.")
