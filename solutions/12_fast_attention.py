@@ -218,13 +218,12 @@ pull
 check("12.3", pull)
 
 # %% [markdown]
-# The derivative compares the value with the context: a key whose value equals the context has none. For vectors,
-# $g\,(v - c)$ is a dot product. Let $P$ be the matrix of all weights, and $dP = g\,v^\top$ the gradient with respect to it.
-# The gradient with respect to the scores is
+# The derivative compares the value of the key with the context. For vectors, $g\,(v - c)$ is a dot product. Let $P$ be the
+# matrix of all weights, and $dP = g\,v^\top$ the gradient with respect to it. The gradient with respect to the scores is
 #
 # $$dS = P \odot (dP - g \cdot c) , \tag{2}$$
 #
-# where $g \cdot c$ is one number for each query, $g_t \cdot c_t$, and is subtracted from the whole row of that query.
+# where $g \cdot c$ is one number for each query, $g_t \cdot c_t$, subtracted from its whole row.
 #
 # **The code of 12.3** (2 points). **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and `d_out` of the context's
 # shape, for attention without a mask. **Compute** the gradients of q, k and v. **Form:**
@@ -328,13 +327,13 @@ if sizes:
 # %% [markdown]
 # ## Common mistakes
 #
-# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048. With
-#    4096 equal scores the sum is half of what it should be, and the weights add up to 2.
+# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048, so the
+#    weights of 4096 equal scores add up to 2.
 # 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too large for a row whose scores
 #    lie 800 below it: the sum of that row is then 0.
 # 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
-# 4. "The derivative of a weight with respect to its own score is enough." A score also changes the other weights of its
-#    row; the printed error is what these contribute.
+# 4. "A score changes only its own weight." It changes all weights of its row; the printed error is what the others
+#    contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]

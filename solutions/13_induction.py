@@ -28,10 +28,10 @@ torch.set_num_threads(1)  # the models here are small
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $x$ | the *stream*: one row for each token, to which heads add | $(T, D)$ | `x` |
-# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; rows belong to the query, columns to the key | $(D, D)$ | `W_QK` |
-# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
-# | $n$, $n_1$, $n_0$ | how many keys there are, how many match, how many do not | numbers | `n`, `num_matches` |
-# | $f_1$, $f_0$ | how often B is found, among the matches and among the other keys | numbers | `f_1`, `f_0` |
+# | $W_{QK}$ | gives the scores $x W_{QK} x^\top$; rows: query, columns: key | $(D, D)$ | `W_QK` |
+# | $W_{OV}$ | gives what is added, $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
+# | $n$, $n_1$, $n_0$ | numbers of all keys, of matches, of others | | `n`, `num_matches` |
+# | $f_1$, $f_0$ | how often B is found among the matches, among the others | | `f_1`, `f_0` |
 # | $s$ | the score of a match; all others have score 0 | number | `s` |
 # | $\alpha$ | the weight on all matches together | number | `alpha` |
 # | $\varepsilon$ | the weight that other keys may keep | number | `epsilon` |
@@ -52,10 +52,9 @@ torch.set_num_threads(1)  # the models here are small
 # %%
 def subspaces(num_letters, length):
     """Where the subspaces of the stream lie: {name: slice}."""
-    names = ("token", "before", "after", "place")
-    ends = num_letters * np.arange(4)
-    stops = [*ends[1:], 3 * num_letters + length]
-    return {name: slice(a, b) for name, a, b in zip(names, ends, stops, strict=True)}
+    n = num_letters
+    letters = {"token": slice(0, n), "before": slice(n, 2 * n), "after": slice(2 * n, 3 * n)}
+    return letters | {"place": slice(3 * n, 3 * n + length)}
 
 
 def stream_of(text, num_letters=26, length=20):
@@ -77,23 +76,21 @@ def head(x, W_QK, W_OV):
 #
 # **Find** two matrices with which every token from place 1 on puts at least 99% of its weight on the place before it, and
 # copies the letter there into its own `before`. Nothing else in the stream may change. **Form:**
-# `previous_token_head(num_letters, length)`, which returns `(W_QK, W_OV)`. Sequences may be shorter than `length`.
-#
-# *Predict:* where does token 0 look?
+# `previous_token_head(num_letters, length)`, which returns `(W_QK, W_OV)`; the second is given. Sequences may be shorter than
+# `length`.
 
 
 # %% answer="13.1"
-# my prediction: ...
 def previous_token_head(num_letters, length):
     """(W_QK, W_OV), each (D, D): look one place back and copy the letter into `before`."""
     D = 3 * num_letters + length
     W_QK, W_OV = np.zeros((D, D)), np.zeros((D, D))
     at = subspaces(num_letters, length)
+    W_OV[at["token"], at["before"]] = np.eye(num_letters)  # read the letter, write it into `before`
     # BEGIN SOLUTION
     W_QK[at["place"], at["place"]] = 50 * np.eye(length, k=-1)  # place t asks for place t - 1
-    W_OV[at["token"], at["before"]] = np.eye(num_letters)
-    return W_QK, W_OV
     # END SOLUTION
+    return W_QK, W_OV
 
 
 # %% check="13.1"
@@ -102,12 +99,12 @@ check("13.1", previous_token_head)
 # %% [markdown]
 # ### 13.2
 #
-# Token 0 can look only at itself, so it writes its *own* letter into its `before`. That is a trap for the next head.
+# Token 0 can look only at itself, so it writes its *own* letter into its `before`: a trap for the next head.
 #
 # **Given** the stream after head 1. **Find** the second head. A *match* of the token at place $t$ is a place $j$ from 1 to
 # $t$ that comes right after the same letter: the letter at $j - 1$ equals the letter at $t$. Each token looks at all its
 # matches with equal weight, and writes their letters into `after`, as shares that add up to one. Nothing else changes. A
-# token without a match may look anywhere. **Form:** `induction_head(num_letters, length)`, as in 13.1.
+# token without a match may look anywhere. **Form:** `induction_head`, as in 13.1.
 
 
 # %% answer="13.2"
@@ -143,15 +140,14 @@ if check("13.1", previous_token_head) and check("13.2", induction_head):
     )
 
 # %% [markdown]
-# Head 1 gives a stripe below the diagonal, whatever the letters are. Head 2 looks one to the right of each earlier
-# occurrence of its letter. The second *b* finds *r*, as printed. The fourth *a* finds *b*, *c* and *d*, which followed the
-# first three, and gives each a third. No letter was learnt, so this works for every word.
+# Head 1 looks one back, whatever the letters are. Head 2 looks one to the right of each earlier occurrence of its letter:
+# the second *b* finds *r*, as printed; the fourth *a* finds *b*, *c* and *d*, and gives each a third.
 #
 # ### 13.3
 #
 # **Given** $n_1$ matches with score $s$ and $n_0$ other keys with score 0. The letter B is found at $f_1$ of the matches and
-# at $f_0$ of the other keys. **Prove** that the share of B is a mixture of two shares: B's share of the matches, and B's share
-# of the other keys. **Form:** the chain `share`; its last line has only $n_0, n_1, f_0, f_1$ and the weight $\alpha$.
+# at $f_0$ of the others. **Prove** that the share of B in what the head writes is a mixture: of B's share of the matches, and
+# B's share of the others. **Form:** the chain `share`; its last line has only $n_0, n_1, f_0, f_1$ and $\alpha$.
 
 # %%
 s, alpha = sp.Symbol("s", real=True), sp.Symbol("alpha", positive=True)
@@ -221,15 +217,15 @@ if is_sharp:
     print(*(f"n = {n:,}: {sharpness(n, 1, 0.01):.2f}" for n in (32, 1000, 1_000_000)), sep="; ")
 
 # %% [markdown]
-# The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by
-# $\log 1000$, the difference between the last two printed numbers.
+# The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by $\log 1000$, the
+# difference between the last two printed numbers.
 #
 # ### 13.4
 #
-# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. One layer reads a row and says B
-# or D by a linear read-out of its stream. **Prove** that with *one* head it cannot get all four rows right, even if it has a
-# score and a value of its own for each letter at each place. Then say what two heads could do, and what a second layer does
-# instead. The cell below trains one, two and three such heads from 60 random starts.
+# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. One layer says B or D by a linear
+# read-out of its stream. **Prove** that *one* head cannot get all four right, even with its own score and value for each
+# letter at each place. Begin with the margin logit(B) − logit(D), times the sum of the exponentials. What could two heads
+# do, and what does a second layer do instead? The cell below trains one, two and three such heads.
 
 # %%
 for H in (1, 2, 3):
@@ -289,18 +285,15 @@ for name, runs in induction.recorded()["runs"].items():
 #
 # ### 13.5
 #
-# **Given** causal weights (H, T, T), one row for each query, and tokens (T,). **Compute** for each head (i) the mean weight
-# on the place before, over all $t \ge 1$; (ii) the *total* weight on all matches of a token, as 13.2 defines them, and its
-# mean over the tokens that have a match. **Form:** `previous_token_score(weights)` and `induction_score(weights, tokens)`,
-# shape (H,) each.
+# **Given** causal weights (H, T, T), one row for each query, tokens (T,), and `previous_token_score`: the mean weight on the
+# place before, for each head. **Compute** for each head the *total* weight of a token on all its matches, as 13.2 defines
+# them, and the mean of that over the tokens that have a match. **Form:** `induction_score(weights, tokens)`, shape (H,).
 
 
 # %% answer="13.5"
 def previous_token_score(weights):
     """weights (H, T, T) -> the mean weight on the place before, (H,)."""
-    # BEGIN SOLUTION
     return np.diagonal(weights, -1, 1, 2).mean(-1)
-    # END SOLUTION
 
 
 def induction_score(weights, tokens):
@@ -318,13 +311,13 @@ check("13.5", previous_token_score, induction_score)
 # %% [markdown]
 # ### 13.6
 #
-# Attention weights show where a head looks. Its matrices show what it does there, letter by letter.
+# Attention weights show where a head looks. Its matrices show what it does there.
 #
 # **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
-# tables with a row and a column for each letter. `ov_circuit(E, W_v, W_o, U)`: how much head 2 says a letter (column) if it
-# looks at a letter (row). `matching_circuit(E, W_q, W_k, W_v1, W_o1)`: the score, divided by $\sqrt d$, of a query letter
-# (row) with a key made only of what head 1 writes about a letter (column). Given is `copying_score(C)`,
-# $\sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over the eigenvalues of $C$: 1 if each letter maps to itself.
+# tables with a row and a column for each letter. `ov_circuit`: how much head 2 says a letter (column) if it looks at a letter
+# (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key made only of what head 1
+# writes about a letter (column). Given is `copying_score(C)`, $\sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over
+# the eigenvalues of $C$: 1 if each letter maps to itself.
 
 
 # %% answer="13.6"
@@ -370,15 +363,14 @@ if check("13.5", previous_token_score, induction_score) and check(
         plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
 
 # %% [markdown]
-# In both tables the diagonal stands out, as in the hand-made heads: head 2 matches equal letters and says what it finds.
+# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds.
 #
 # ### 13.7
 #
 # **Given** the stream x (T, D) before layer 2; `written`, the part of x that layer 1 wrote; `instead`, the mean of that part
-# over many sequences; and `weights`, the matrices $(W_q, W_k, W_v, W_o)$ of one head. A head makes its queries, keys and
+# over many sequences; and `weights`, the matrices $(W_q, W_k, W_v, W_o)$ of one head. The head makes queries, keys and
 # values from x. **Compute** what it writes if *one* of the three, named by `path` ("q", "k" or "v"), is made from x with
-# `instead` in place of `written`. **Form:** `patched(x, written, instead, weights, path)`, shape (T, D); do not change the
-# arguments.
+# `instead` in place of `written`. **Form:** `patched`, shape (T, D); do not change the arguments.
 #
 # *Predict:* which of the three cuts destroys the answer?
 
@@ -413,7 +405,7 @@ shown = {"a head of layer 1": max(maps[0], key=lambda head: np.trace(head, -1))}
 for name, keys in {"a head of layer 2": x, "the same, k cut": cut}.items():
     _, shown[name] = attend(x @ W_q, keys @ W_k, x, causal=True)
 done = check("13.5", previous_token_score, induction_score)
-for (name, weights), ax in zip(shown.items(), plots.panels(3, height=3), strict=True):
+for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=True):
     title = f"{name}: {induction_score(weights[None], tokens)[0]:.2f}" if done else name
     options = {"mask": np.tri(20, dtype=bool), "numbers": False, "colour_bar": False}
     plots.attention_map(weights, text, text, title=title, **options, ax=ax)

@@ -88,9 +88,8 @@ for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict
     plots.matrix(count, numbers=True, top=8, **label, ax=ax)
 
 # %% [markdown]
-# Each cell of the figure says how often its score is computed while eight tokens are written. The cache is exact: under a
-# causal mask, old tokens do not see new ones, so their keys and values never change, in any layer. Without the mask, each
-# new token would change all contexts.
+# Each cell says how often its score is computed while eight tokens are written. The cache is exact: under a causal mask, old
+# tokens do not see new ones, so their keys and values stay. Without the mask, each new token would change all contexts.
 #
 # ### 14.2
 #

@@ -317,8 +317,8 @@ def _findings(run):
     return {name: round(accuracy(run.model, batch), 4) for name, batch in tests.items()} | {
         "last loss": round(run.losses[-1], 4),
         "below 2.6 and 1 at step": [_first_below(run.losses, limit) for limit in (2.6, 1)],
-        "previous": previous.numpy().round(4).tolist(),
-        "induction": following.numpy().round(4).tolist(),
+        "previous": previous.double().numpy().round(4).tolist(),
+        "induction": following.double().numpy().round(4).tolist(),
         "ablated": {
             f"layer {layer + 1}, head {head}": round(ablated(run.model, twice, [(layer, head)]), 4)
             for layer in range(num_layers)

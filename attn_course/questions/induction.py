@@ -11,13 +11,13 @@ QUESTIONS = (
     Question(
         id="13.1",
         title="A head that looks one back",
-        minutes=5,
+        minutes=4,
         parts=(Part("code", 1, ("previous_token_head",), looks_one_back),),
         hints=(
             "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
             "Row t of that block belongs to a query at place t. In which column should its large number "
             "stand?",
-            "W_OV takes a one-hot letter from `token` to `before`: a block with ones on its diagonal.",
+            "How large must a score be to keep 99% of the weight, if all other scores are 0?",
         ),
     ),
     Question(
@@ -48,23 +48,21 @@ QUESTIONS = (
     Question(
         id="13.4",
         title="One head of one layer is not enough",
-        minutes=7,
+        minutes=6,
         parts=(Part("written", 1),),
         hints=(
-            "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. Over "
-            "what does the product sum?",
+            "Times the sum of the exponentials, which is positive, the margin is itself a sum: over what?",
             "Which pairs (letter, place) occur in rows 1 and 4 together, and which in rows 2 and 3?",
         ),
     ),
     Question(
         id="13.5",
         title="Find the heads",
-        minutes=5,
+        minutes=4,
         parts=(Part("code", 1, ("previous_token_score", "induction_score"), heads_are_found),),
         hints=(
-            "The weights on the place before are a diagonal of each matrix.",
-            "For the second score, make a boolean matrix: where is the letter *before* key j equal to the "
-            "letter of query t, with j at most t?",
+            "Make a boolean matrix: where is the letter *before* key j equal to the letter of query t, with "
+            "j at most t?",
             "Only rows in which that matrix has a True belong to the mean.",
         ),
     ),

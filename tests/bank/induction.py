@@ -526,7 +526,10 @@ WRONG = {
             lambda n, m, e: math.log(n - 1) + odds(e),
             "for a single match",
         ),
-        "matches left out": (lambda n, m, e: math.log(n - m) + odds(e), "their number is left out"),
+        "matches left out": (
+            lambda n, m, e: math.log(n - m) + odds(e),
+            "the number of matches is left out",
+        ),
         "n for n - m": (lambda n, m, e: math.log(n / m) + odds(e), "n - num_matches other keys"),
         "epsilon turned round": (
             lambda n, m, e: math.log((n - m) / m) - odds(e),
