@@ -140,8 +140,8 @@ if check("13.1", previous_token_head) and check("13.2", induction_head):
     )
 
 # %% [markdown]
-# Head 1 looks one back, whatever the letters are. Head 2 looks one to the right of each earlier occurrence of its letter:
-# the second *b* finds *r*, as printed; the fourth *a* finds *b*, *c* and *d*, and gives each a third.
+# Head 1 looks one back. Head 2 looks one to the right of each earlier occurrence of its letter: the second *b* finds *r*;
+# the fourth *a* finds *b*, *c* and *d*, and gives each a third.
 #
 # ### 13.3
 #
@@ -225,7 +225,7 @@ if is_sharp:
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. One layer says B or D by a linear
 # read-out of its stream. **Prove** that *one* head cannot get all four right, even with its own score and value for each
 # letter at each place. Begin with the margin logit(B) − logit(D), times the sum of the exponentials. What could two heads
-# do, and what does a second layer do instead? The cell below trains one, two and three such heads.
+# do, and what does a second layer do instead? Below, such heads are trained.
 
 # %%
 for H in (1, 2, 3):
@@ -350,20 +350,20 @@ model, trace = two.model, two.model.trace(twice.letters[:1])
 alphabet = "abcdefghijklmnopqrstuvwx"
 E, U = (x.detach().numpy() for x in (model.embedding, model.read_out))
 maps = [layer[0].detach().numpy() for layer in trace.weights]  # (H, T, T) of each layer
-if check("13.5", previous_token_score, induction_score) and check(
-    "13.6", ov_circuit, matching_circuit, copying_score
-):
+found = check("13.5", previous_token_score, induction_score)
+if found and check("13.6", ov_circuit, matching_circuit, copying_score):
     first = int(previous_token_score(maps[0]).argmax())
     last = int(induction_score(maps[1], twice.letters[0].numpy()).argmax())
     _, _, W_v1, W_o1 = model.weights_of(0, first)
     W_q, W_k, W_v, W_o = model.weights_of(1, last)
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
-    for (name, table), ax in zip(C.items(), plots.panels(2, height=3.6), strict=True):
-        title = f"{name}: copying score {copying_score(table):.2f}"
-        plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
+    axes = [("letter before the key", "query letter"), ("letter said", "letter looked at")]
+    for (name, table), (x, y), ax in zip(C.items(), axes, plots.panels(2, height=4.4), strict=True):
+        label = {"title": f"{name}: {copying_score(table):.2f}", "xlabel": x, "ylabel": y}
+        plots.matrix(table, rows=alphabet, columns=alphabet, numbers=False, **label, ax=ax)
 
 # %% [markdown]
-# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds.
+# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds. Titles show copying scores.
 #
 # ### 13.7
 #
@@ -412,10 +412,9 @@ for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=
 
 # %% [markdown]
 # The trained heads on ten letters said twice: layer 1 looks one back, layer 2 finds what came next. The number in a title is
-# the induction score. It tests the claim that layer 2 needs layer 1: without what layer 1 wrote, the keys lose the stripe.
-# How much of the *answer* is lost? The bars below show which share of the letters is still right when one path is cut, or
-# when a head writes its mean instead. The last cell trains a model with one layer on ten letters said twice, never on
-# another number of letters.
+# the induction score. It tests the claim that layer 2 needs layer 1: without what layer 1 wrote, the stripe is gone. How much
+# of the *answer* is lost? The bars below show which share of the letters is still right when one path is cut, or when a head
+# writes its mean instead. The last cell trains a model with one layer on ten letters said twice, always ten.
 
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}

@@ -89,7 +89,7 @@ for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict
 
 # %% [markdown]
 # Each cell says how often its score is computed while eight tokens are written. The cache is exact: under a causal mask, old
-# tokens do not see new ones, so their keys and values stay. Without the mask, each new token would change all contexts.
+# tokens do not see new ones, so their keys and values stay. Without it, new tokens would change all contexts.
 #
 # ### 14.2
 #
@@ -222,8 +222,8 @@ plots.explore(draw, token=(2, 39, 37))
 
 # %%
 for name, mask in masks.items():
-    found = attention_sink.errors(sink, mask)
-    print(f"{name}: mean error with {', with '.join(f'{x} {e:.2f}' for x, e in found.items())}")
+    seen, none = attention_sink.errors(sink, mask).values()
+    print(f"{name}: mean error {seen:.2f} with a partner in sight, {none:.2f} without")
 seeds = attention_sink.recorded()["errors"]
 lost, kept = ([run[name]["none"] for run in seeds] for name in ("window", "window and start token"))
 print(f"ten recorded seeds, no partner: window {min(lost):.2f} or more, ", end="")
