@@ -40,9 +40,11 @@ torch.set_num_threads(1)  # the models here are small
 # %% [markdown]
 # ## The definition
 #
-# A head is two matrices. With causal weights $A$, it changes the stream to
+# A head is two matrices. It changes the stream to
 #
-# $$x + A\,x\,W_{OV}, \qquad A = \operatorname{softmax}(x W_{QK} x^\top) . \tag{1}$$
+# $$x + \text{weights} \cdot x\,W_{OV}, \qquad \text{weights} = \operatorname{softmax}(x W_{QK} x^\top) , \tag{1}$$
+#
+# where the softmax is causal.
 #
 # Our stream has four *subspaces*. `token` holds the letter and `place` the position, both one-hot; `before` and `after` are
 # empty at the start. The first three have `num_letters` features each, `place` has `length`. Here $W_{QK}$ contains the
@@ -146,7 +148,7 @@ if check("13.1", previous_token_head) and check("13.2", induction_head):
 # ### 13.3
 #
 # **Given** $n_1$ matches with score $s$ and $n_0$ other keys with score 0. The letter B is found at $f_1$ of the matches and
-# at $f_0$ of the others. **Prove** that the share of B in what the head writes is a mixture: of B's share of the matches, and
+# at $f_0$ of the others. **Prove** that the share of B in what the head writes is a mixture of B's share of the matches and
 # B's share of the others. **Form:** the chain `share`; its last line has only $n_0, n_1, f_0, f_1$ and $\alpha$.
 
 # %%
@@ -253,7 +255,7 @@ for H in (1, 2, 3):
 # ## The experiment: songs
 #
 # Does training find the two heads? A *song* has 4 to 24 different letters. A text is a song followed by short pieces of it:
-# after each letter, the next letter of the song follows with probability 3/4; otherwise the text jumps to another place of
+# after each letter, the next letter of the song follows with probability 3/4; otherwise the text jumps to a random place of
 # the song. The loss counts only letters that follow. A model has embeddings, learned places and two heads in each layer,
 # nothing else. It is tested on ten letters *said twice* in the same order, a kind of text on which it was never trained.
 #
@@ -316,8 +318,8 @@ check("13.5", previous_token_score, induction_score)
 # **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
 # tables with a row and a column for each letter. `ov_circuit`: how much head 2 says a letter (column) if it looks at a letter
 # (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key made only of what head 1
-# writes about a letter (column). Given is `copying_score(C)`, $\sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over
-# the eigenvalues of $C$: 1 if each letter maps to itself.
+# writes about a letter (column). Given is `copying_score(C)`: the sum of the eigenvalues' real parts, divided by the sum of
+# their sizes. It is 1 if each letter maps to itself.
 
 
 # %% answer="13.6"
@@ -359,11 +361,15 @@ if found and check("13.6", ov_circuit, matching_circuit, copying_score):
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
     axes = [("letter before the key", "query letter"), ("letter said", "letter looked at")]
     for (name, table), (x, y), ax in zip(C.items(), axes, plots.panels(2, height=4.4), strict=True):
-        label = {"title": f"{name}: {copying_score(table):.2f}", "xlabel": x, "ylabel": y}
+        label = {
+            "title": f"{name}: copying score {copying_score(table):.2f}",
+            "xlabel": x,
+            "ylabel": y,
+        }
         plots.matrix(table, rows=alphabet, columns=alphabet, numbers=False, **label, ax=ax)
 
 # %% [markdown]
-# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds. Titles show copying scores.
+# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds.
 #
 # ### 13.7
 #
@@ -462,7 +468,7 @@ print(f"its induction score: {scores.item():.2f}")
 # ## Summary
 #
 # 1. A head is two matrices (1): where it looks, and what it writes.
-# 2. Two heads in two layers say what followed a letter in this text, as often as it did; one head of one layer cannot.
+# 2. Two heads in two layers count what followed a letter in this text; one head of one layer cannot.
 # 3. A claim about a head needs a score, a circuit and a cut: each of them alone can fool you.
 
 # %% [markdown]

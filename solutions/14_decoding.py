@@ -89,13 +89,13 @@ for (name, count), ax in zip(counts.items(), plots.panels(2, height=3.4), strict
 
 # %% [markdown]
 # Each cell says how often its score is computed while eight tokens are written. The cache is exact: under a causal mask, old
-# tokens do not see new ones, so their keys and values stay. Without it, new tokens would change all contexts.
+# tokens do not see new ones, so their keys and values stay. Without a mask, new tokens would change all contexts.
 #
 # ### 14.2
 #
 # **Compute** (i) how many scores one head computes while $T$ tokens are written one at a time; without a cache, step $t$
 # computes all $t^2$ scores of its $t$ tokens, hidden ones too; (ii) the bytes of all caches after $T$ tokens, with `groups`
-# sets of keys and values of width $d$ in each layer, and `size` bytes for each number. **Form:** the two functions below.
+# sets of keys and values of width $d$ in each layer, and `size` bytes for each number. **Form:** two functions.
 
 
 # %% answer="14.2"
@@ -233,7 +233,7 @@ if done:
     print("four layers with a window of 16 reach", 95 - reach[95].argmax(), "tokens back")
 
 # %% [markdown]
-# With a partner in the window the head is right. With none, it needs the start token, which has left the window. Its weight
+# With a partner in the window the head is right. With none, it needs the start token, which has left the window. The weight
 # falls on the tokens in the window, and the head says about 1.5 where 0 is right. Keeping *one* token, the first, repairs
 # this. Several layers reach further back than one window: each layer adds `window` - 1 tokens, in all as many as printed.
 
@@ -304,7 +304,7 @@ if check("14.5", latent_attention, absorbed_matrix):
 #
 # **No keys at all.** **Given** a map `phi` that turns each query and key into positive features. **Compute** causal
 # attention whose weights are proportional to $\varphi(q)^\top \varphi(k)$ and add up to one. **Form:**
-# `linear_attention(q, k, v, phi)`, q and k (T, d), v (T, $d_v$). You may compute all tokens at once instead.
+# `linear_attention(q, k, v, phi)`, q and k (T, d), v (T, $d_v$). You may replace the loop.
 #
 # *Predict:* 16 queries come after 16 keys, and $d = 4$. What is the rank of the matrix of such weights?
 

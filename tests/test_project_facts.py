@@ -66,7 +66,7 @@ FACTS = {
         "the recorded seeds agree": "1 layer x 2 heads, ten seeds: songs 0.15-0.16",
         "at most three rows are right": "1 head, how many of 60 starts get this many right: {'2 rows': 54",
         "Two heads have two denominators": "this many right: {'2 rows': 4, '4 rows': 56}",
-        "In both tables the diagonal stands out": "matching: 1.00",
+        "In both tables the diagonal stands out": "matching: copying score 1.00",
         "but keys cannot": "k cut 0.15, v cut 1.00",
         "cutting both destroys the answer": "layer 2, both 0.04",
         "the stripe is gone": "the same, k cut: 0.17",
