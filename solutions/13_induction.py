@@ -313,8 +313,6 @@ check("13.5", previous_token_score, induction_score)
 # %% [markdown]
 # ### 13.6
 #
-# Attention weights show where a head looks. Its matrices show what it does there.
-#
 # **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
 # tables with a row and a column for each letter. `ov_circuit`: how much head 2 says a letter (column) if it looks at a letter
 # (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key made only of what head 1
@@ -359,14 +357,12 @@ if found and check("13.6", ov_circuit, matching_circuit, copying_score):
     _, _, W_v1, W_o1 = model.weights_of(0, first)
     W_q, W_k, W_v, W_o = model.weights_of(1, last)
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
-    axes = [("letter before the key", "query letter"), ("letter said", "letter looked at")]
-    for (name, table), (x, y), ax in zip(C.items(), axes, plots.panels(2, height=4.4), strict=True):
-        label = {
-            "title": f"{name}: copying score {copying_score(table):.2f}",
-            "xlabel": x,
-            "ylabel": y,
-        }
-        plots.matrix(table, rows=alphabet, columns=alphabet, numbers=False, **label, ax=ax)
+    labels = [("letter before the key", "query letter"), ("letter said", "letter looked at")]
+    panels = plots.panels(2, height=4.4)
+    for (name, table), (x, y), ax in zip(C.items(), labels, panels, strict=True):
+        title = f"{name}: copying score {copying_score(table):.2f}"
+        label = {"title": title, "xlabel": x, "ylabel": y, "numbers": False}
+        plots.matrix(table, rows=alphabet, columns=alphabet, **label, ax=ax)
 
 # %% [markdown]
 # In both tables the diagonal stands out: head 2 matches equal letters and says what it finds.
