@@ -215,7 +215,8 @@ def draw(token):
     look = np.array([mask[token, :40] for mask in masks.values()])
     title = f"token {token} is {names[token]} and looks for {chr(97 + (letters[token] ^ 1))}"
     label = {"xlabel": "key: the text, after the start token *", "ylabel": "", "title": title}
-    plots.attention_map(rows, list(maps), names, mask=look, numbers=False, **label)
+    (ax,) = plots.panels(1, width=9, height=2.4)
+    plots.attention_map(rows, list(maps), names, mask=look, numbers=False, **label, ax=ax)
 
 
 plots.explore(draw, token=(2, 39, 37))
