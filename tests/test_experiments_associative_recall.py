@@ -19,6 +19,12 @@ def test_training_meets_the_bound_and_does_not_pass_it(n, d, weigh):
     assert error >= 1 - d / n - 1e-9
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_every_seed_of_the_training_that_14_shows_meets_the_bound(seed):
+    weights = associative_recall.train(10, 4, associative_recall.linear_weights, seed)
+    assert associative_recall.squared_error(weights).item() == pytest.approx(0.6, abs=1e-4)
+
+
 def test_as_many_rows_as_keys_read_all_back():
     weights = associative_recall.train(4, 4, associative_recall.any_sign)
     assert associative_recall.squared_error(weights).item() < 1e-6

@@ -20,7 +20,7 @@ WRONG = ("return 0.0", "return None", "return [[1.0], 'x']", "return 1 / 0")
 
 
 def run_with_wrong_answers(name):
-    """Execute every cell of a student notebook in one name space; an error in any of them is raised.
+    """What the cells of a student notebook print in one name space; an error in any of them is raised.
 
     Experiments are cut short: what a wrong answer breaks, it breaks at the first step.
     """
@@ -28,11 +28,12 @@ def run_with_wrong_answers(name):
     wrong = itertools.cycle(WRONG)
     notebook = jupytext.read(ROOT / "notebooks" / f"{name}.py", fmt="py:percent")
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
         for source in shortened(name, sources):
             source = source.replace(STEPS, '(0, "a false step"),')
             source = re.sub(re.escape(STUB), lambda _: next(wrong), source)
             exec(compile(source, f"<cell {name}>", "exec"), space)
+    return printed.getvalue()
 
 
 @pytest.mark.parametrize("name", [name for name in WRITTEN if int(name[:2]) not in (8, 9, 10)])
@@ -54,3 +55,11 @@ def test_a_translation_notebook_full_of_wrong_answers_runs_to_the_end(name, monk
     assert verdicts
     assert {verdict.status for verdict in verdicts} == {"not yet"}
     assert all(verdict.message for verdict in verdicts)
+
+
+def test_notebook_14_prints_no_finding_that_rests_on_a_wrong_answer():
+    printed = run_with_wrong_answers("14_decoding")
+    assert "all tokens: mean error" in printed  # needs no answer
+    assert "window: mean error" not in printed
+    assert "tokens back" not in printed
+    assert "dimensions spanned" not in printed

@@ -8,7 +8,7 @@ nothing, so the head learns to rest on the start token, whose number is 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,23 +16,17 @@ from torch import Tensor, nn
 
 from attn_course import records
 
-TEST_SEED = 10**6  # no sequence of training is drawn by it
+NUM_LETTERS = 16
+WIDTH = 32  # of queries and keys
 SMALL = 0.3  # of queries and keys before training: with large scores some would never learn
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The task, the head, its training, and the longer texts that it is tried on afterwards."""
-
-    num_letters: int = 16
-    length: int = 32
-    width: int = 32
-    steps: int = 1000
-    batch: int = 32
-    rate: float = 0.1
-    window: int = 16
-    test_length: int = 96
-    num_tests: int = 50
+LENGTH = 32  # of the texts of training
+STEPS = 1000
+BATCH = 32
+RATE = 0.1
+WINDOW = 16
+TEST_LENGTH = 96
+NUM_TESTS = 50
+TEST_SEED = 10**6  # no text of training is drawn by it
 
 
 @dataclass(frozen=True)
@@ -43,24 +37,23 @@ class Text:
     numbers: Tensor
 
 
-def texts(setting: Setting, count: int, length: int, seed: int) -> Text:
+def texts(count: int, length: int, seed: int) -> Text:
     """Random letters with numbers from 1 to 2; the start token has a letter of its own and number 0."""
     source = torch.Generator().manual_seed(seed)
-    letters = torch.randint(setting.num_letters, (count, length), generator=source)
+    letters = torch.randint(NUM_LETTERS, (count, length), generator=source)
     numbers = 1 + torch.rand(count, length, generator=source)
-    letters[:, 0] = setting.num_letters
+    letters[:, 0] = NUM_LETTERS
     numbers[:, 0] = 0
     return Text(letters, numbers)
 
 
-def partners(text: Text) -> Tensor:
-    """Which tokens (B, T, T) carry the partner of a token's letter: 0 and 1 are partners, 2 and 3, ..."""
-    return text.letters[:, :, None] == (text.letters ^ 1)[:, None]
-
-
 def wanted(text: Text, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """(the right answers, whether there is a partner), both (B, T), among what a mask (T, T) shows."""
-    seen = partners(text) & mask
+    """(the right answers, whether there is a partner), both (B, T), among what a mask (T, T) shows.
+
+    Letters 0 and 1 are partners, 2 and 3, and so on.
+    """
+    is_partner = text.letters[:, :, None] == (text.letters ^ 1)[:, None]  # (B, T, T)
+    seen = is_partner & mask
     count = seen.sum(-1)
     total = (seen * text.numbers[:, None]).sum(-1)
     return total / count.clamp(min=1), count > 0
@@ -69,11 +62,10 @@ def wanted(text: Text, mask: Tensor) -> tuple[Tensor, Tensor]:
 class Head(nn.Module):
     """One head: queries and keys are learned, one of each for every letter; values are the numbers."""
 
-    def __init__(self, setting: Setting):
+    def __init__(self) -> None:
         super().__init__()
-        kinds = setting.num_letters + 1
-        self.queries = nn.Embedding(kinds, setting.width)
-        self.keys = nn.Embedding(kinds, setting.width)
+        self.queries = nn.Embedding(NUM_LETTERS + 1, WIDTH)
+        self.keys = nn.Embedding(NUM_LETTERS + 1, WIDTH)
         for table in (self.queries, self.keys):
             nn.init.normal_(table.weight, std=SMALL)
 
@@ -81,7 +73,7 @@ class Head(nn.Module):
         """(B, T, T) under a boolean mask (T, T)."""
         q = self.queries(text.letters)
         k = self.keys(text.letters)
-        scores = q @ k.mT / q.shape[-1] ** 0.5
+        scores = q @ k.mT / WIDTH**0.5
         return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
     def forward(self, text: Text, mask: Tensor) -> Tensor:
@@ -89,16 +81,15 @@ class Head(nn.Module):
         return (self.weights(text, mask) @ text.numbers[..., None])[..., 0]
 
 
-def train(seed: int = 0, setting: Setting | None = None) -> Head:
+def train(seed: int = 0) -> Head:
     """A head trained on short texts, all of which it sees."""
-    setting = setting or Setting()
     torch.manual_seed(seed)
-    head = Head(setting)
-    optimiser = torch.optim.Adam(head.parameters(), lr=setting.rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, setting.steps)
-    mask = torch.ones(setting.length, setting.length, dtype=torch.bool).tril()
-    for step in range(setting.steps):
-        text = texts(setting, setting.batch, setting.length, 1000 * seed + step)
+    head = Head()
+    optimiser = torch.optim.Adam(head.parameters(), lr=RATE)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
+    mask = window_of(LENGTH, LENGTH, 0)
+    for step in range(STEPS):
+        text = texts(BATCH, LENGTH, 1000 * seed + step)
         right, _ = wanted(text, mask)
         loss = (head(text, mask) - right)[:, 1:].square().mean()
         optimiser.zero_grad()
@@ -110,24 +101,18 @@ def train(seed: int = 0, setting: Setting | None = None) -> Head:
 
 
 @torch.no_grad()
-def errors(
-    head: Head, mask: np.ndarray | Tensor, setting: Setting | None = None
-) -> dict[str, float]:
+def errors(head: Head, mask: np.ndarray | Tensor) -> dict[str, float]:
     """The mean distance from the right answer on long texts under a mask (T, T), after its first window.
 
-    What is right is counted in the window alone. Returns {"a partner in the window": ..., "none": ...}.
+    Partners count where the mask shows them. Returns {"a partner in sight": ..., "none": ...}.
     """
-    setting = setting or Setting()
     look = torch.as_tensor(mask)
-    T = len(look)
-    text = texts(setting, setting.num_tests, T, TEST_SEED)
-    in_window = look.clone()
-    in_window[:, 0] = False
-    right, has_partner = wanted(text, in_window)
+    text = texts(NUM_TESTS, len(look), TEST_SEED)
+    right, has_partner = wanted(text, look)
     far = (head(text, look) - right).abs()
-    late = torch.arange(T) > setting.window
+    late = torch.arange(len(look)) > WINDOW
     return {
-        "a partner in the window": far[has_partner & late].mean().item(),
+        "a partner in sight": far[has_partner & late].mean().item(),
         "none": far[~has_partner & late].mean().item(),
     }
 
@@ -141,22 +126,21 @@ def window_of(T: int, window: int, sinks: int) -> Tensor:
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
     """The errors of every seed with all tokens, a window, and a window with the start token kept."""
-    setting = Setting()
-    T = setting.test_length
     masks = {
-        "all tokens": window_of(T, T, 0),
-        "window": window_of(T, setting.window, 0),
-        "window and start token": window_of(T, setting.window, 1),
+        "all tokens": window_of(TEST_LENGTH, TEST_LENGTH, 0),
+        "window": window_of(TEST_LENGTH, WINDOW, 0),
+        "window and start token": window_of(TEST_LENGTH, WINDOW, 1),
     }
     runs = []
     for seed in seeds:
-        head = train(seed, setting)
+        head = train(seed)
         found = {}
         for name, mask in masks.items():
-            far = errors(head, mask, setting)
+            far = errors(head, mask)
             found[name] = {where: round(error, 4) for where, error in far.items()}
         runs.append(found)
-    return {"setting": asdict(setting), "seeds": list(seeds), "errors": runs}
+    setting = {"steps": STEPS, "window": WINDOW, "test_length": TEST_LENGTH}
+    return {"setting": setting, "seeds": list(seeds), "errors": runs}
 
 
 def recorded() -> dict:

@@ -1,10 +1,13 @@
 """Attention-only models learn songs: after a letter of a song comes the letter that came after it before.
 
+A song has different letters. It is sung once, then short pieces of it follow: after each letter it goes on
+with probability GOES_ON, else it jumps to any of its letters.
+
 `python -m attn_course.runs induction` records models of one and two layers and ten seeds.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
@@ -12,31 +15,28 @@ from torch import Tensor, nn
 
 from attn_course import records
 
+NUM_LETTERS = 24
+LENGTH = 32  # of a song with its pieces
+SHORTEST, LONGEST = 4, 24  # songs
+GOES_ON = 0.75
 TEST_SEED = 10**6  # no sequence of training is drawn by it
-SHOWN_STEPS = 10  # how many steps lie between two measurements of a model in training
-KINDS = {"two layers": 2, "one layer": 1}
+SHOWN_STEPS = 10  # between two measurements of a model in training
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The task, the model and its training.
+    """A model and its training."""
 
-    A song has `shortest` to `longest` different letters; it is sung once, then snatches of it follow:
-    after each letter it goes on with probability `goes_on`, else it jumps to any of its letters.
-    """
-
-    num_letters: int = 24
-    length: int = 32
-    shortest: int = 4
-    longest: int = 24
-    goes_on: float = 0.75
-    width: int = 48
-    num_heads: int = 2
     num_layers: int = 2
+    num_heads: int = 2
+    width: int = 48
     steps: int = 400
     warm_up: int = 50
     batch: int = 64
     rate: float = 0.01
+
+
+FOOLED = Setting(num_layers=1, num_heads=1, steps=300)  # for ten letters said twice, always ten
 
 
 @dataclass(frozen=True)
@@ -47,44 +47,41 @@ class Batch:
     asked: Tensor
 
 
-def songs(setting: Setting, count: int, seed: int) -> Batch:
-    """Songs and their snatches; asked for is the next letter wherever a snatch goes on."""
+def songs(count: int, seed: int) -> Batch:
+    """Songs and pieces of them; asked for is the next letter wherever a piece goes on."""
     source = torch.Generator().manual_seed(seed)
-    letters = _different_letters(setting, count, source)
-    sizes = setting.longest + 1 - setting.shortest
-    lengths = setting.shortest + torch.randint(sizes, (count,), generator=source)
+    letters = _shuffled_alphabets(count, source)
+    lengths = SHORTEST + torch.randint(LONGEST + 1 - SHORTEST, (count,), generator=source)
 
     at = torch.zeros(count, dtype=torch.long)  # which letter of its song a sequence is at
-    places = []
-    asked = torch.zeros(count, setting.length, dtype=torch.bool)
-    for t in range(setting.length):
-        if t > 0:
-            drawn = torch.rand(2, count, generator=source)
-            is_first_time = t < lengths
-            has_next = at + 1 < lengths
-            goes_on = has_next & (is_first_time | (drawn[0] < setting.goes_on))
-            asked[:, t - 1] = goes_on & ~is_first_time
-            jump = (drawn[1] * lengths).long()
-            at = torch.where(goes_on, at + 1, jump)
+    places = [at]
+    asked = torch.zeros(count, LENGTH, dtype=torch.bool)
+    for t in range(1, LENGTH):
+        drawn = torch.rand(2, count, generator=source)
+        is_first_time = t < lengths
+        has_next = at + 1 < lengths
+        goes_on = has_next & (is_first_time | (drawn[0] < GOES_ON))
+        asked[:, t - 1] = goes_on & ~is_first_time
+        jump = (drawn[1] * lengths).long()
+        at = torch.where(goes_on, at + 1, jump)
         places.append(at)
 
     order = torch.stack(places, 1)
     return Batch(letters.gather(1, order), asked)
 
 
-def said_twice(setting: Setting, count: int, seed: int, num_different: int = 10) -> Batch:
+def said_twice(count: int, seed: int, num_different: int = 10) -> Batch:
     """Different letters, said twice; asked for is the next letter the second time."""
     source = torch.Generator().manual_seed(seed)
-    letters = _different_letters(setting, count, source)[:, :num_different]
+    letters = _shuffled_alphabets(count, source)[:, :num_different]
     asked = torch.zeros(count, 2 * num_different, dtype=torch.bool)
     asked[:, num_different:-1] = True
     return Batch(letters.repeat(1, 2), asked)
 
 
-def _different_letters(setting, count, source):
-    """All letters (count, num_letters), each row in an order of its own."""
-    drawn = torch.rand(count, setting.num_letters, generator=source)
-    return drawn.argsort(1)
+def _shuffled_alphabets(count, source):
+    """All letters (count, NUM_LETTERS), each row in an order of its own."""
+    return torch.rand(count, NUM_LETTERS, generator=source).argsort(1)
 
 
 @dataclass(frozen=True)
@@ -116,13 +113,13 @@ class AttentionOnly(nn.Module):
         def normal(*shape: int, size: float = D**-0.5) -> nn.Parameter:
             return nn.Parameter(size * torch.randn(shape))
 
-        self.embedding = normal(setting.num_letters, D, size=1.0)
-        self.places = normal(setting.length, D, size=1.0)
+        self.embedding = normal(NUM_LETTERS, D, size=1.0)
+        self.places = normal(LENGTH, D, size=1.0)
         self.W_q = normal(*heads, D, d)
         self.W_k = normal(*heads, D, d)
         self.W_v = normal(*heads, D, d)
         self.W_o = normal(*heads, d, D)
-        self.read_out = normal(D, setting.num_letters)
+        self.read_out = normal(D, NUM_LETTERS)
 
     def trace(self, letters: Tensor, change: Change | None = None) -> Trace:
         """All that is computed for letters (B, T); change: what is added to the stream instead."""
@@ -158,14 +155,15 @@ class AttentionOnly(nn.Module):
 
 @dataclass(frozen=True)
 class Run:
-    """A trained model, its loss at every step, and what was measured on the way: {name: a list}."""
+    """A trained model, its loss at every step, and what was measured at some `steps`: {name: a list}."""
 
     model: AttentionOnly
     losses: list[float]
+    steps: list[int]
     measured: dict[str, list[float]]
 
 
-Draw = Callable[[Setting, int, int], Batch]
+Draw = Callable[[int, int], Batch]  # (how many sequences, seed)
 
 
 def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> Run:
@@ -174,21 +172,22 @@ def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> 
     torch.manual_seed(seed)
     model = AttentionOnly(setting)
     optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate, betas=(0.9, 0.98))
-    losses = []
-    measured: dict[str, list[float]] = {"step": [], "accuracy": [], "previous": [], "induction": []}
+    run = Run(model, [], [], {"accuracy": [], "previous": [], "induction": []})
     for step in range(setting.steps):
         for group in optimiser.param_groups:
             group["lr"] = setting.rate * _schedule(step, setting)
-        batch = draw(setting, setting.batch, 1000 * seed + step)
+        batch = draw(setting.batch, 1000 * seed + step)
         loss = nn.functional.cross_entropy(*_asked_for(model(batch.letters), batch))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        losses.append(loss.item())
+        run.losses.append(loss.item())
         if (step + 1) % SHOWN_STEPS == 0:
-            _measure(model, setting, step + 1, measured)
+            run.steps.append(step + 1)
+            for name, value in _measure(model).items():
+                run.measured[name].append(value)
 
-    return Run(model, losses, measured)
+    return run
 
 
 def _schedule(step, setting):
@@ -205,26 +204,22 @@ def _asked_for(logits, batch):
 
 
 @torch.no_grad()
-def _measure(model, setting, step, measured):
-    """Add accuracy and the best scores of a head in the first and in the last layer."""
-    batch = said_twice(setting, 40, TEST_SEED)
-    trace = model.trace(batch.letters)
-    previous, following = head_scores(trace, batch)
-    measured["step"].append(step)
-    measured["accuracy"].append(_share_right(trace.logits, batch))
-    measured["previous"].append(previous[0].max().item())
-    measured["induction"].append(following[-1].max().item())
-
-
-def _share_right(logits, batch):
-    said, wanted = _asked_for(logits, batch)
-    return (said.argmax(-1) == wanted).double().mean().item()
+def _measure(model):
+    """Accuracy on letters said twice, and the best score of a head in the first and in the last layer."""
+    batch = said_twice(40, TEST_SEED)
+    previous, following = head_scores(model.trace(batch.letters), batch)
+    return {
+        "accuracy": accuracy(model, batch),
+        "previous": previous[0].max().item(),
+        "induction": following[-1].max().item(),
+    }
 
 
 @torch.no_grad()
 def accuracy(model: AttentionOnly, batch: Batch, change: Change | None = None) -> float:
     """The share of asked letters that are said right."""
-    return _share_right(model.trace(batch.letters, change).logits, batch)
+    said, wanted = _asked_for(model.trace(batch.letters, change).logits, batch)
+    return (said.argmax(-1) == wanted).double().mean().item()
 
 
 def head_scores(trace: Trace, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -247,10 +242,9 @@ def ablated(model: AttentionOnly, batch: Batch, heads: Sequence[tuple[int, int]]
     """Accuracy where these heads, (layer, head), write their mean over the sequences at each place."""
 
     def change(layer: int, written: Tensor) -> Tensor:
-        for which, head in heads:
-            if which == layer:
-                written = written.clone()
-                written[:, head] = written[:, head].mean(0)
+        silenced = [head for its_layer, head in heads if its_layer == layer]
+        written = written.clone()
+        written[:, silenced] = written[:, silenced].mean(0)
         return written
 
     return accuracy(model, batch, change)
@@ -288,62 +282,53 @@ def rows_right(num_heads: int, starts: int = 60, steps: int = 300, seed: int = 0
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
-    """Two layers of two heads and of one, one layer, and the model that was fooled; every seed."""
-    setting = Setting()
+    """Two layers, one layer, and the model that was fooled; every seed."""
     kinds = {
-        "2 layers x 2 heads": (setting, songs),
-        "2 layers x 1 head": (replace(setting, num_heads=1), songs),
-        "1 layer x 1 head": (replace(setting, num_heads=1, num_layers=1), songs),
-        "1 layer x 4 heads": (replace(setting, num_heads=4, num_layers=1), songs),
-        "1 layer, ten letters twice": (fooled_setting(), said_twice),
+        "2 layers x 2 heads": (Setting(), songs),
+        "2 layers x 1 head": (Setting(num_heads=1), songs),
+        "1 layer x 1 head": (Setting(num_layers=1, num_heads=1), songs),
+        "1 layer x 2 heads": (Setting(num_layers=1), songs),
+        "1 layer x 4 heads": (Setting(num_layers=1, num_heads=4), songs),
+        "1 layer, trained on ten letters twice": (FOOLED, said_twice),
     }
-    found: dict = {"setting": asdict(setting), "seeds": list(seeds), "runs": {}}
-    for name, (own, draw) in kinds.items():
-        found["runs"][name] = [_findings(own, seed, draw) for seed in seeds]
+    found: dict = {"setting": asdict(Setting()), "seeds": list(seeds), "runs": {}}
+    for name, (setting, draw) in kinds.items():
+        runs = [train(setting, seed, draw) for seed in seeds]
+        found["runs"][name] = [_findings(run) for run in runs]
     found["four rows right, of 60 starts"] = {
-        f"{H} heads": [int((rows_right(H, seed=seed) == 4).sum()) for seed in seeds]
-        for H in (1, 2, 3)
+        num_heads: [int((rows_right(num_heads, seed=seed) == 4).sum()) for seed in seeds]
+        for num_heads in (1, 2, 3)
     }
     return found
 
 
-def fooled_setting() -> Setting:
-    """One layer with one head, for ten letters said twice, always ten."""
-    return replace(Setting(), num_heads=1, num_layers=1, steps=300)
-
-
-def _findings(setting, seed, draw):
+def _findings(run):
     """What is written down of one training."""
-    run = train(setting, seed, draw)
-    model = run.model
+    twice = said_twice(400, TEST_SEED)
     tests = {
-        "songs": songs(setting, 400, TEST_SEED),
-        "ten twice": said_twice(setting, 400, TEST_SEED),
-        "eight twice": said_twice(setting, 400, TEST_SEED, 8),
+        "songs": songs(400, TEST_SEED),
+        "ten twice": twice,
+        "eight twice": said_twice(400, TEST_SEED, 8),
     }
-    twice = tests["ten twice"]
     with torch.no_grad():
-        previous, following = head_scores(model.trace(twice.letters), twice)
-    below = [
-        next((k for k, loss in enumerate(run.losses) if loss < limit), None) for limit in (2.6, 1)
-    ]
-    found = {name: round(accuracy(model, batch), 4) for name, batch in tests.items()}
-    return found | {
+        trace = run.model.trace(twice.letters)
+        previous, following = head_scores(trace, twice)
+    num_layers, num_heads = previous.shape
+    return {name: round(accuracy(run.model, batch), 4) for name, batch in tests.items()} | {
         "last loss": round(run.losses[-1], 4),
-        "below 2.6 and 1 at step": below,
-        "previous": _rounded(previous),
-        "induction": _rounded(following),
+        "below 2.6 and 1 at step": [_first_below(run.losses, limit) for limit in (2.6, 1)],
+        "previous": previous.double().numpy().round(4).tolist(),
+        "induction": following.double().numpy().round(4).tolist(),
         "ablated": {
-            f"layer {layer + 1}, head {head}": round(ablated(model, twice, [(layer, head)]), 4)
-            for layer in range(setting.num_layers)
-            for head in range(setting.num_heads)
+            f"layer {layer + 1}, head {head}": round(ablated(run.model, twice, [(layer, head)]), 4)
+            for layer in range(num_layers)
+            for head in range(num_heads)
         },
     }
 
 
-def _rounded(scores):
-    """Scores (layers, H) to four places, as they are written down."""
-    return [[round(score, 4) for score in layer] for layer in scores.tolist()]
+def _first_below(losses, limit):
+    return next((step for step, loss in enumerate(losses) if loss < limit), None)
 
 
 def recorded() -> dict:

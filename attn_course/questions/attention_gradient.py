@@ -45,7 +45,7 @@ def claims_of_12_3() -> Claims:
 
 pull_is_towards_the_value = chains_prove(
     claims_of_12_3,
-    "the gradient of a score is its weight times how far its value leads the context the right way.",
+    "the gradient of a score is its weight times g times the difference between its value and the context.",
 )
 
 

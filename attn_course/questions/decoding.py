@@ -216,14 +216,13 @@ QUESTIONS = (
     Question(
         id="14.1",
         title="What need not be computed again",
-        minutes=10,
+        minutes=7,
         parts=(Part("code", ("Cache",), cache_is_exact),),
         hints=(
             "Which of q, k and v of an old token does a new token still need?",
             "Count the tokens seen so far: the new ones stand at that number and after it.",
-            "A piece of several tokens needs a triangle at its end; `causal_mask(n, total)` is aligned "
-            "bottom-right.",
-            "Where do the lists live: in the class, or in each instance?",
+            "Several new tokens need a causal mask among themselves, and all of them see all old tokens.",
+            "What is appended to `self.keys`: keys before or after their rotation?",
         ),
     ),
     Question(
@@ -233,14 +232,14 @@ QUESTIONS = (
         parts=(Part("code", ("decode_scores", "cache_bytes"), costs_are_exact),),
         hints=(
             "Write down step t alone: how many queries meet how many keys?",
-            "A loop is as good as a closed form.",
-            "For the bytes: two tensors, and a product over everything that has a cache of its own.",
+            "A loop over the steps is as good as a closed form.",
+            "For the bytes: which tensors are kept for each token, and how many numbers do they have?",
         ),
     ),
     Question(
         id="14.3",
         title="Fewer keys than queries",
-        minutes=5,
+        minutes=4,
         parts=(Part("code", ("grouped",), heads_share_groups),),
         hints=(
             "Write down the formula for the group of head h as a line of Python, and index keys and values "
@@ -252,37 +251,36 @@ QUESTIONS = (
     Question(
         id="14.4",
         title="A window and its sinks",
-        minutes=10,
+        minutes=8,
         parts=(Part("code", ("window_mask", "Ring"), window_moves),),
         hints=(
-            "How far back is token j, seen from token t? Three conditions on that number and on j make the "
-            "mask.",
-            "A ring keeps two things: the first tokens for ever, and the newest ones.",
-            "A sink that is still inside the window must not be kept twice: which tokens go where while "
-            "the text is "
-            "short?",
+            "For the mask: how far is token t behind token j? Compare that number with 0 and with `window`, "
+            "and j with `sinks`.",
+            "A ring keeps the first tokens for ever, and of the others only the newest.",
+            "A token must not be kept twice: to which of the two lists does it go while the text is short?",
         ),
     ),
     Question(
         id="14.5",
         title="Latent keys",
-        minutes=11,
+        minutes=9,
         parts=(Part("code", ("latent_attention", "absorbed_matrix"), latents_are_enough),),
         hints=(
-            "A score is q @ (latent @ W_k). Which product can be made once, before any token is looked at?",
-            "The context is a weighted sum of latent @ W_v. Move the sum inside.",
-            "For the second function: R(m)q times R(n)k is q times R(n - m)k. What is k made of?",
+            "Let the query of each head absorb its W_k. What comes out is compared with the latents.",
+            "The context is a weighted sum of latent @ W_v. What is left to do if latents are summed first?",
+            "For the second function: if both vectors of a dot product are rotated back by p, it stays the "
+            "same. What is then left of the two rotations?",
         ),
     ),
     Question(
         id="14.6",
         title="No softmax, no cache",
-        minutes=6,
+        minutes=4,
         parts=(Part("code", ("linear_attention",), linear_attention_is_causal),),
         hints=(
-            "The weights of a row are products of features, made to add up to one over its past.",
-            "Step by step: a state (d, dv) that collects, and a sum of features for the normaliser.",
-            "At each token: first write, then read, then divide.",
+            "Write the context of token t as a fraction. Which sums over earlier tokens stand in it?",
+            "The query of token t is the same in all terms of both sums: take it out of them.",
+            "A token sees itself: first add its key and value, then read.",
         ),
     ),
     Question(

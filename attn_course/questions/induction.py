@@ -23,22 +23,22 @@ def claims_of_13_3() -> Claims:
     import sympy as sp
 
     s = sp.Symbol("s", real=True)
-    n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
+    n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
     alpha = sp.Symbol("alpha", positive=True)
     share = Claim(
         name="`share`",
-        start=(b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0),
-        goal=alpha * b_1 / n_1 + (1 - alpha) * b_0 / n_0,
-        symbols=(s, n_0, n_1, b_0, b_1, alpha),
+        start=(f_1 * sp.exp(s) + f_0) / (n_1 * sp.exp(s) + n_0),
+        goal=alpha * f_1 / n_1 + (1 - alpha) * f_0 / n_0,
+        symbols=(s, n_0, n_1, f_0, f_1, alpha),
         where={s: sp.log(alpha * n_0 / (n_1 * (1 - alpha))), alpha: (0, 1)},
-        only=(n_0, n_1, b_0, b_1, alpha),
+        only=(n_0, n_1, f_0, f_1, alpha),
     )
     return (share,)
 
 
 share_is_a_mixture = chains_prove(
     claims_of_13_3,
-    "the share of B is a mixture of two counts: among the matches, and among the other keys.",
+    "the share of B is a mixture of its share of the matches and its share of the other keys.",
 )
 
 
@@ -80,8 +80,8 @@ def _wrong_scores(n, num_matches, epsilon):
     odds = math.log((1 - epsilon) / epsilon)
     others = n - num_matches
     return {
-        "that is the score as if the letter had occurred once": math.log(n - 1) + odds,
-        "that is the score as if the matches were not shared: their number is left out": (
+        "that is the score for a single match": math.log(n - 1) + odds,
+        "the number of matches is left out: several matches share the weight": (
             math.log(others) + odds
         ),
         "there are n - num_matches other keys, not n": math.log(n / num_matches) + odds,
@@ -569,19 +569,19 @@ QUESTIONS = (
     Question(
         id="13.1",
         title="A head that looks one back",
-        minutes=6,
+        minutes=4,
         parts=(Part("code", ("previous_token_head",), looks_one_back),),
         hints=(
             "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
             "Row t of that block belongs to a query at place t. In which column should its large number "
             "stand?",
-            "W_OV takes a one-hot letter from `token` to `before`: a block with ones on its diagonal.",
+            "How large must a score be to keep 99% of the weight, if all other scores are 0?",
         ),
     ),
     Question(
         id="13.2",
         title="A head that finds what came next",
-        minutes=9,
+        minutes=7,
         parts=(Part("code", ("induction_head",), finds_what_came_next),),
         hints=(
             "The query asks with its letter. In which subspace does a key say what stood before it?",
@@ -592,7 +592,7 @@ QUESTIONS = (
     Question(
         id="13.3",
         title="Counting pairs in the context",
-        minutes=9,
+        minutes=8,
         parts=(
             Part("derive", ("share",), share_is_a_mixture),
             Part("code", ("sharpness",), sharpness_is_smallest),
@@ -606,51 +606,47 @@ QUESTIONS = (
     Question(
         id="13.4",
         title="One head of one layer is not enough",
-        minutes=7,
+        minutes=6,
         parts=(Part("written"),),
         hints=(
-            "Multiply the margin logit(B) - logit(D) by the sum of exponentials, which is positive. What "
-            "kind of sum "
-            "is it?",
+            "Times the sum of the exponentials, which is positive, the margin is itself a sum: over what?",
             "Which pairs (letter, place) occur in rows 1 and 4 together, and which in rows 2 and 3?",
         ),
     ),
     Question(
         id="13.5",
         title="Find the heads",
-        minutes=7,
+        minutes=4,
         parts=(Part("code", ("previous_token_score", "induction_score"), heads_are_found),),
         hints=(
-            "The weights on the place before are a diagonal of each matrix.",
-            "For the second score, make a boolean matrix: where is the letter *before* key s equal to the "
-            "letter of "
-            "query t, with 1 <= s <= t?",
+            "Make a boolean matrix: where is the letter *before* key j equal to the letter of query t, with "
+            "j at most t?",
             "Only rows in which that matrix has a True belong to the mean.",
         ),
     ),
     Question(
         id="13.6",
         title="Read the weights",
-        minutes=7,
+        minutes=5,
         parts=(
             Part("code", ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
         ),
         hints=(
             "Follow a letter through the head: embedded, read as a value, written, read out.",
-            "For the second: the key is made of what head 1 wrote for a letter. The query is made of a "
-            "letter itself.",
-            "`np.linalg.eigvals` gives complex numbers: their real parts above, their moduli below.",
+            "For the second: the query is made from a letter itself, the key from what head 1 writes about "
+            "a letter.",
+            "What does head 1 write about a letter? Its W_v1 and W_o1 act on a row of E.",
         ),
     ),
     Question(
         id="13.7",
         title="Cut one path",
-        minutes=10,
+        minutes=8,
         parts=(Part("code", ("patched",), one_path_is_cut), Part("written")),
         hints=(
             "Make the other stream first: what is taken out of x, and what is put in?",
-            "Queries, keys and values are made of x, except for the one that `path` names.",
-            "In words: which test would the one-layer model that was fooled have passed, and which not?",
+            "Queries, keys and values are made from x, except for the one that `path` names.",
+            "In words: which of your tests would the last model, with one layer, have passed?",
         ),
     ),
 )

@@ -23,7 +23,7 @@ def judge_streamed(seen: dict, T: int, S: int, block: int) -> str:
         raise NotYet(f"right, but torch's {READY_MADE} did the work: write the stream yourself.")
 
     where = f"at T = {T}, S = {S}, block {block}"
-    together = f"where all scores together are {T * S:,}"
+    together = f"and there are {T * S:,} scores in all"
     largest = largest_tensor(seen)
     fact = f"{where} its largest tensor holds {largest:,} numbers"
     if not largest <= T * S / 4:

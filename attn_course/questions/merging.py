@@ -27,16 +27,16 @@ def claims_of_12_1() -> Claims:
 
     from attn_course.proofs.forms import one_exponential
 
-    m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
-    s1, s2 = sp.symbols("s_1 s_2", positive=True)
-    ours = sp.exp(m1) * s1
-    theirs = sp.exp(m2) * s2
+    M1, M2, l1, l2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
+    Z1, Z2 = sp.symbols("Z_1 Z_2", positive=True)
+    ours = sp.exp(M1) * Z1
+    theirs = sp.exp(M2) * Z2
     share = Claim(
         name="`share`",
         start=ours / (ours + theirs),
         goal=1 / (1 + sp.exp(l2 - l1)),
-        symbols=(m1, m2, s1, s2, l1, l2),
-        where={m1: l1 - sp.log(s1), m2: l2 - sp.log(s2)},
+        symbols=(M1, M2, Z1, Z2, l1, l2),
+        where={M1: l1 - sp.log(Z1), M2: l2 - sp.log(Z2)},
         only=(l1, l2),
         forms=(one_exponential("a form with one and the same exponential everywhere"),),
     )
@@ -45,7 +45,7 @@ def claims_of_12_1() -> Claims:
 
 share_is_a_sigmoid = chains_prove(
     claims_of_12_1,
-    "a block's share is the sigmoid of its lead in log-sum-exp, whatever the scores in it.",
+    "the weight of a block is the sigmoid of the difference of the two log-sum-exps.",
 )
 
 # The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.

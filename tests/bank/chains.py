@@ -153,13 +153,13 @@ def at(angle):
     return inner * sp.cos(angle * theta) + cross * sp.sin(angle * theta)
 
 
-m_1, m_2, l_1, l_2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
-s_1, s_2 = sp.symbols("s_1 s_2", positive=True)
-first_block, second_block = sp.exp(m_1) * s_1, sp.exp(m_2) * s_2
+M_1, M_2, l_1, l_2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
+Z_1, Z_2 = sp.symbols("Z_1 Z_2", positive=True)
+first_block, second_block = sp.exp(M_1) * Z_1, sp.exp(M_2) * Z_2
 block_share = first_block / (first_block + second_block)
 sigmoid = 1 / (1 + sp.exp(l_2 - l_1))
 merged = sp.exp(l_1) / (sp.exp(l_1) + sp.exp(l_2))
-blocks = maker(block_share, {m_1: l_1 - sp.log(s_1), m_2: l_2 - sp.log(s_2)})
+blocks = maker(block_share, {M_1: l_1 - sp.log(Z_1), M_2: l_2 - sp.log(Z_2)})
 
 HONEST = {
     "0.2 one_fraction": {
@@ -404,9 +404,9 @@ HONEST = {
     },
     "12.1 share": {
         "put in, divide": blocks(merged, sigmoid),
-        "divide, put in": blocks(1 / (1 + s_2 / s_1 * sp.exp(m_2 - m_1)), sigmoid),
+        "divide, put in": blocks(1 / (1 + Z_2 / Z_1 * sp.exp(M_2 - M_1)), sigmoid),
         "by subs": blocks(
-            block_share.subs({m_1: l_1 - sp.log(s_1), m_2: l_2 - sp.log(s_2)}), sigmoid
+            block_share.subs({M_1: l_1 - sp.log(Z_1), M_2: l_2 - sp.log(Z_2)}), sigmoid
         ),
         "as a tanh": blocks(merged, (1 + sp.tanh((l_1 - l_2) / 2)) / 2),
         "the same exponential twice": blocks(merged, sp.exp(l_1 - l_2) / (1 + sp.exp(l_1 - l_2))),

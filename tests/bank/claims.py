@@ -39,14 +39,14 @@ ROTATION = Claim(
     forms=(occurs_at_most("one angle", 2, "sin", "cos"),),
 )
 
-m_1, m_2, l_1, l_2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
-s_1, s_2 = sp.symbols("s_1 s_2", positive=True)
+M_1, M_2, l_1, l_2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
+Z_1, Z_2 = sp.symbols("Z_1 Z_2", positive=True)
 SHARE = Claim(
     name="`share`",
-    start=sp.exp(m_1) * s_1 / (sp.exp(m_1) * s_1 + sp.exp(m_2) * s_2),
+    start=sp.exp(M_1) * Z_1 / (sp.exp(M_1) * Z_1 + sp.exp(M_2) * Z_2),
     goal=1 / (1 + sp.exp(l_2 - l_1)),
-    symbols=(m_1, m_2, l_1, l_2, s_1, s_2),
-    where={m_1: l_1 - sp.log(s_1), m_2: l_2 - sp.log(s_2)},
+    symbols=(M_1, M_2, l_1, l_2, Z_1, Z_2),
+    where={M_1: l_1 - sp.log(Z_1), M_2: l_2 - sp.log(Z_2)},
     only=(l_1, l_2),
     forms=(occurs_at_most("one exponential", 1, "exp"),),
 )
@@ -65,7 +65,7 @@ CLAIMS = {
         SHARE,
         [
             chain(SHARE, sp.exp(l_1) / (sp.exp(l_1) + sp.exp(l_2)), SHARE.goal),
-            chain(SHARE, 1 / (1 + s_2 / s_1 * sp.exp(m_2 - m_1)), SHARE.goal),
+            chain(SHARE, 1 / (1 + Z_2 / Z_1 * sp.exp(M_2 - M_1)), SHARE.goal),
         ],
         {
             "step 1 of `share` does not follow": chain(SHARE, l_1 / (l_1 + l_2), SHARE.goal),

@@ -19,10 +19,10 @@ def root(q):
 
 # 12.1, the chain
 
-m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
-s1, s2 = sp.symbols("s_1 s_2", positive=True)
-START = sp.exp(m1) * s1 / (sp.exp(m1) * s1 + sp.exp(m2) * s2)
-WHERE = {m1: (l1 - sp.log(s1),) * 2, m2: (l2 - sp.log(s2),) * 2}
+M1, M2, l1, l2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
+Z1, Z2 = sp.symbols("Z_1 Z_2", positive=True)
+START = sp.exp(M1) * Z1 / (sp.exp(M1) * Z1 + sp.exp(M2) * Z2)
+WHERE = {M1: (l1 - sp.log(Z1),) * 2, M2: (l2 - sp.log(Z2),) * 2}
 
 
 def share(*lines):
@@ -31,7 +31,7 @@ def share(*lines):
 
 
 PUT_IN = sp.exp(l1) / (sp.exp(l1) + sp.exp(l2))
-DIVIDED = 1 / (1 + sp.exp(m2 - m1) * s2 / s1)
+DIVIDED = 1 / (1 + sp.exp(M2 - M1) * Z2 / Z1)
 SIGMOID = 1 / (1 + sp.exp(l2 - l1))
 ours, theirs = (sp.Pow(2, total / sp.log(2), evaluate=False) for total in (l1, l2))
 IN_POWERS_OF_2 = ours / (ours + theirs)
@@ -785,8 +785,8 @@ RIGHT = {
 
 WRONG = {
     "12.1": {
-        "sigmoid of the maxima": (share(PUT_IN, 1 / (1 + sp.exp(m2 - m1))), "step 2 of `share`"),
-        "ratio of the sums": (share(s1 / (s1 + s2)), "step 1 of `share`"),
+        "sigmoid of the maxima": (share(PUT_IN, 1 / (1 + sp.exp(M2 - M1))), "step 2 of `share`"),
+        "ratio of the sums": (share(Z1 / (Z1 + Z2)), "step 1 of `share`"),
         "the other block": (share(PUT_IN, 1 / (1 + sp.exp(l1 - l2))), "does not follow"),
         "ratio of log-sum-exps": (share(PUT_IN, l1 / (l1 + l2)), "at l_1"),
         "at once": (share(SIGMOID), "show at least one line between"),

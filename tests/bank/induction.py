@@ -160,9 +160,9 @@ def by_rotation(V, P):
 # 13.3
 
 s = sp.Symbol("s", real=True)
-n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
+n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
 alpha = sp.Symbol("alpha", positive=True)
-START = (b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0)
+START = (f_1 * sp.exp(s) + f_0) / (n_1 * sp.exp(s) + n_0)
 SCORE = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))
 KNOWN = {s: SCORE, alpha: (0, 1)}
 
@@ -172,10 +172,10 @@ def share(*lines):
 
 
 TOTAL = n_1 * sp.exp(s) + n_0
-SPLIT = b_1 * sp.exp(s) / TOTAL + b_0 / TOTAL
-MIXTURE = alpha * b_1 / n_1 + (1 - alpha) * b_0 / n_0
-FACTORS = n_1 * sp.exp(s) / TOTAL * b_1 / n_1 + n_0 / TOTAL * b_0 / n_0
-OVER = (b_1 + b_0 * sp.exp(-s)) / (n_1 + n_0 * sp.exp(-s))
+SPLIT = f_1 * sp.exp(s) / TOTAL + f_0 / TOTAL
+MIXTURE = alpha * f_1 / n_1 + (1 - alpha) * f_0 / n_0
+FACTORS = n_1 * sp.exp(s) / TOTAL * f_1 / n_1 + n_0 / TOTAL * f_0 / n_0
+OVER = (f_1 + f_0 * sp.exp(-s)) / (n_1 + n_0 * sp.exp(-s))
 
 
 def odds(epsilon):
@@ -507,7 +507,7 @@ RIGHT = {
     },
     "13.3": {
         "split, then alpha": share(SPLIT, MIXTURE),
-        "expanded": share(SPLIT, MIXTURE, alpha * b_1 / n_1 + b_0 / n_0 - alpha * b_0 / n_0),
+        "expanded": share(SPLIT, MIXTURE, alpha * f_1 / n_1 + f_0 / n_0 - alpha * f_0 / n_0),
         "factors first": share(FACTORS, MIXTURE),
         "over the exponential": share(OVER, SPLIT, MIXTURE),
         "two logarithms": two_logs,
@@ -582,22 +582,25 @@ WRONG = {
     "13.3": {
         "at once": (share(MIXTURE), "`share`"),
         "exchanged": (
-            share(SPLIT, (1 - alpha) * b_1 / n_1 + alpha * b_0 / n_0),
+            share(SPLIT, (1 - alpha) * f_1 / n_1 + alpha * f_0 / n_0),
             "step 2 of `share` does not follow",
         ),
         "of all keys": (
-            share(SPLIT, alpha * b_1 / (n_0 + n_1) + (1 - alpha) * b_0 / n_0),
+            share(SPLIT, alpha * f_1 / (n_0 + n_1) + (1 - alpha) * f_0 / n_0),
             "step 2 of",
         ),
-        "limit": (share(SPLIT, b_1 / n_1), "does not follow"),
-        "second term dropped": (share(SPLIT, alpha * b_1 / n_1), "of `share` does"),
-        "average": (share((b_0 + b_1) / (n_0 + n_1)), "step 1 of `share`"),
+        "limit": (share(SPLIT, f_1 / n_1), "does not follow"),
+        "second term dropped": (share(SPLIT, alpha * f_1 / n_1), "of `share` does"),
+        "average": (share((f_0 + f_1) / (n_0 + n_1)), "step 1 of `share`"),
         "score left": (share(SPLIT, FACTORS), "still contains"),
         "as if once": (
             lambda n, m, e: math.log(n - 1) + odds(e),
-            "as if the letter had occurred once",
+            "for a single match",
         ),
-        "matches left out": (lambda n, m, e: math.log(n - m) + odds(e), "their number is left out"),
+        "matches left out": (
+            lambda n, m, e: math.log(n - m) + odds(e),
+            "the number of matches is left out",
+        ),
         "n for n - m": (lambda n, m, e: math.log(n / m) + odds(e), "n - num_matches other keys"),
         "epsilon turned round": (
             lambda n, m, e: math.log((n - m) / m) - odds(e),
