@@ -1,6 +1,5 @@
 """The grader's pages in a real browser: they render, sort, filter, save, and run nothing foreign."""
 
-import base64
 import csv
 import io
 import json
@@ -10,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, needs_browser
-from classroom import cell, notebook, png, save
+from classroom import png
 from course import ROOT
 from jupyter import wait_for
 
 from attn_course import register
 from attn_course.grading import report
 from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.pasted_images import data_uri
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import references
 from attn_course.grading.spreadsheet import FORMULA, guarded
@@ -222,19 +222,15 @@ class Pasted(Records):
 
     def get(self, key):
         found = super().get(key)
-        parts = [replace(part, answer="![map](attachment:map.png)") for part in found.parts]
+        answer = "![map](attachment:map.png)"
+        images = {"attachment:map.png": data_uri(png())}
+        parts = [replace(part, answer=answer, images=images) for part in found.parts]
         return replace(found, parts=tuple(parts))
 
 
 @needs_browser
 def test_a_pasted_picture_is_seen_by_the_grader_and_by_the_student(browser, tmp_path):
-    found = notebook(NAME)
-    answer = cell(found, "q1-7-written")
-    answer["source"] = "![map](attachment:map.png)"
-    answer["attachments"] = {"map.png": {"image/png": base64.b64encode(png()).decode()}}
-    path = tmp_path / f"{NAME}.ipynb"
-    save(path, found)
-    file = File("Ann", NAME, path, path.name)
+    file = File("Ann", NAME, tmp_path / f"{NAME}.ipynb", f"{NAME}.ipynb")
     book = Gradebook(["Ann"], [NAME], [file], Pasted())
     report.write(book, tmp_path, counts={})
     for page in ("questions/1.7.html", "students/Ann.html"):

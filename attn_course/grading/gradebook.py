@@ -9,7 +9,7 @@ from typing import Protocol
 from attn_course import register
 from attn_course.grading.collected import Collected
 from attn_course.grading.digests import digest, judge_digest
-from attn_course.grading.pasted_images import digests_of, images_of
+from attn_course.grading.pasted_images import digests_of
 from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
@@ -227,8 +227,6 @@ class Gradebook:
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
-        if part.kind == "written" and "attachment:" in entry.answer:
-            entry = replace(entry, images=self._images(student, entry))
         entry = replace(entry, digest=self._digest(entry))
         key = student, question.id, part.kind
         mark = self.marks.get(key)
@@ -242,14 +240,6 @@ class Gradebook:
             points=mark.points,
             mark=mark,
         )
-
-    def _images(self, student, entry):
-        """The pictures that were pasted into an answer."""
-        found: dict[str, str] = {}
-        for file in self.files[student]:
-            if file.notebook == entry.question.notebook:
-                found |= images_of(file.path, entry.answer)
-        return found
 
     def _digest(self, entry):
         """Name an answer together with what it is judged by."""
@@ -307,5 +297,6 @@ def _judged(question, part, record):
                 points=found.points,
                 message=found.message,
                 answer=found.answer,
+                images=found.images,
             )
     return replace(entry, status=State.WAITING, message=record.problem)

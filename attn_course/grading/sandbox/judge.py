@@ -21,6 +21,7 @@ from attn_course.checking import CORRECT, NOT_ATTEMPTED, OutOfTime, judge
 from attn_course.grading import find_cells
 from attn_course.grading.cell_names import names_of
 from attn_course.grading.course_code_use import reused_objects, statements_of
+from attn_course.grading.pasted_images import images_of
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -220,9 +221,17 @@ def judge_submission(
             names += part.answers
     children.figures = find_cells.draws(cells)
     parts = []
+    images = {}
     with Session(children, cells, Limits(**limits), names) as session:
         for question, part in asked:
-            verdict = _verdict(session, submission.cells, question, part, secret)
+            if part.judge:
+                verdict = _verdict(session, submission.cells, question, part, secret)
+            else:
+                found, verdict = _written(submission.cells, question, part)
+                pictures = images_of(found)
+                images[question.id] = {
+                    address: np.frombuffer(data, np.uint8) for address, data in pictures.items()
+                }
             if session.was_killed:
                 return {"problem": "", "parts": [], "remarks": [], "killed": True}
             parts.append(verdict)
@@ -231,21 +240,25 @@ def judge_submission(
         *_reused(submission.cells, asked, parts),
         *(f"cell {number}: {text}" for number, text in sorted(session.errors.items())),
     ]
-    return {"problem": "", "parts": parts, "remarks": remarks}
+    return {"problem": "", "parts": parts, "remarks": remarks, "images": images}
+
+
+def _written(cells, question, part):
+    """The cells of an answer that a person reads, and (state, message, its text, 0)."""
+    found = find_cells.cells_of(cells, question, part)
+    text = find_cells.text_of(found, question)
+    if text:
+        return found, (State.WAITING, "a person reads this.", text, 0.0)
+    near = find_cells.near_words(cells, question, handed_out(question.notebook))
+    if near:
+        return near, (State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0)
+    return [], (State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0)
 
 
 def _verdict(session, cells, question, part, secret):
     """(state, message, text of the answer, share of the points) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
-    given = handed_out(question.notebook)
-    if not part.judge:
-        if text:
-            return State.WAITING, "a person reads this.", text, 0.0
-        near = find_cells.near_words(cells, question, given)
-        if near:
-            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0
-        return State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
@@ -259,7 +272,7 @@ def _verdict(session, cells, question, part, secret):
     is_undecided = part.kind == "derive" and FOR_A_PERSON in message
     if is_undecided or message.startswith(OUR_FAULT):
         return State.WAITING, message, text, 0.0
-    near = find_cells.near_code(cells, question, part, given)
+    near = find_cells.near_code(cells, question, part, handed_out(question.notebook))
     if near:
         places = ", ".join(str(cell.number) for cell in near[:5])
         both = [cell for cell in cells if cell in found or cell in near]
