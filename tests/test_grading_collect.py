@@ -400,7 +400,7 @@ def test_no_student_of_gradescope_says_whose_the_others_work_is(download):
     assert held(out)["zoe/01_copying.ipynb"] == text_of(2)
 
 
-@pytest.mark.parametrize("name", ["Ann-5", "Ann-6", "collected.csv", "COLLECTED.csv"])
+@pytest.mark.parametrize("name", ["Ann-5", "Ann-6", "collected.csv"])
 def test_no_name_leads_to_the_folder_of_another_or_to_our_own_file(download, name):
     who = {5: "Ann", 6: "Ann", 7: name}
     files = {

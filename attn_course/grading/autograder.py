@@ -1,7 +1,6 @@
 """What Gradescope runs for each submission: one folder in, one results.json out."""
 
 import json
-import secrets
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,8 @@ class Graded:
 def run(base: Path, notebooks: list[str]) -> dict:
     """Grade base/submission, write base/results/results.json and return what is in it.
 
+    Inputs are drawn from the seed of the archive and the bytes of each file, as `attn grade` does: the
+    same file gets the same points however often it is run.
     Where there is no sandbox, end with a sentence and without results, which Gradescope reports as a
     failure of the autograder, not as zero points.
     """
@@ -46,7 +47,7 @@ def run(base: Path, notebooks: list[str]) -> dict:
         sys.exit(REFUSAL.format(lacking=", ".join(missing_mechanisms())))
     files = files_of(STUDENT, base / "submission", notebooks)
     settings = Settings(
-        seed=secrets.randbits(128),
+        seed=int((base / "source" / "seed").read_text("ascii"), 16),
         limits=Limits(),
         notebooks=tuple(notebooks),
         tier=tier,
