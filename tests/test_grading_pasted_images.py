@@ -108,6 +108,11 @@ def test_a_picture_that_cannot_be_shown_is_named():
     assert "<img" not in as_html("![a](http://x.org/a.png) ![b](data:image/png;base64,AA==)", {})
 
 
+def test_a_picture_is_shown_once_however_often_it_is_named():
+    cells = written("![a](attachment:a.png)" * 900, {"a.png": {"image/png": text(png())}})
+    assert page(cells).count("<img") == 1
+
+
 @pytest.mark.parametrize(
     "attachments",
     [
