@@ -67,7 +67,7 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "magics": "cells",
     "options": "batch class",
     "check_notebook": "check_notebook",
-    "page": "pages",
+    "render": "pages",
     "pages": "pages",
     "markdown_html": "markdown_html",
     "read_submission": "reading",

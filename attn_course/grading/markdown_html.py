@@ -34,7 +34,7 @@ NUMBERING = re.compile(r"\\(?:label\{[^{}]*\}|nonumber\b|notag\b)")
 def as_html(text: str, images: Mapping[str, str] | None = None) -> str:
     """Return Markdown as HTML; what is not understood is shown as it was written.
 
-    images: {address: data}, the pictures that may be shown, each once; of others the description stands there.
+    images: {address: data}, the pictures that may be shown, each once; of others the description is.
     """
     return _as_html(text) if not images else _rendered(text, images)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from attn_course import register
 from attn_course.command_line import log
 from attn_course.errors import UserError
-from attn_course.grading.page import render
+from attn_course.grading.render import render
 
 PACKAGE = (
     "attn_utils/**/*",
