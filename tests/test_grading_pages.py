@@ -63,7 +63,7 @@ def handed(student, notebook=NAME):
 def gradebook_of(students, **known):
     files = [handed(student) for student in students]
     made = references([NAME], ROOT / "solutions")
-    return Gradebook(students, [NAME], files, Records(), references=made, **known)
+    return Gradebook(students, [NAME], files, Records().get, references=made, **known)
 
 
 @pytest.fixture(scope="module")
@@ -231,7 +231,7 @@ class Pasted(Records):
 @needs_browser
 def test_a_pasted_picture_is_seen_by_the_grader_and_by_the_student(browser, tmp_path):
     file = File("Ann", NAME, tmp_path / f"{NAME}.ipynb", f"{NAME}.ipynb")
-    book = Gradebook(["Ann"], [NAME], [file], Pasted())
+    book = Gradebook(["Ann"], [NAME], [file], Pasted().get)
     report.write(book, tmp_path, counts={})
     for page in ("questions/1.7.html", "students/Ann.html"):
         browser.open(tmp_path / page)

@@ -2,15 +2,12 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.grading.exports import gradescope_json
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
-from attn_course.grading.record import Record
 from attn_course.grading.report import save
-from attn_course.grading.results import Key
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import best_tier, missing_mechanisms
 from attn_course.grading.submissions import files_of
@@ -21,17 +18,6 @@ REFUSAL = (
     "write its own results. Instructors: download the submissions and run `attn grade` on a Linux "
     "machine that has a sandbox."
 )
-
-
-@dataclass(frozen=True)
-class Graded:
-    """The records of one submission, as a gradebook asks for them."""
-
-    records: dict[Key, Record]
-
-    def get(self, key: Key) -> Record:
-        """Return the record of a file."""
-        return self.records[key]
 
 
 def run(base: Path, notebooks: list[str]) -> dict:
@@ -54,7 +40,7 @@ def run(base: Path, notebooks: list[str]) -> dict:
     )
     with settings.supervisor() as supervisor:
         records = {file.key: grade_one(file, supervisor, settings) for file in files}
-    book = Gradebook([STUDENT], notebooks, files, Graded(records))
+    book = Gradebook([STUDENT], notebooks, files, records.__getitem__)
     found = gradescope_json(book.sheet(STUDENT))
     text = json.dumps(found, indent=1, ensure_ascii=False)
     save(base / "results" / "results.json", text)
