@@ -122,7 +122,7 @@ def _warm_up(part):
 
 def serve(sockets: Sequence[int], *, output: int) -> None:
     """Judge one submission: the job comes by the first socket, the others lead to its children."""
-    signal.signal(signal.SIGPROF, _out_of_time)
+    signal.signal(signal.SIGPROF, out_of_time)
     supervisor, *others = map(channel.Connection, sockets)
     job = supervisor.receive(_soon(), MAX_JOB)
     report = _reply(job, Children(supervisor, others))
@@ -134,7 +134,8 @@ def _soon():
     return time.monotonic() + REPLY_SECONDS
 
 
-def _out_of_time(signum, frame):
+def out_of_time(signum: int, frame: object) -> None:
+    """End the work of a judge, whose time is over."""
     raise OutOfTime
 
 
