@@ -117,9 +117,17 @@ def _part(question, answers):
 
 
 def judge(
-    question: Question, part: Part, rng: np.random.Generator, callers: Sequence[Caller]
+    question: Question,
+    part: Part,
+    rng: np.random.Generator,
+    callers: Sequence[Caller],
+    *,
+    limit: Callable[[float, Callable[[], str]], str] | None = None,
 ) -> Verdict:
-    """The verdict of one part's judge on `callers`, whichever process they call into."""
+    """The verdict of one part's judge on `callers`, whichever process they call into.
+
+    limit: what ends the work after some seconds, in place of `within`.
+    """
     measure = part.judge
     if measure is None:
         raise ValueError(f"no judge marks the part {part.kind!r} of {question.id}.")
@@ -132,7 +140,7 @@ def judge(
 
     points = 0.0
     try:
-        message = within(question.seconds, judged)
+        message = (limit or within)(question.seconds, judged)
         status = CORRECT
         points = part.points
     except NotAttempted:

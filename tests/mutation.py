@@ -77,7 +77,7 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "lms_downloads": "collect",
     "magics": "cells",
     "markdown_html": "markdown_html",
-    "page": "pages",
+    "render": "pages",
     "pages": "pages",
     "pasted_images": "pasted_images",
     "read_submission": "reading",

@@ -69,7 +69,7 @@ def made(files, notebooks=(PROPER,), results=None, **known):
     students = sorted({file.student for file in files})
     students = known.pop("students", students)
     known.setdefault("now", datetime(2030, 1, 1).astimezone())
-    return Gradebook(students, list(notebooks), files, results or Full(), **known)
+    return Gradebook(students, list(notebooks), files, (results or Full()).get, **known)
 
 
 def row_of(book, student):
@@ -493,7 +493,7 @@ def test_an_export_leaves_a_file_that_could_not_be_read_blank(classbook):
         def get(self, key):
             return Record(*key, "", problem="it is empty.")
 
-    classbook.results = Unread()
+    classbook.record_of = Unread().get
     assert exported("canvas", classbook, final=False)[2][-1] == ""
 
 

@@ -225,10 +225,10 @@ def test_await_input_and_features_of_the_future_work_as_in_a_notebook(submit):
 
 @needs_sandbox
 def test_cells_that_take_all_the_time_leave_some_for_the_questions(submit):
-    limits = Limits(cell=5.0, total=8.0, memory=SMALL.memory)
+    limits = Limits(cell=2.0, total=5.0, memory=SMALL.memory)
     session = submit(
         "def f(x):\n    return x + 1", *["import time; time.sleep(60)"] * 3, limits=limits
     )
     assert ask(session, "f", 1) == 2
-    assert session.errors[2] == "it did not finish within 5 seconds."
-    assert session.errors[4] == "the cells used up their share of 8 seconds."
+    assert session.errors[2] == "it did not finish within 2 seconds."
+    assert session.errors[4] == "the cells used up their share of 5 seconds."

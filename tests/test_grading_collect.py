@@ -204,8 +204,9 @@ submission_12:
 submission_13:
   :submitters: []
 """
+TABLE = "assignment_77_export/submission_metadata.yml"
 GRADESCOPE = {
-    "assignment_77_export/submission_metadata.yml": METADATA,
+    TABLE: METADATA,
     "assignment_77_export/submission_11/01_copying.ipynb": text_of(1),
     "assignment_77_export/submission_12/work/01_copying.ipynb": text_of(2),
     "assignment_77_export/submission_13/01_copying.ipynb": text_of(3),
@@ -261,7 +262,7 @@ def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(downloa
 def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_first(download):
     def handed_in(moment):
         yml = METADATA.replace("2026-11-20 23:58:01.123456 -08:00", moment)
-        _, _, out = download({**GRADESCOPE, "a/submission_metadata.yml": yml}, "gradescope")
+        _, _, out = download({**GRADESCOPE, TABLE: yml}, "gradescope")
         return rows(out)["ada@x.edu/01_copying.ipynb"]["handed_in"]
 
     first = handed_in("2026-11-18 10:30:00 +02:00")
@@ -362,8 +363,54 @@ HOSTILE = {
         "passed over: 2,980 more.",
     ),
     "an odd name": ({"lovelaceada_1234_901_CON:\x07 <script>.ipynb": "x"}, ""),
+    "a name that is the number of another": (
+        {
+            "1235_1234_901_01_copying.ipynb": "x",
+            "lee_1235_1234_902_01_copying.ipynb": "x",
+            **CANVAS,
+        },
+        "can be read as the file of one student or of another",
+    ),
+    "a crowd of notebooks": (
+        {"lovelaceada_1234_901_a.zip": many(101), **CANVAS},
+        "holds more than 100 notebooks",
+    ),
     "a formula": ({"=cmd_1234_901_01_copying.ipynb": "x", **CANVAS}, "is not named as Canvas"),
 }
+
+
+def test_no_name_of_a_file_makes_it_that_of_another_student_of_moodle(download):
+    files = {
+        "Zoë Åberg_502_assignsubmission_file_01_copying.ipynb": text_of(1),
+        f"Ada Lovelace_501_assignsubmission_file_x_502_assignsubmission_file_{NAME}.ipynb": "x",
+    }
+    status, said, out = download(files, "moodle", *download.roster)
+    assert status == 1 and "can be read as the file of one student or of another" in said
+    assert held(out) == {"zoe/01_copying.ipynb": text_of(1)}
+
+
+def test_no_student_of_gradescope_says_whose_the_others_work_is(download):
+    turned = METADATA.replace("submission_11", "submission_0").replace("_12", "_11")
+    files = {
+        **GRADESCOPE,
+        "assignment_77_export/submission_12/submission_metadata.yml": turned,
+    }
+    _, _, out = download(files, "gradescope", *download.roster)
+    assert held(out)["ada/01_copying.ipynb"] == text_of(1)
+    assert held(out)["zoe/01_copying.ipynb"] == text_of(2)
+
+
+@pytest.mark.parametrize("name", ["Ann-5", "Ann-6", "collected.csv"])
+def test_no_name_leads_to_the_folder_of_another_or_to_our_own_file(download, name):
+    who = {5: "Ann", 6: "Ann", 7: name}
+    files = {
+        f"{who[number]}_{number}_assignsubmission_file/01_copying.ipynb": text_of(number)
+        for number in who
+    }
+    _, _, out = download(files, "moodle")
+    found = held(out)
+    assert len(found) == 3 and set(found.values()) == set(files.values())
+    assert len({path.partition("/")[0] for path in found}) == 3 and (out / COLLECTED).is_file()
 
 
 @pytest.mark.parametrize("what", HOSTILE)

@@ -55,6 +55,15 @@ REUSED = {
         ],
         LAYER,
     ),
+    "kept in a list": (
+        [
+            "import attn_utils.layers as l",
+            "kept = [None]",
+            "kept[0] = l.CausalSelfAttention",
+            "CausalSelfAttention = kept[0]",
+        ],
+        LAYER,
+    ),
     "wrapped under its own name": (
         [
             "from attn_utils.layers import CausalSelfAttention",

@@ -61,21 +61,17 @@ def copy_sharpness(n, d, epsilon):
 """
 
 
-def test_handing_in_again_tells_nothing_of_the_next_inputs(grade, tmp_path):
-    found = []
-    path = tmp_path / "class" / "ann" / f"{NAME}.ipynb"
-    for remark in ("", "# once more", "# once more"):
-        save(path, with_answer("q1-6-code", f"{LEAKS}{remark}"))
-        grade("--regrade")
-        found.append(re.search(r"n=\d+ d=\d+ epsilon=\S+", said_of(tmp_path, "ann", "1.6"))[0])
-    assert found[0] != found[1] == found[2]
+def test_inputs_are_those_of_the_bytes_whoever_hands_them_in_and_however_often(grade, tmp_path):
+    def told(who):
+        return re.search(r"n=\d+ d=\d+ epsilon=\S+", said_of(tmp_path, who, "1.6"))[0]
 
-
-def test_the_same_bytes_are_given_the_same_inputs_whoever_hands_them_in(grade, tmp_path):
     for who in ("ann", "bob"):
         save(tmp_path / "class" / who / f"{NAME}.ipynb", with_answer("q1-6-code", LEAKS))
     grade()
-    assert said_of(tmp_path, "ann", "1.6") == said_of(tmp_path, "bob", "1.6")
+    first = told("ann")
+    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", with_answer("q1-6-code", f"{LEAKS}# again"))
+    grade("--regrade")
+    assert told("ann") != first == told("bob")
 
 
 def test_no_right_value_is_told_as_precisely_as_it_is_judged(grade, tmp_path):
@@ -172,13 +168,26 @@ def test_a_folder_with_a_dot_is_named(grade, tmp_path):
     assert "begins with a dot" in rows(tmp_path)[".bob"]["problems"]
 
 
+def autograde(base, found, machine=""):
+    """Run the autograder on a notebook; return (what was said, where its results are)."""
+    save(base / "submission" / f"{NAME}.ipynb", found)
+    (base / "source").mkdir(exist_ok=True)
+    (base / "source" / "seed").write_text("b5")
+    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
+    command = [sys.executable, "-m", "attn_course.grading.autograder", str(base), NAME]
+    done = subprocess.run([*wrapped, *command], capture_output=True, text=True)
+    return done, base / "results" / "results.json"
+
+
+def test_an_autograder_draws_the_same_inputs_for_the_same_bytes(tmp_path):
+    found = with_answer("q1-6-code", LEAKS)
+    told = [autograde(tmp_path, found)[1].read_text("utf-8") for _ in range(2)]
+    assert "epsilon=" in told[0] and told[0] == told[1]
+
+
 @pytest.mark.parametrize("machine", ["", "docker", "old"])
 def test_an_autograder_without_a_sandbox_gives_no_points_and_says_what_to_do(tmp_path, machine):
-    save(tmp_path / "submission" / f"{NAME}.ipynb", all_right())
-    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
-    command = [sys.executable, "-m", "attn_course.grading.autograder", str(tmp_path), NAME]
-    done = subprocess.run([*wrapped, *command], capture_output=True, text=True)
-    results = tmp_path / "results" / "results.json"
+    done, results = autograde(tmp_path, all_right(), machine)
     if machine == "old":
         assert done.returncode == 1 and not results.exists()
         assert "Nothing was graded" in done.stderr and "`attn grade`" in done.stderr
@@ -301,10 +310,6 @@ def copy_query(keys, j):
 
 @pytest.mark.parametrize("machine", [MACHINES[tier] for tier in HERE])
 def test_a_submission_cannot_write_the_results_of_the_autograder(tmp_path, machine):
-    results = tmp_path / "results" / "results.json"
-    source = WRITES_RESULTS.format(path=str(results))
-    save(tmp_path / "submission" / f"{NAME}.ipynb", with_answer("q1-4-code", source))
-    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
-    command = [sys.executable, "-m", "attn_course.grading.autograder", str(tmp_path), NAME]
-    subprocess.run([*wrapped, *command], check=True)
+    source = WRITES_RESULTS.format(path=str(tmp_path / "results" / "results.json"))
+    _, results = autograde(tmp_path, with_answer("q1-4-code", source), machine)
     assert json.loads(results.read_text("utf-8"))["score"] == FULL - 1

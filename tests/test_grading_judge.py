@@ -1,5 +1,6 @@
 """What a judge that was taken over can do to anybody else: nothing. Each attack runs for real."""
 
+import contextlib
 import os
 import signal
 import textwrap
@@ -13,9 +14,12 @@ from sessions import descendants, needs_sandbox
 from taken_over import ASKS
 
 from attn_course import register
+from attn_course.answers import NotYet
+from attn_course.checking import OutOfTime
 from attn_course.grading import grade_one as grading
 from attn_course.grading.grade_one import Settings, grade_one, secret_of
 from attn_course.grading.record import Record, State
+from attn_course.grading.sandbox import judge
 from attn_course.grading.sandbox import supervisor as supervising
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.session import MAX_CHILDREN
@@ -180,8 +184,11 @@ UNREADABLE = {
     "no report": ("return {'do': 'report'}", "it is not a report"),
     "a wish of its own": ("return {'do': 'write', 'id': 1}", "nothing that a judge may ask"),
     "a list": ("return [1, 2]", "nothing that a judge may ask"),
-    "a large report": ("return honest('x' * (5 << 20))", "it is larger than 4 MB"),
-    "a report without an end": ("os.write(3, (1 << 60).to_bytes(8, 'little'))", "larger than 4 MB"),
+    "a large report": ("return honest('x' * (21 << 20))", "it is larger than 20 MB"),
+    "a report without an end": (
+        "os.write(3, (1 << 60).to_bytes(8, 'little'))",
+        "larger than 20 MB",
+    ),
     "noise": ("os.write(3, bytes([8] + [0] * 7) + b'noise...')", "no readable header"),
     "many items": ("return honest() | {'more': [0] * 30_000}", "items or"),
     "nothing at all": ("os._exit(0)", "grading it ended its process."),
@@ -221,6 +228,21 @@ def test_a_judge_that_never_ends_is_ended(attack, supervisor, monkeypatch):
     assert found.problem == "grading it took too long and was stopped."
     monkeypatch.undo()
     assert a_classmate_gets_full_points(supervisor)
+
+
+def test_work_of_a_judge_ends_with_its_seconds_of_a_processor_even_if_it_swallows_the_end():
+    def endless():
+        with contextlib.suppress(OutOfTime):
+            while True:
+                pass
+        while True:
+            pass
+
+    before = signal.signal(signal.SIGPROF, judge.out_of_time)
+    with pytest.raises(NotYet, match="did not finish within"):
+        judge.within_cpu(0.01, endless)
+    assert judge.within_cpu(0.01, lambda: "in time") == "in time"
+    signal.signal(signal.SIGPROF, before)
 
 
 @needs_sandbox
@@ -276,7 +298,8 @@ def test_what_others_kill_is_tried_once_more_and_then_is_a_persons(
                 if victim == "fork server":
                     pids = {supervisor.processes[0].pid, *found}
                 for pid in pids:
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # it ended with the first of them
+                        os.kill(pid, signal.SIGKILL)
                 killed.append(pids)
 
         return fork_and_kill

@@ -1,6 +1,5 @@
 """The grader's pages in a real browser: they render, sort, filter, save, and run nothing foreign."""
 
-import base64
 import csv
 import io
 import json
@@ -10,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from browser import Browser, needs_browser
-from classroom import cell, notebook, png, save
+from classroom import png
 from course import ROOT
 
 from attn_course import register
 from attn_course.grading import report
 from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.pasted_images import data_uri
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.references import references
 from attn_course.grading.spreadsheet import FORMULA, guarded
@@ -62,7 +62,7 @@ def handed(student, notebook=NAME):
 def gradebook_of(students, **known):
     files = [handed(student) for student in students]
     made = references([NAME], ROOT / "solutions")
-    return Gradebook(students, [NAME], files, Records(), references=made, **known)
+    return Gradebook(students, [NAME], files, Records().get, references=made, **known)
 
 
 @pytest.fixture(scope="module")
@@ -215,20 +215,16 @@ class Pasted(Records):
 
     def get(self, key):
         found = super().get(key)
-        parts = [replace(part, answer="![map](attachment:map.png)") for part in found.parts]
+        answer = "![map](attachment:map.png)"
+        images = {"attachment:map.png": data_uri(png())}
+        parts = [replace(part, answer=answer, images=images) for part in found.parts]
         return replace(found, parts=tuple(parts))
 
 
 @needs_browser
 def test_a_pasted_picture_is_seen_by_the_grader_and_by_the_student(browser, tmp_path):
-    found = notebook(NAME)
-    answer = cell(found, "q1-7-written")
-    answer["source"] = "![map](attachment:map.png)"
-    answer["attachments"] = {"map.png": {"image/png": base64.b64encode(png()).decode()}}
-    path = tmp_path / f"{NAME}.ipynb"
-    save(path, found)
-    file = File("Ann", NAME, path, path.name)
-    book = Gradebook(["Ann"], [NAME], [file], Pasted())
+    file = File("Ann", NAME, tmp_path / f"{NAME}.ipynb", f"{NAME}.ipynb")
+    book = Gradebook(["Ann"], [NAME], [file], Pasted().get)
     report.write(book, tmp_path, counts={})
     for page in ("questions/1.7.html", "students/Ann.html"):
         browser.open(tmp_path / page)

@@ -2,14 +2,23 @@
 
 import base64
 import json
+import os
 import struct
 
+import numpy as np
 import pytest
-from classroom import cell, notebook, png
+from classroom import cell, notebook, parts_of, png, save
+from sessions import needs_sandbox
 
+from attn_course import register
 from attn_course.grading import pasted_images
+from attn_course.grading.grade_one import Settings, grade_one, shown_images
 from attn_course.grading.markdown_html import as_html
 from attn_course.grading.pasted_images import data_uri, images_of
+from attn_course.grading.read_submission import parse_submission
+from attn_course.grading.sandbox.fork_server import Limits
+from attn_course.grading.sandbox.tiers import best_tier
+from attn_course.grading.submissions import File
 from attn_course.grading.untrusted_text import LONGEST_ANSWER, as_answer
 
 NAME = "01_copying"
@@ -36,7 +45,7 @@ WEBP = {
     [(png(), "png"), (JPEG, "jpeg"), (GIF, "gif"), *((data, "webp") for data in WEBP.values())],
 )
 def test_four_kinds_of_pictures_are_shown_by_what_they_are(data, kind):
-    assert data_uri(text(data)) == f"data:image/{kind};base64,{text(data)}"
+    assert data_uri(data) == f"data:image/{kind};base64,{text(data)}"
 
 
 def test_the_sizes_of_pictures_are_read():
@@ -60,58 +69,97 @@ def test_the_sizes_of_pictures_are_read():
     ],
 )
 def test_what_is_no_picture_or_too_large_is_not_shown(data):
-    assert data_uri(text(data)) == ""
+    assert data_uri(data) == ""
 
 
-def handed_in(tmp_path, source, attachments=None):
-    """A notebook with this written answer; return (its path, the answer as the grader keeps it)."""
+def written(source, attachments=None):
+    """The cells of a notebook with this written answer, as they are read."""
     found = notebook(NAME)
-    answer = cell(found, "q1-7-written")
-    answer["source"] = source
-    if attachments:
-        answer["attachments"] = attachments
-    path = tmp_path / f"{NAME}.ipynb"
-    path.write_text(json.dumps(found), "utf-8")
-    return path, as_answer(source)
+    cell(found, "q1-7-written").update(source=source, attachments=attachments or {})
+    cells = parse_submission(json.dumps(found).encode(), ".ipynb").cells
+    return [cell for cell in cells if cell.id == "q1-7-written"]
 
 
-def test_a_picture_pasted_in_jupyter_is_shown(tmp_path):
+def page(cells):
+    """The answer in these cells as a page shows it."""
+    uris = {address: data_uri(data) for address, data in images_of(cells).items()}
+    return as_html(as_answer(cells[0].source), uris)
+
+
+def test_a_picture_pasted_in_jupyter_is_shown():
     source = "See ![image.png](attachment:my%20image.png)."
-    path, answer = handed_in(tmp_path, source, {"my image.png": {"image/png": text(png())}})
-    page = as_html(answer, images_of(path, answer))
-    assert f'See <img alt="image.png" src="{data_uri(text(png()))}">.' in page
+    cells = written(source, {"my image.png": {"image/png": text(png())}})
+    assert f'See <img alt="image.png" src="{data_uri(png())}">.' in page(cells)
 
 
-def test_a_picture_pasted_in_colab_is_shown_and_costs_no_word_after_it(tmp_path):
+def test_a_picture_pasted_in_colab_is_shown_and_costs_no_word_after_it():
     large = png(noise=b"\xfb" * 200_000)
     source = f"See ![image.png](data:image/png;base64,{text(large)}) and these words."
-    path, answer = handed_in(tmp_path, source)
+    answer = as_answer(source)
     assert len(answer) < 100 < LONGEST_ANSWER < len(source) and answer.endswith("these words.")
-    assert f'src="{data_uri(text(large))}"' in as_html(answer, images_of(path, answer))
+    assert f'src="{data_uri(large)}"' in page(written(source))
 
 
-def test_a_picture_that_cannot_be_shown_is_named(tmp_path):
+def test_a_picture_that_cannot_be_shown_is_named():
     svg = text(b"<svg onload='alert(1)'/>")
-    path, answer = handed_in(tmp_path, "![a](attachment:a.png)", {"a.png": {"image/png": svg}})
-    assert images_of(path, answer) == {}
-    assert "[a picture that is not shown: a]" in as_html(answer, {})
+    cells = written("![a](attachment:a.png)", {"a.png": {"image/png": svg}})
+    assert images_of(cells) == {}
+    assert "[a picture that is not shown: a]" in page(cells)
     assert "<img" not in as_html("![a](http://x.org/a.png) ![b](data:image/png;base64,AA==)", {})
 
 
-def test_a_picture_of_another_cell_is_not_taken(tmp_path):
-    found = notebook(NAME)
-    cell(found, "q1-7-written")["source"] = "![a](attachment:a.png)"
-    other = {"cell_type": "markdown", "metadata": {}, "source": "![a](attachment:a.png) too"}
-    found["cells"].insert(0, {**other, "attachments": {"a.png": {"image/png": text(png())}}})
-    path = tmp_path / f"{NAME}.ipynb"
-    path.write_text(json.dumps(found), "utf-8")
-    assert images_of(path, "![a](attachment:a.png)") == {}
+def test_a_picture_is_shown_once_however_often_it_is_named():
+    cells = written("![a](attachment:a.png)" * 900, {"a.png": {"image/png": text(png())}})
+    assert page(cells).count("<img") == 1
 
 
 @pytest.mark.parametrize(
-    "data", ["", "[]", '{"cells": 5}', '{"cells": [5, {"source": 5}]}', "[" * 9999]
+    "attachments",
+    [
+        {"a.png": 5},
+        {"a.png": {"image/png": 5}},
+        {"a.png": {"image/png": "=" * 9}},
+        {"a.png": {"image/png": text(png()) * 99_999}},
+        5,
+    ],
 )
-def test_an_odd_file_has_no_pictures(tmp_path, data):
-    path = tmp_path / "x.ipynb"
-    path.write_text(data)
-    assert images_of(path, "![a](attachment:a.png)") == {}
+def test_odd_attachments_are_no_pictures(attachments):
+    assert images_of(written("![a](attachment:a.png)", attachments)) == {}
+
+
+def test_an_answer_has_a_few_pictures():
+    names = [f"{number}.png" for number in range(9)]
+    pasted = {name: {"image/png": text(png(noise=name.encode()))} for name in names}
+    assert len(images_of(written("many", pasted))) == pasted_images.MAX_IMAGES
+
+
+@needs_sandbox
+def test_two_answers_that_are_pictures_of_one_name_keep_each_its_own(tmp_path):
+    name = next(name for name in register.NOTEBOOKS if len(written_questions(name)) > 1)
+    found = notebook(name)
+    pictures = {}
+    for question in written_questions(name):
+        pictures[question.id] = png(noise=question.id.encode())
+        pasted = {"image.png": {"image/png": text(pictures[question.id])}}
+        source = "![image.png](attachment:image.png)"
+        place = f"q{question.id.replace('.', '-')}-written"
+        cell(found, place).update(source=source, attachments=pasted)
+    save(tmp_path / f"{name}.ipynb", found)
+    file = File("ann", name, tmp_path / f"{name}.ipynb", f"{name}.ipynb")
+    settings = Settings(1, Limits(), (name,), best_tier())
+    with settings.supervisor() as supervisor:
+        record = grade_one(file, supervisor, settings)
+    os.remove(file.path)  # what is shown is what was judged
+    shown = {part.question: part.images for part in record.parts if part.kind == "written"}
+    assert shown == {
+        question: {"attachment:image.png": data_uri(data)} for question, data in pictures.items()
+    }
+
+
+def written_questions(name):
+    return [question for question, part in parts_of(name) if part.kind == "written"]
+
+
+def test_what_a_judge_calls_a_picture_is_looked_at_again():
+    said = {"1.7": {"attachment:a": np.frombuffer(b"<svg>", np.uint8), "attachment:b": "no"}}
+    assert shown_images(said, "1.7") == {} == shown_images([said], "1.7")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from attn_course import register
 from attn_course.grading import find_cells
-from attn_course.grading.page import render
 from attn_course.grading.read_submission import read_submission
 from attn_course.grading.references import references
+from attn_course.grading.render import render
 from attn_course.markers import BEGIN, END
 
 MARKERS = re.compile(rf"^ *({BEGIN}|{END})\n?", re.M)

@@ -1,17 +1,13 @@
 """What Gradescope runs for each submission: one folder in, one results.json out."""
 
 import json
-import secrets
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.grading.exports import gradescope_json
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.gradebook import Gradebook
-from attn_course.grading.record import Record
 from attn_course.grading.report import save
-from attn_course.grading.results import Key
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.sandbox.tiers import best_tier, missing_mechanisms
 from attn_course.grading.submissions import files_of
@@ -24,20 +20,11 @@ REFUSAL = (
 )
 
 
-@dataclass(frozen=True)
-class Graded:
-    """The records of one submission, as a gradebook asks for them."""
-
-    records: dict[Key, Record]
-
-    def get(self, key: Key) -> Record:
-        """Return the record of a file."""
-        return self.records[key]
-
-
 def run(base: Path, notebooks: list[str]) -> dict:
     """Grade base/submission, write base/results/results.json and return what is in it.
 
+    Inputs are drawn from the seed of the archive and the bytes of each file, as `attn grade` does: the
+    same file gets the same points however often it is run.
     Where there is no sandbox, end with a sentence and without results, which Gradescope reports as a
     failure of the autograder, not as zero points.
     """
@@ -46,14 +33,14 @@ def run(base: Path, notebooks: list[str]) -> dict:
         sys.exit(REFUSAL.format(lacking=", ".join(missing_mechanisms())))
     files = files_of(STUDENT, base / "submission", notebooks)
     settings = Settings(
-        seed=secrets.randbits(128),
+        seed=int((base / "source" / "seed").read_text("ascii"), 16),
         limits=Limits(),
         notebooks=tuple(notebooks),
         tier=tier,
     )
     with settings.supervisor() as supervisor:
         records = {file.key: grade_one(file, supervisor, settings) for file in files}
-    book = Gradebook([STUDENT], notebooks, files, Graded(records))
+    book = Gradebook([STUDENT], notebooks, files, records.__getitem__)
     found = gradescope_json(book.sheet(STUDENT))
     text = json.dumps(found, indent=1, ensure_ascii=False)
     save(base / "results" / "results.json", text)

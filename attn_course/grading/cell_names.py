@@ -1,11 +1,13 @@
-"""Which names a cell gives a meaning, and which it uses or mentions, as far as its text tells."""
+"""Which names a cell gives a meaning, and which it uses, as far as its text tells."""
 
 import ast
 import contextlib
 import functools
+import itertools
 import re
 import symtable
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from attn_course.grading.magics import parsed
@@ -14,13 +16,11 @@ ANYTHING = "*"  # what a cell with `from ... import *` defines
 DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
 ASSIGNMENT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]{0,99})?=(?!=)", re.M)
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")  # they run where they stand
-DEEPEST = 9  # attributes in a row that are followed
-Mention = tuple[str, str]  # `layers.attend` is ("layers", ".attend")
 
 
 @dataclass
 class Names:
-    """The global names of a statement, or of all statements of a cell."""
+    """The global names of a cell, or of one of its statements."""
 
     defined: set[str] = field(default_factory=set)  # or changed in place
     used: set[str] = field(default_factory=set)  # at once
@@ -28,9 +28,6 @@ class Names:
     imported: set[str] = field(default_factory=set)  # some of those defined
     called: set[str] = field(default_factory=set)  # whose methods are called, which may change them
     begun: set[str] = field(default_factory=set)  # at the start of a line, Python or not
-    imports: dict[str, str] = field(default_factory=dict)  # name, or "*": what it stands for
-    mentions: set[Mention] = field(default_factory=set)
-    alias: Mention | None = None  # of an assignment, if its value is a mention
 
     @property
     def given(self) -> set[str]:
@@ -47,30 +44,18 @@ def begun(text: str) -> set[str]:
 def names_of(source: str) -> Names:
     """Return the names of a cell, read once; one that is not Python has `begun` alone."""
     found = Names(begun=begun(source))
-    for statement in statements_of(source):
-        for name in ("defined", "used", "used_later", "imported", "called"):
-            getattr(found, name).update(getattr(statement, name))
+    cell = parsed(source)
+    if cell is None:
+        return found
+    with contextlib.suppress(SyntaxError, RecursionError, MemoryError):
+        add_names(found, cell.source, itertools.chain.from_iterable(cell.statements))
     return found
 
 
-@functools.lru_cache(maxsize=4096)
-def statements_of(source: str) -> tuple[Names, ...]:
-    """Return the names of each statement of a cell, read once; none if it is not Python."""
-    found = parsed(source)
-    if not found:
-        return ()
-    names = []
-    for nodes in found.statements:
-        with contextlib.suppress(SyntaxError, RecursionError):
-            names.append(_statement(nodes))
-    return tuple(names)
-
-
-def _statement(nodes):
-    first = nodes[0]
-    found = Names()
+def add_names(found: Names, source: str, nodes: Iterable[ast.AST]) -> None:
+    """Add the names of a piece of Python, whose nodes these are; raise SyntaxError."""
     with warnings.catch_warnings(action="ignore"):
-        table = symtable.symtable(ast.unparse(first), "cell", "exec")
+        table = symtable.symtable(source, "cell", "exec")
     _read(found, table, found.used)
     for node in nodes:
         match node:
@@ -80,19 +65,6 @@ def _statement(nodes):
                 found.defined |= _root(node)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                 found.called |= _root(method)
-    if isinstance(first, ast.ImportFrom):
-        for alias in first.names:
-            found.imports[alias.asname or alias.name] = f"{first.module}.{alias.name}"
-    elif isinstance(first, ast.Import):
-        for alias in first.names:
-            top = alias.name.partition(".")[0]  # `import a.b` gives the name a
-            found.imports[alias.asname or top] = alias.name if alias.asname else top
-    else:
-        mentions = {_mention(node) for node in nodes} - {None}
-        visible = found.used | found.used_later
-        found.mentions = {mention for mention in mentions if mention[0] in visible}
-        found.alias = _mention(getattr(first, "value", None))
-    return found
 
 
 def _read(found, table, used):
@@ -118,14 +90,3 @@ def _root(node):
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
-
-
-def _mention(node):
-    """An expression such as `layers.attend` as a Mention; None if it is no such thing."""
-    attributes = ""
-    for _ in range(DEEPEST):
-        if not isinstance(node, ast.Attribute):
-            break
-        attributes = f".{node.attr}{attributes}"
-        node = node.value
-    return (node.id, attributes) if isinstance(node, ast.Name) else None

@@ -192,18 +192,18 @@ def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, s
 
     Others get the name that the LMS has, with their number where two have the same.
     """
-    found: dict[Student, str] = {}
-    taken: Counter[str] = Counter()
     names = {}
     for student in students:
         person = _person(student, roster)
         name = person.student if person else student.email or student.name or student.lms_id
         names[student] = _safe(name)
-        taken[canonical(names[student])] += 1
-    for student, name in names.items():
-        is_shared = taken[canonical(name)] > 1
-        found[student] = f"{name}-{_safe(student.lms_id)}" if is_shared else name
-    return found
+    while True:  # a name with its number may be the name of yet another one
+        taken = Counter(map(canonical, [COLLECTED, *names.values()]))
+        shared = [student for student, name in names.items() if taken[canonical(name)] > 1]
+        if not shared:
+            return names
+        for student in shared:
+            names[student] += f"-{_safe(student.lms_id)}"
 
 
 def _person(student: Student, roster: Roster) -> Person | None:

@@ -1,12 +1,18 @@
 """Sees, in the text of cells, when an answer hands over what it should have made."""
 
+import ast
+import functools
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from attn_course.grading.cell_names import ANYTHING, statements_of
+from attn_course.grading.cell_names import ANYTHING, Names, add_names
 from attn_course.grading.find_cells import is_check
+from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
 
+DEEPEST = 9  # attributes in a row that are followed
+Mention = tuple[str, str]  # `layers.attend` is ("layers", ".attend")
 OURS = ("attn_utils.", "attn_course.")
 # Answers that a library has ready under another name than the one that is asked for.
 READY_MADE = {
@@ -38,6 +44,65 @@ def reused_objects(cells: Iterable[Cell], answers: Iterable[str]) -> dict[str, l
         if paths:
             found[name] = sorted(paths)
     return found
+
+
+@dataclass
+class Statement:
+    """What a statement imports, or defines and mentions."""
+
+    defined: set[str] = field(default_factory=set)
+    imports: dict[str, str] = field(default_factory=dict)  # name, or "*": what it stands for
+    mentions: set[Mention] = field(default_factory=set)
+    alias: Mention | None = None  # of an assignment, if its value is a mention
+
+
+@functools.lru_cache(maxsize=4096)
+def statements_of(source: str) -> tuple[Statement, ...]:
+    """Return the statements of a cell, read once; none if it is not Python."""
+    cell = parsed(source)
+    if cell is None:
+        return ()
+    found = []
+    for nodes in cell.statements:
+        try:
+            found.append(_statement(nodes))
+        except (SyntaxError, RecursionError):
+            continue
+    return tuple(found)
+
+
+def _statement(nodes):
+    first = nodes[0]
+    imports = {}
+    if isinstance(first, ast.ImportFrom):
+        for alias in first.names:
+            imports[alias.asname or alias.name] = f"{first.module}.{alias.name}"
+        return Statement(imports=imports)
+    if isinstance(first, ast.Import):
+        for alias in first.names:
+            top = alias.name.partition(".")[0]  # `import a.b` gives the name a
+            imports[alias.asname or top] = alias.name if alias.asname else top
+        return Statement(imports=imports)
+    names = Names()
+    add_names(names, ast.unparse(first), nodes)
+    visible = names.used | names.used_later
+    mentions = {_mention(node) for node in nodes} - {None}
+    return Statement(
+        defined=names.defined,
+        mentions={mention for mention in mentions if mention[0] in visible},
+        alias=_mention(getattr(first, "value", None)),
+    )
+
+
+def _mention(node):
+    """An expression such as `layers.attend` as a Mention; None if it is no such thing."""
+    attributes = ""
+    for _ in range(DEEPEST):
+        if not isinstance(node, ast.Attribute):
+            break
+        attributes = f".{node.attr}{attributes}"
+        node = node.value
+    return (node.id, attributes) if isinstance(node, ast.Name) else None
 
 
 class Text:

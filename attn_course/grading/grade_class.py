@@ -87,7 +87,7 @@ def grade_class(options: Options) -> int:
         students,
         in_total,
         files,
-        results,
+        results.get,
         marks=marks,
         references=references(in_total, ROOT / "solutions"),
         roster=roster,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from attn_course import register
+from attn_course.grading.pasted_images import MAX_IMAGES, data_uri
 from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
@@ -107,7 +108,7 @@ def record_of(job: Job, reply: dict, *, cpu: float, tier: str) -> Record:
     """Return the record of a file on which a judge has reported; raise NotGraded if it cannot be read."""
     problem, remarks, verdicts = checked(reply)
     file = job.file
-    parts = () if problem else part_records(verdicts, file.notebook)
+    parts = () if problem else part_records(verdicts, file.notebook, reply.get("images"))
     return Record.of(
         file,
         job.stamp,
@@ -131,8 +132,11 @@ def checked(reply: dict) -> tuple[str, list[str], list]:
     raise NotGraded("what its judge said cannot be read: it is not a report.")
 
 
-def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
-    """Return a record a part. Which parts there are and what each is worth is not the judge's to say."""
+def part_records(verdicts: list, notebook: str, images: Any = None) -> tuple[PartRecord, ...]:
+    """Return a record a part. Which parts there are and what each is worth is not the judge's to say.
+
+    images: {question: {address: bytes of a picture}}, as the judge says.
+    """
     asked: list[tuple[register.Question, register.Part]] = []
     for question in register.questions_of(notebook):
         asked += [(question, part) for part in question.parts]
@@ -155,8 +159,20 @@ def part_records(verdicts: list, notebook: str) -> tuple[PartRecord, ...]:
                     out_of=part.points,
                     message=one_line(message),
                     answer=as_answer(answer),
+                    images={} if part.judge else shown_images(images, question.id),
                 )
                 records.append(record)
             case _:
                 raise NotGraded(f"what its judge said of {question.id} cannot be read.")
     return tuple(records)
+
+
+def shown_images(images: Any, question_id: str) -> dict[str, str]:
+    """Return {address: data} of the pictures that a judge found in a written answer, if they are pictures."""
+    found: dict[str, str] = {}
+    known = images.get(question_id) if isinstance(images, dict) else None
+    for address, data in known.items() if isinstance(known, dict) else ():
+        uri = data_uri(data.tobytes()) if isinstance(data, np.ndarray) else ""
+        if uri and len(found) < MAX_IMAGES:
+            found[address] = uri
+    return found

@@ -1,15 +1,14 @@
 """How verdicts and a person's marks add up to a student's sheet."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
 
 from attn_course import register
 from attn_course.grading.collected import Collected
 from attn_course.grading.digests import digest, judge_digest
-from attn_course.grading.pasted_images import digests_of, images_of
+from attn_course.grading.pasted_images import digests_of
 from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference
 from attn_course.grading.results import Key
@@ -25,13 +24,6 @@ NOTHING = "nothing was handed in."
 LATE_BY_LMS = "the LMS says that it is late, and not by how much; a person decides."
 IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
 UNNAMED = "the roster does not name this student."
-
-
-class Records(Protocol):
-    """What keeps the record of each file."""
-
-    def get(self, key: Key) -> Record:
-        """Return the newest record of a file."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +159,7 @@ class Gradebook:
         students: list[str],
         notebooks: list[str],
         files: Iterable[File],
-        results: Records,
+        record_of: Callable[[Key], Record],
         *,
         marks: Marks | None = None,
         references: Mapping[str, Reference] | None = None,
@@ -175,10 +167,13 @@ class Gradebook:
         collected: Mapping[tuple[str, str], Collected] | None = None,
         now: datetime | None = None,
     ):
-        """collected: what an LMS tells about files, by student and name of the file."""
+        """record_of: gives the newest record of a file.
+
+        collected: what an LMS tells about files, by student and name of the file.
+        """
         self.students = students
         self.notebooks = notebooks
-        self.results = results
+        self.record_of = record_of
         self.marks = marks or {}
         self.references = references or {}
         self.roster = roster or Roster()
@@ -199,7 +194,7 @@ class Gradebook:
 
     def sheet(self, student: str) -> Sheet:
         """Return one student's results."""
-        records = [self.results.get(file.key) for file in self.files[student]]
+        records = [self.record_of(file.key) for file in self.files[student]]
         by_notebook = {record.notebook: record for record in records}
         sheet = Sheet(student, [])
         for question in self.questions:
@@ -227,8 +222,6 @@ class Gradebook:
 
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
-        if part.kind == "written" and "attachment:" in entry.answer:
-            entry = replace(entry, images=self._images(student, entry))
         entry = replace(entry, digest=self._digest(entry))
         key = student, question.id, part.kind
         mark = self.marks.get(key)
@@ -242,14 +235,6 @@ class Gradebook:
             points=mark.points,
             mark=mark,
         )
-
-    def _images(self, student, entry):
-        """The pictures that were pasted into an answer."""
-        found: dict[str, str] = {}
-        for file in self.files[student]:
-            if file.notebook == entry.question.notebook:
-                found |= images_of(file.path, entry.answer)
-        return found
 
     def _digest(self, entry):
         """Name an answer together with what it is judged by."""
@@ -307,5 +292,6 @@ def _judged(question, part, record):
                 points=found.points,
                 message=found.message,
                 answer=found.answer,
+                images=found.images,
             )
     return replace(entry, status=State.WAITING, message=record.problem)

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from attn_course.command_line import log
 from attn_course.errors import UserError
@@ -32,15 +31,20 @@ MAX_FILE = 100 << 20  # bytes of one file, unpacked
 MAX_INNER_ARCHIVE = 20 << 20  # bytes of an archive that a student handed in
 MAX_DIRECTORY = 1 << 20  # bytes of the list of files in such an archive, about 10,000 files
 MAX_UNPACKED = 200 << 20  # bytes that one such archive may unpack to
+MAX_NOTEBOOKS = 100  # in one such archive
 CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
+METADATA = "submission_metadata.yml"  # of Gradescope
 END_OF_ARCHIVE = b"PK\x05\x06"
 CANVAS = re.compile(
     r"(?:(?P<name>\w+?)_)??(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<version>\d+)_(?P<file>.+)",
     re.S,
 )
+# A further number where the name of a file should begin: the numbers before may be parts of a name.
+NUMBER = re.compile(r"\d{3,}_")
 MOODLE = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
+TWO_WAYS = "can be read as the file of one student or of another; sort it by hand."
 WORKSHEET_DATE = "%A, %d %B %Y, %I:%M %p"  # as Moodle writes it in English
 
 
@@ -83,6 +87,9 @@ def canvas(entries: Sequence[Entry], worksheet: Path | None) -> Found:
             said = "was typed into Canvas." if re.search(r"_(text|link)\.html$", name) else ""
             found.problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
             continue
+        if NUMBER.match(match["file"]):
+            found.problems.append(f"{entry.path} {TWO_WAYS}")
+            continue
         copy = Copy(
             student=Student(match["id"], match["name"] or ""),
             file=PurePosixPath(match["file"]),
@@ -105,6 +112,8 @@ def moodle(entries: Sequence[Entry], worksheet: Path | None) -> Found:
         match = matches[level] if level is not None else None
         if level is None or match is None:
             found.problems.append(f"{entry.path} is not named as Moodle names files.")
+        elif parts[level].count("_assignsubmission_") > 1:
+            found.problems.append(f"{entry.path} {TWO_WAYS}")
         elif match["kind"] == "onlinetext":
             found.problems.append(f"{entry.path} was typed into Moodle.")
         else:
@@ -145,13 +154,13 @@ def _worksheet(path, problems):
 def gradescope(entries: Sequence[Entry], worksheet: Path | None) -> Found:
     """Read the export of Gradescope; what a group handed in is each member's."""
     found = Found()
-    known: dict[str, Any] = {}
-    for entry in entries:
-        if PurePosixPath(entry.path).name == "submission_metadata.yml":
-            known = _metadata(entry)
-    if not known:
-        found.problems.append("there is no submission_metadata.yml in it.")
+    paths = [PurePosixPath(entry.path) for entry in entries]
+    tables = [number for number, path in enumerate(paths) if path.name == METADATA]
+    if not tables:
+        found.problems.append(f"there is no {METADATA} in it.")
         return found
+    top = min(tables, key=lambda number: len(paths[number].parts))  # students may hand in others
+    known = _metadata(entries[top])
     for entry in entries:
         parts = PurePosixPath(entry.path).parts
         level = next((number for number, part in enumerate(parts) if part in known), None)
@@ -291,6 +300,8 @@ def _inner(copy):
             kept.append(entry.path)
     if not kept:
         raise UserError("this archive holds no notebook.")
+    if len(kept) > MAX_NOTEBOOKS:
+        raise UserError(f"this archive holds more than {MAX_NOTEBOOKS} notebooks and scripts.")
     if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
         raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
     for path in kept:

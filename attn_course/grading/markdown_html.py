@@ -34,7 +34,7 @@ NUMBERING = re.compile(r"\\(?:label\{[^{}]*\}|nonumber\b|notag\b)")
 def as_html(text: str, images: Mapping[str, str] | None = None) -> str:
     """Return Markdown as HTML; what is not understood is shown as it was written.
 
-    images: {address: data}, the pictures that may be shown; of others the description stands there.
+    images: {address: data}, the pictures that may be shown, each once; of others the description is.
     """
     return _as_html(text) if not images else _rendered(text, images)
 
@@ -46,7 +46,7 @@ def _as_html(text):
 
 def _rendered(text, images):
     try:
-        return _parser().render(text, {"images": images})
+        return _parser().render(text, {"images": dict(images)})
     except Exception:  # of the library's making, on a text of a stranger's
         return f"<pre>{html.escape(text)}</pre>"
 
@@ -73,7 +73,7 @@ def _image(parser, tokens, index, options, env):
     token = tokens[index]
     label = html.escape(token.content)
     address = unquote(str(token.attrs.get("src", "")))
-    data = env["images"].get(address)
+    data = env["images"].pop(address, None)  # once: a page must not grow with every mention
     if data is None:
         return f"<em>[a picture that is not shown: {label}]</em>"
     return f'<img alt="{label}" src="{html.escape(data)}">'

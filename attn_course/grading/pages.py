@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from attn_course.grading.gradebook import Entry, Gradebook, Sheet
-from attn_course.grading.page import render
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
+from attn_course.grading.render import render
 from attn_course.grading.similarity import (
     Likeness,
     plain_words,

@@ -3,15 +3,12 @@
 import base64
 import binascii
 import hashlib
-import json
 import re
 import struct
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from attn_course.grading.read_submission import UnreadableFile, read_bytes
-from attn_course.grading.untrusted_text import PASTED, as_answer, short_address
+from attn_course.grading.read_submission import Cell
+from attn_course.grading.untrusted_text import PASTED, short_address
 
 MAX_IMAGE = 1 << 20  # bytes
 MAX_IMAGES = 4  # in one answer
@@ -19,51 +16,41 @@ MAX_SIDE = 10_000  # pixels
 MAX_PIXELS = 40_000_000
 
 
-def images_of(path: Path, answer: str) -> dict[str, str]:
-    """Return {address in the answer: data that a page shows} for the pictures of a written answer.
+def images_of(cells: Iterable[Cell]) -> dict[str, bytes]:
+    """Return {address in the answer: picture} of the cells of a written answer.
 
-    Jupyter keeps them beside the text of a cell, Colab inside it. What is no picture is left out.
+    Jupyter keeps pictures beside the text of a cell, Colab inside it. What is no picture is left out.
     """
-    found: dict[str, str] = {}
-    try:
-        notebook = json.loads(read_bytes(path))
-        cells = notebook["cells"]
-    except (UnreadableFile, ValueError, RecursionError, KeyError, TypeError):
-        return {}
-    for cell in cells if isinstance(cells, list) else ():
-        for address, data in _pasted(cell, answer):
-            uri = data_uri(data)
-            if uri and len(found) < MAX_IMAGES:
-                found.setdefault(address, uri)
+    found: dict[str, bytes] = {}
+    for cell in cells:
+        for address, text in _pasted(cell):
+            data = _decoded(text)
+            if data_uri(data) and len(found) < MAX_IMAGES:
+                found.setdefault(address, data)
     return found
 
 
-def _pasted(cell: Any, answer: str) -> Iterator[tuple[str, str]]:
-    """Yield (address, base64 text) of what a cell of the answer holds besides its words."""
-    if not isinstance(cell, dict):
-        return
-    source = cell.get("source", "")
-    lines = source if isinstance(source, list) else [source]
-    text = "".join(line for line in lines if isinstance(line, str))
-    if "attachment:" not in as_answer(text) or as_answer(text).strip() not in answer:
-        return
-    for match in PASTED.finditer(text):
+def _pasted(cell: Cell) -> Iterator[tuple[str, str]]:
+    """Yield (address, base64 text) of what a cell holds besides its words."""
+    for match in PASTED.finditer(cell.source):
         yield short_address(match), match[0].partition(",")[2]
-    attachments = cell.get("attachments")
-    for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
-        for data in kinds.values() if isinstance(kinds, dict) else ():
-            if isinstance(data, str):
-                yield f"attachment:{name}", data
+    for name, kinds in cell.attachments.items():
+        for text in kinds.values() if isinstance(kinds, dict) else ():
+            if isinstance(text, str):
+                yield f"attachment:{name}", text
 
 
-def data_uri(text: str) -> str:
-    """Return base64 text as an address of its own kind, "" where it is no picture that we show."""
+def _decoded(text):
     if len(text) > 2 * MAX_IMAGE:
-        return ""
+        return b""
     try:
-        data = base64.b64decode(re.sub(r"\s", "", text), validate=True)
+        return base64.b64decode(re.sub(r"\s", "", text), validate=True)
     except (binascii.Error, ValueError):
-        return ""
+        return b""
+
+
+def data_uri(data: bytes) -> str:
+    """Return a picture as an address of its own kind, "" where it is none that we show."""
     kind, width, height = measured(data)
     is_sane = 0 < width <= MAX_SIDE and 0 < height <= MAX_SIDE and width * height <= MAX_PIXELS
     if not kind or not is_sane or len(data) > MAX_IMAGE:

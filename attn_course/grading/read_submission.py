@@ -45,6 +45,7 @@ class Cell:
     source: str
     id: str = ""
     marks: dict[str, str] = field(default_factory=dict)
+    attachments: dict[str, Any] = field(default_factory=dict)  # pictures, as Jupyter keeps them
 
 
 @dataclass(frozen=True)
@@ -196,10 +197,10 @@ def _cell(number, raw):
     if kind is None or not isinstance(source, str):
         raise UnreadableFile(f"its cell {number} has no readable text or type.")
     metadata = _dictionary(raw.get("metadata"))
-    return _make(number, kind, source, metadata, raw.get("id"))
+    return _make(number, kind, source, metadata, raw.get("id"), raw.get("attachments"))
 
 
-def _make(number, kind, source, metadata, cell_id=None):
+def _make(number, kind, source, metadata, cell_id=None, attachments=None):
     nbgrader = _dictionary(metadata.get("nbgrader"))
     grade_id = _string(nbgrader.get("grade_id"))
     name = grade_id or _string(cell_id)
@@ -214,6 +215,7 @@ def _make(number, kind, source, metadata, cell_id=None):
         source=_sound(source),
         id=_name(name),
         marks=marks,
+        attachments=_dictionary(attachments),
     )
 
 

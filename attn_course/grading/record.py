@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, NOT_YET
@@ -31,6 +31,7 @@ class PartRecord:
     out_of: float
     message: str
     answer: str
+    images: dict[str, str] = field(default_factory=dict)  # address in the answer: data of a picture
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,8 @@ class Record:
     @classmethod
     def from_data(cls, data: dict) -> "Record":
         """Return what `as_data` was given; what a line holds beside it is left out."""
-        known = {}
-        for field in dataclasses.fields(cls):
-            if field.name in data:
-                known[field.name] = data[field.name]
+        names = {each.name for each in dataclasses.fields(cls)}
+        known = {name: value for name, value in data.items() if name in names}
         remarks = data.get("remarks", ())
         parts = data.get("parts", ())
         known["remarks"] = tuple(remarks)

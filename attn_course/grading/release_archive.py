@@ -2,13 +2,14 @@
 
 import json
 import re
+import secrets
 import zipfile
 from pathlib import Path
 
 from attn_course import register
 from attn_course.command_line import log
 from attn_course.errors import UserError
-from attn_course.grading.page import render
+from attn_course.grading.render import render
 
 PACKAGE = (
     "attn_utils/**/*",
@@ -84,6 +85,7 @@ def autograder_files(root: Path, notebooks: list[str]) -> dict[str, bytes]:
         script = render(name, extras=extras, notebooks=" ".join(notebooks))
         found[name] = f"{script}\n".encode()
     found["README.md"] = b""  # pyproject.toml names it
+    found["seed"] = secrets.token_hex(16).encode()  # of the inputs; no submission can read it
     return found
 
 

@@ -70,9 +70,8 @@ def memory_of(pid, levels):
     return int(own) + sum(memory_of(child, levels - 1) for child in below)
 
 
-def attn_grade(folder, out, jobs=1, seed=1):
-    command = ["grade", folder, "--out", out, "--jobs", str(jobs), "--seed", str(seed)]
-    return run([*ATTN, *command, "--notebooks", *(name[:2] for name in NAMES)])
+def attn_grade(folder, out, jobs=1, seed=1, *more):
+    return run([*_command(folder, out, seed), "--jobs", str(jobs), *more])
 
 
 def attn_scores(out):
@@ -92,59 +91,88 @@ def nbgrader_environment(folder):
     return folder / "bin"
 
 
-def nbgrader_grade(programs, course, submissions, size):
-    """Autograde the first `size` of the same notebooks; return CPU seconds and {student: score}."""
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    options = {"cwd": course, "env": environment}
-    (course / "nbgrader_config.py").write_text(CONFIG)
-    run([*ATTN, "release", "--nbgrader", "--out", course / "source.zip"])
-    with zipfile.ZipFile(course / "source.zip") as archive:
-        archive.extractall(course)
-    for path in sorted(submissions.glob("*/*.ipynb"))[:size]:
-        target = course / "submitted" / path.parent.name.replace(" ", "-") / path.stem
-        shutil.copytree(path.parent, target)
-    cpu = 0.0
-    for name in NAMES:
-        run([programs / "nbgrader", "generate_assignment", name], **options)
-        cpu += run([programs / "nbgrader", "autograde", name], **options)[0]
-    run([programs / "nbgrader", "export"], **options)
-    with open(course / "grades.csv", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["timestamp"] or float(row["score"] or 0)]
-    scores = {}
-    for row in rows:
-        who = row["student_id"].replace("-", " ")
-        scores[who] = scores.get(who, 0.0) + float(row["score"] or 0)
-    return cpu, scores
+class Nbgrader:
+    """A course folder of nbgrader with the first `size` of the same submissions."""
+
+    def __init__(self, programs, course, submissions, size):
+        path = f"{programs}:{os.environ['PATH']}"
+        self.program = programs / "nbgrader"
+        self.options = {"cwd": course, "env": {**os.environ, "PATH": path}}
+        self.course = course
+        course.mkdir()
+        (course / "nbgrader_config.py").write_text(CONFIG)
+        run([*ATTN, "release", "--nbgrader", "--out", course / "source.zip"])
+        with zipfile.ZipFile(course / "source.zip") as archive:
+            archive.extractall(course)
+        for path in sorted(submissions.glob("*/*.ipynb"))[:size]:
+            student = path.parent.name.replace(" ", "-")
+            shutil.copytree(path.parent, course / "submitted" / student / path.stem)
+        for name in NAMES:
+            self.run("generate_assignment", name)
+
+    def run(self, *command):
+        """Run a command of nbgrader; return its CPU seconds."""
+        return run([self.program, *command], **self.options)[0]
+
+    def scores(self):
+        """Return {student: score}."""
+        self.run("export")
+        scores = {}
+        with open(self.course / "grades.csv", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                if row["timestamp"] or float(row["score"] or 0):
+                    who = row["student_id"].replace("-", " ")
+                    scores[who] = scores.get(who, 0.0) + float(row["score"] or 0)
+        return scores
 
 
 def beside_nbgrader(options, scratch):
-    """Print scores, CPU and memory of a class, with nbgrader's on the same notebooks."""
+    """Print scores, CPU and memory of a class, with nbgrader's on the same notebooks.
+
+    Whole commands take turns. nbgrader runs every cell of a notebook in a kernel and saves it with its
+    outputs; pages for students are a command of their own, `generate_feedback`. attn grade runs the cells
+    that answers need (all of them in the last run), in a sandbox, judges on inputs of its own, and writes
+    gradebook, results for Gradescope and pages for students and graders.
+    """
     programs = options.nbgrader or nbgrader_environment(scratch / "environment")
-    few = scratch / "few"
     many = scratch / "many"
-    course = scratch / "course"
-    course.mkdir()
-    some = classroom(few, NAMES, max(options.size // 5, 4))
-    start_up, _ = attn_grade(_one(few, scratch / "one"), scratch / "one-out")
-    _, small = attn_grade(few, scratch / "few-out")
     expected = classroom(many, NAMES, options.size)
-    whole, large = attn_grade(many, scratch / "many-out")
-    cpu = whole / options.size
-    each = (whole - start_up) / (options.size - 1)
-    scores = attn_scores(scratch / "many-out")
-    right = sum(scores[who] == points for who, (points, _) in expected.items())
-    print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
-    print(f"attn grade: {cpu:.3f} CPU s each; {start_up:.2f} for one alone, then {each:.3f} each")
-    for size, (own, in_all) in ((len(some), small), (options.size, large)):
-        print(f"peak memory for {size} submissions: {own} MB, {in_all} MB with the one in hand")
-    sys.stdout.flush()
+    start_up, small = attn_grade(_one(many, scratch / "one"), scratch / "one-out")
     number = min(options.theirs, options.size)
-    theirs, their_scores = nbgrader_grade(programs, course, many, number)
-    graded = sorted(scores)[:number]
-    agree = sum(scores[who] == their_scores.get(who, 0.0) for who in graded)
-    print(f"nbgrader 0.9.6, the first {number} of them: {theirs / number:.3f} CPU s each;", end=" ")
-    print(f"{agree} of {number} scores equal attn's")
-    print(f"ratio: {theirs / number / cpu:.1f}", flush=True)
+    theirs = Nbgrader(programs, scratch / "course", many, number)
+    steps = [("autograde", name) for name in NAMES] + [
+        ("generate_feedback", name) for name in NAMES
+    ]
+    seconds = dict.fromkeys(("autograde", "generate_feedback"), 0.0)
+    ours = []
+    for turn, step in enumerate(steps):
+        whole, large = attn_grade(many, scratch / f"many-{turn}")
+        ours.append(whole / options.size)
+        seconds[step[0]] += theirs.run(*step) / number
+        print(f"attn grade {ours[-1]:.4f} CPU s each; then nbgrader {' '.join(step)}", flush=True)
+    all_cells, _ = attn_grade(many, scratch / "all-cells", 1, 1, "--all-cells")
+    scores = attn_scores(scratch / "many-0")
+    right = sum(scores[who] == points for who, (points, _) in expected.items())
+    mean = sum(ours) / len(ours)
+    each = (mean * options.size - start_up) / (options.size - 1)
+    print(f"{options.size} submissions of {', '.join(NAMES)}: {right} scores as expected")
+    print(f"attn grade, whole command: {mean:.4f} CPU s each ({min(ours):.4f} to {max(ours):.4f})")
+    print(f"  {start_up:.2f} for one alone, then {each:.4f} each")
+    print(f"  with --all-cells: {all_cells / options.size:.4f} each")
+    for size, (own, in_all) in ((1, small), (options.size, large)):
+        print(f"peak memory for {size} submissions: {own} MB, {in_all} MB with the one in hand")
+    their_scores = theirs.scores()
+    agree = sum(scores[who] == their_scores.get(who, 0.0) for who in sorted(scores)[:number])
+    print(f"nbgrader 0.9.6, the first {number} of them; {agree} scores equal attn's:")
+    autograde, feedback = seconds.values()
+    print(f"  autograde {autograde:.3f} CPU s each: ratio {autograde / mean:.1f}")
+    print(
+        f"  with generate_feedback {autograde + feedback:.3f}: ratio {(autograde + feedback) / mean:.1f}"
+    )
+    print(
+        f"  autograde, beside --all-cells: ratio {autograde * options.size / all_cells:.1f}",
+        flush=True,
+    )
 
 
 def _one(folder, target):

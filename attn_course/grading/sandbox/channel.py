@@ -290,10 +290,7 @@ class Inbox:
 
 
 class Connection:
-    """Our end of a socket: whole messages, each sent or received before a deadline.
-
-    It is closed when nobody holds it any more, for a thread may still wait on it.
-    """
+    """Our end of a socket: whole messages, each sent or received before a deadline."""
 
     def __init__(self, fd: int):
         self.fd = fd

@@ -4,11 +4,11 @@ import contextlib
 import functools
 import hashlib
 import re
+import signal
 import sys
-import threading
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from attn_course import derive, register
-from attn_course.answers import Answer, NotAttempted
-from attn_course.checking import CORRECT, NOT_ATTEMPTED, judge
+from attn_course.answers import Answer, NotAttempted, NotYet
+from attn_course.checking import CORRECT, NOT_ATTEMPTED, OutOfTime, judge
 from attn_course.grading import find_cells
 from attn_course.grading.cell_names import names_of
-from attn_course.grading.course_code_use import reused_objects
+from attn_course.grading.course_code_use import reused_objects, statements_of
+from attn_course.grading.pasted_images import images_of
 from attn_course.grading.read_submission import (
     MAX_BYTES,
     UnreadableFile,
@@ -45,6 +46,7 @@ SHORT = re.compile(r"\d{1,2}\.\d{1,2}")  # as the number of a question
 OUR_FAULT = ("the check could not read", "this check needs")
 NEAR_WORDS = "its cell is empty; a person looks whether this text is the answer."
 NEAR_CODE = "A person will look at what is not run as an answer: cell"
+AGAIN_SECONDS = 0.1  # until work that has swallowed the end of its time is ended once more
 REPLY_SECONDS = 600.0  # for the supervisor, which may be busy, to do what it is asked
 
 
@@ -75,6 +77,7 @@ def handed_out(notebook: str) -> frozenset[str]:
             texts.add(cell.source.strip())
             if cell.kind == "code":
                 names_of(cell.source)
+                statements_of(cell.source)
     return frozenset(texts)
 
 
@@ -119,6 +122,7 @@ def _warm_up(part):
 
 def serve(sockets: Sequence[int], *, output: int) -> None:
     """Judge one submission: the job comes by the first socket, the others lead to its children."""
+    signal.signal(signal.SIGPROF, out_of_time)
     supervisor, *others = map(channel.Connection, sockets)
     job = supervisor.receive(_soon(), MAX_JOB)
     report = _reply(job, Children(supervisor, others))
@@ -128,6 +132,25 @@ def serve(sockets: Sequence[int], *, output: int) -> None:
 
 def _soon():
     return time.monotonic() + REPLY_SECONDS
+
+
+def out_of_time(signum: int, frame: object) -> None:
+    """End the work of a judge, whose time is over."""
+    raise OutOfTime
+
+
+def within_cpu(seconds: float, work: Callable[[], str]) -> str:
+    """Return `work()`, or raise NotYet when this process has used so many seconds of a processor.
+
+    Time that the submission takes is limited where it is asked.
+    """
+    signal.setitimer(signal.ITIMER_PROF, seconds, AGAIN_SECONDS)
+    try:
+        return work()
+    except OutOfTime:
+        raise NotYet(f"it did not finish within {seconds:g} seconds.") from None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _reply(job, children):
@@ -150,7 +173,6 @@ class Children:
         self.connections = connections
         self.figures = False  # whether they draw
         self.num_requests = 0
-        self.lock = threading.Lock()
 
     def spawn(self, limits: Limits) -> channel.Connection:
         """Return the connection to a new child; the supervisor knows the limits."""
@@ -163,15 +185,14 @@ class Children:
         return Ended(found["exit"], found["cpu"], found["killed"])
 
     def _ask(self, what, **more):
-        with self.lock:
-            self.num_requests += 1
-            number = self.num_requests
-            request = {"do": what, "id": number, **more}
-            self.supervisor.send(request, _soon())
-            while True:
-                found = self.supervisor.receive(_soon())
-                if found["id"] == number:  # another is for one whose judge was stopped meanwhile
-                    return found
+        self.num_requests += 1
+        number = self.num_requests
+        request = {"do": what, "id": number, **more}
+        self.supervisor.send(request, _soon())
+        while True:
+            found = self.supervisor.receive(_soon())
+            if found["id"] == number:  # another is for a request whose time was over
+                return found
 
 
 def judge_submission(
@@ -201,9 +222,17 @@ def judge_submission(
             names += part.answers
     children.figures = find_cells.draws(cells)
     parts = []
+    images = {}
     with Session(children, cells, Limits(**limits), names) as session:
         for question, part in asked:
-            verdict = _verdict(session, submission.cells, question, part, secret)
+            if part.judge:
+                verdict = _verdict(session, submission.cells, question, part, secret)
+            else:
+                found, verdict = _written(submission.cells, question, part)
+                pictures = images_of(found)
+                images[question.id] = {
+                    address: np.frombuffer(data, np.uint8) for address, data in pictures.items()
+                }
             if session.was_killed:
                 return {"problem": "", "parts": [], "remarks": [], "killed": True}
             parts.append(verdict)
@@ -212,26 +241,30 @@ def judge_submission(
         *_reused(submission.cells, asked, parts),
         *(f"cell {number}: {text}" for number, text in sorted(session.errors.items())),
     ]
-    return {"problem": "", "parts": parts, "remarks": remarks}
+    return {"problem": "", "parts": parts, "remarks": remarks, "images": images}
+
+
+def _written(cells, question, part):
+    """The cells of an answer that a person reads, and (state, message, its text, 0)."""
+    found = find_cells.cells_of(cells, question, part)
+    text = find_cells.text_of(found, question)
+    if text:
+        return found, (State.WAITING, "a person reads this.", text, 0.0)
+    near = find_cells.near_words(cells, question, handed_out(question.notebook))
+    if near:
+        return near, (State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0)
+    return [], (State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0)
 
 
 def _verdict(session, cells, question, part, secret):
     """(state, message, text of the answer, share of the points) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
-    given = handed_out(question.notebook)
-    if not part.judge:
-        if text:
-            return State.WAITING, "a person reads this.", text, 0.0
-        near = find_cells.near_words(cells, question, given)
-        if near:
-            return State.WAITING, NEAR_WORDS, find_cells.text_of(near, question), 0.0
-        return State.NOT_ATTEMPTED, "the answer is still empty.", "", 0.0
     seconds = PATIENCE * question.seconds
     patient = replace(question, seconds=seconds)
     rng = random_numbers(secret, question.id, part.kind)
     answers = session.answers(part.answers, seconds)
-    verdict = judge(patient, part, rng, answers)
+    verdict = judge(patient, part, rng, answers, limit=within_cpu)
     message = one_line(verdict.message)
     if verdict.status == CORRECT:
         return State.CORRECT, message, text, 1.0
@@ -241,7 +274,7 @@ def _verdict(session, cells, question, part, secret):
     is_undecided = part.kind == "derive" and FOR_A_PERSON in message
     if is_undecided or message.startswith(OUR_FAULT):
         return State.WAITING, message, text, float(share)
-    near = find_cells.near_code(cells, question, part, given)
+    near = find_cells.near_code(cells, question, part, handed_out(question.notebook))
     if near:
         places = ", ".join(str(cell.number) for cell in near[:5])
         both = [cell for cell in cells if cell in found or cell in near]

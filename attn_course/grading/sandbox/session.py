@@ -70,7 +70,6 @@ class Session:
         self.output = ""
         self.cpu = 0.0
         self.channel: channel.Connection | None = None
-        self.busy: channel.Connection | None = None
         self.num_children = 0
         self.was_killed = False  # by somebody else, as when the machine's memory runs out
         self.num_requests = 0
@@ -103,7 +102,6 @@ class Session:
 
     def answers(self, names: Iterable[str], seconds: float) -> list["RemoteAnswer"]:
         """Return a RemoteAnswer for each name; together they have `seconds` from now."""
-        self._end(self.busy)  # of a question that a judge, stopped from outside, has left open
         self.run()
         return [RemoteAnswer(self, name, seconds) for name in names]
 
@@ -144,7 +142,7 @@ class Session:
         if connection is None or connection is not self.channel:
             return "it had been ended"
         self.channel = None
-        ended = self.fork_server.end(is_gone=is_gone)  # wakes a thread that waits on the connection
+        ended = self.fork_server.end(is_gone=is_gone)
         self.cpu += ended.cpu
         is_ours = ended.killed or ended.cpu >= self.limits.cpu_seconds
         self.was_killed |= ended.exit == -signal.SIGKILL and not is_ours
@@ -179,7 +177,6 @@ class Session:
     @contextlib.contextmanager
     def _guarding(self, connection, late):
         """Turn whatever goes wrong on the way into one sentence and an ended child."""
-        self.busy = connection
         try:
             yield
         except TimeoutError:
@@ -195,9 +192,6 @@ class Session:
         except BaseException:
             self._end(connection)  # a reply left half read would be taken for the next one
             raise
-        finally:
-            if self.busy is connection:
-                self.busy = None
 
     def _exchange(self, connection, message, deadline):
         connection.send(message, deadline)

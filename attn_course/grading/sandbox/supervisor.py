@@ -1,12 +1,16 @@
 """Has one file after another judged: starts a judge for each, and does what it may ask for."""
 
+import contextlib
+import re
 import socket
 import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any, Self
 
+from attn_course.grading.read_submission import UnreadableFile, read_submission
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import ForkServer, Limits, start_together
 from attn_course.grading.sandbox.session import MAX_CHILDREN
@@ -16,8 +20,10 @@ JUDGE = "attn_course.grading.sandbox.judge"
 # The last ones are what the first sum of two symbols imports.
 EVERYWHERE = ("numpy", "numpy.random", "sympy", "sympy.tensor.tensor", "sympy.sets.setexpr")
 FIGURES = "matplotlib.pyplot"
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"  # as handed out
+IMPORT = re.compile(r"^(?:from|import) (attn_\w+(?:\.\w+)*)", re.M)
 MARGIN = 120.0  # seconds a judge may need beyond its submission's
-MAX_REPLY = 4 << 20
+MAX_REPLY = 20 << 20  # pictures are most of it
 
 
 class NotGraded(Exception):
@@ -40,10 +46,11 @@ class Supervisor:
         if torch:
             both.append("torch")
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
+        used = imported_by(notebooks)
         self.limits = limits
-        self.students = ForkServer(both, tier=tier, role=CHILD)
+        self.students = ForkServer([*both, *used], tier=tier, role=CHILD)
         self.judges = ForkServer(both + questions, tier=tier, role=judge)
-        self.plotting = ForkServer([*both, FIGURES], tier=tier, role=CHILD)
+        self.plotting = ForkServer([*both, *used, FIGURES], tier=tier, role=CHILD)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.stopped = False
 
@@ -103,6 +110,17 @@ class Supervisor:
         if report.get("killed") is True:
             raise Interrupted("its process was ended from outside, as when memory runs out.")
         return report, process.cpu
+
+
+def imported_by(notebooks: Iterable[str]) -> list[str]:
+    """Return the modules of the course that the notebooks import, so that no child has to import them."""
+    found = set()
+    for name in notebooks:
+        with contextlib.suppress(UnreadableFile):  # the package may be alone
+            for cell in read_submission(NOTEBOOKS / f"{name}.ipynb").cells:
+                if cell.kind == "code":
+                    found.update(IMPORT.findall(cell.source))
+    return sorted(found)
 
 
 class Interrupted(NotGraded):

@@ -1,4 +1,4 @@
-"""How a page looks and behaves: one style, one script, offline. Nothing of a student's runs in it."""
+"""Fills in the templates of pages and scripts. Pages have one style and one script, and work offline."""
 
 import base64
 import hashlib
