@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from attn_course.grading.cell_names import ANYTHING, statements_of
+from attn_course.cell_names import ANYTHING, statements_of
 from attn_course.grading.find_cells import is_check
 from attn_course.grading.read_submission import Cell
 

@@ -8,7 +8,7 @@ import symtable
 import warnings
 from dataclasses import dataclass, field
 
-from attn_course.grading.magics import parsed
+from attn_course.magics import parsed
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
@@ -23,6 +23,7 @@ class Names:
     """The global names of a statement, or of all statements of a cell."""
 
     defined: set[str] = field(default_factory=set)  # or changed in place
+    assigned: set[str] = field(default_factory=set)  # those defined whatever was there before
     used: set[str] = field(default_factory=set)  # at once
     used_later: set[str] = field(default_factory=set)  # in a function
     imported: set[str] = field(default_factory=set)  # some of those defined
@@ -80,6 +81,12 @@ def _statement(nodes):
                 found.defined |= _root(node)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                 found.called |= _root(method)
+            case ast.AugAssign(target=ast.Name(id=name)) if name in found.defined:
+                found.used.add(name)
+            case ast.For():
+                found.used -= _names(node.target) - _names(node.iter)
+    if isinstance(first, ast.Assign | ast.FunctionDef | ast.ClassDef):
+        found.assigned = found.defined.copy()
     if isinstance(first, ast.ImportFrom):
         for alias in first.names:
             found.imports[alias.asname or alias.name] = f"{first.module}.{alias.name}"
@@ -118,6 +125,10 @@ def _root(node):
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def _names(node):
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _mention(node):
