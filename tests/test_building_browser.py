@@ -3,19 +3,16 @@
 These tests need JupyterLite and a Pyodide; `make browser` brings both and runs them.
 """
 
-import functools
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
 import pytest
-from browser import Browser, needs_browser
+from browser import Browser, needs_browser, serve_files
 from course import ROOT
 
 from attn_course.building import browser as edition
@@ -50,21 +47,13 @@ def test_a_folder_that_is_no_pyodide_is_refused_in_one_sentence(tmp_path):
         edition.make_browser_edition(ROOT, tmp_path / "out", tmp_path / "lite", tmp_path)
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """(address, folder) of the edition, served from this machine."""
     folder = tmp_path_factory.mktemp("edition")
     edition.make_browser_edition(ROOT, folder / "browser", Path(LITE), Path(PYODIDE))
-    handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/browser/index.html?notebook=", folder
-        server.shutdown()
+    with serve_files(folder) as address:
+        yield f"{address}browser/index.html?notebook=", folder
 
 
 CELL = "[...frames[0].jupyterapp.shell.currentWidget.content.model.cells].find(c => c.id === {!r})"

@@ -2,6 +2,9 @@
 // Sorts tables, filters rows and cards, and on a page of written answers keeps and hands out what is typed.
 const all = (query, node = document) => [...node.querySelectorAll(query)];
 
+// An answer that is wider than the page is scrolled by keys, too.
+for (const text of all(".prose")) if (text.scrollWidth > text.clientWidth) text.tabIndex = 0;
+
 // Tables: a click on a head sorts by its column, another one backwards.
 function sortBy(head) {
   const body = head.closest("table").tBodies[0];
