@@ -58,21 +58,28 @@ def site(tmp_path_factory):
 
 CELL = "[...frames[0].jupyterapp.shell.currentWidget.content.model.cells].find(c => c.id === {!r})"
 PANEL = "frames[0].jupyterapp.shell.currentWidget"
+READY = "document.getElementById('status').textContent === 'Ready.'"
 
 
 class Reader:
     """Someone with a browser of their own and one notebook open in it."""
 
-    def __init__(self, folder, address):
-        self.browser = Browser(folder)
+    def __init__(self, browser, address):
+        self.browser = browser
         self.address = address
-        self.visit()
 
     def visit(self):
         self.browser.visit(self.address)
-        self.browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+        self.browser.wait(READY, 150)
         path = self.browser.run(f"{PANEL}.context.path")
         assert f"notebook={path.removesuffix('.ipynb')}" in self.address
+
+    def reset(self):
+        """Start the notebook anew, and say yes to what is asked."""
+        reset = "document.getElementById('reset').click()"
+        self.browser.run(f"window.confirm = () => true; window.isOld = 1; {reset}; 1")
+        self.browser.wait("!window.isOld")
+        self.browser.wait(READY, 150)
 
     def run_all(self):
         command = "frames[0].jupyterapp.commands.execute('notebook:run-all-cells')"
@@ -115,7 +122,8 @@ def reader(tmp_path, site):
     opened = []
 
     def open_notebook(name):
-        opened.append(Reader(tmp_path, site[0] + name))
+        opened.append(Reader(Browser(tmp_path), site[0] + name))
+        opened[-1].visit()
         return opened[-1]
 
     yield open_notebook
@@ -215,9 +223,5 @@ def test_a_student_answers_reloads_moves_a_slider_downloads_and_is_graded(reader
         editions.write_text(now, "utf-8")
 
     # A reset brings the released notebook back.
-    browser.run(
-        "window.confirm = () => true; window.isOld = 1; document.getElementById('reset').click(); 1"
-    )
-    browser.wait("!window.isOld")
-    browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+    someone.reset()
     assert "NotImplementedError" in someone.source("q1-4-code")
