@@ -52,7 +52,11 @@ def take_session(reader, look, folder):
     def take(name, cell=None):
         if cell:
             found = f"{PANEL}.content.widgets.findIndex(w => w.model.id === {cell!r})"
-            browser.run(f"{PANEL}.content.scrollToItem({found}, 'start'); 1")
+            top = f"{PANEL}.content.widgets[{found}].node.getBoundingClientRect().top"
+            scroll = f"{PANEL}.content.scrollToItem({found}, 'start')"
+            browser.wait(
+                f"{scroll}, {top} > -50 && {top} < 300"
+            )  # again, as cells above take shape
         taken.append(name)
         browser.picture(folder / f"session-{len(taken)}-{name}-{look}.png")
 

@@ -5,6 +5,7 @@ These tests need JupyterLite and a Pyodide; `make browser` brings both and runs 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -158,6 +159,29 @@ def test_every_solution_has_the_verdicts_of_a_native_run(reader, name):
     every = f"[...{PANEL}.content.model.cells].filter(c => c.type === 'code')"
     assert not someone.browser.run(
         f"{every}.some(c => c.outputs.toJSON().some(o => o.output_type === 'error'))"
+    )
+
+
+@needs_browser
+@pytest.mark.skipif(not LITE, reason="make browser brings JupyterLite")
+def test_without_a_folder_pyodide_is_asked_of_its_public_address_and_its_absence_is_said(tmp_path):
+    edition.make_browser_edition(ROOT, tmp_path / "browser", Path(LITE), None)
+    browser = Browser(tmp_path)  # which reaches no other host
+    with serve_files(tmp_path / "browser") as address:
+        browser.ask("Network.enable")
+        browser.visit(address)
+        status = "document.getElementById('status').textContent"
+        told = browser.wait(f"{status}.startsWith('Python cannot') && {status}", 150)
+    browser.close()
+    assert told == (
+        "Python cannot be loaded from cdn.jsdelivr.net. "
+        "Check your connection to the internet, then reload the page."
+    )
+    asked = [heard["params"].get("request", {}).get("url", "") for heard in browser.heard]
+    foreign = {url for url in asked if url.startswith("https://")}
+    assert len(foreign) == 1
+    assert re.fullmatch(
+        r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/pyodide\.mjs", foreign.pop()
     )
 
 
