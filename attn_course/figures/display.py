@@ -15,7 +15,7 @@ from importlib import resources
 from string import Template
 
 from attn_course.figures.alt_text import describe
-from attn_course.figures.layout import layout
+from attn_course.figures.frame import layout
 from attn_course.figures.panel import Figure, open_figures
 from attn_course.figures.svg import render_svg
 

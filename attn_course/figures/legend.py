@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.frame import Frame
-from attn_course.figures.layout import LEGEND_INDENT, LEGEND_ROW, legend_size
+from attn_course.figures.frame import LEGEND_INDENT, LEGEND_ROW, Frame, legend_size
 from attn_course.figures.markup import css_colour, polyline, tag, text_tag
 from attn_course.figures.style import DASHES, SMALL_SIZE
 
