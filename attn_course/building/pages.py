@@ -101,16 +101,14 @@ def names_in(source: str) -> tuple[Names, Names]:
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
     """The outputs that are figures; a sentence where none is left of several."""
-    kept = [output for output in outputs if _is_figure(output)]
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        if "image/png" in data or FIGURE.search("".join(data.get("text/html", ""))):
+            kept.append(output)
     if outputs and not kept:
         return [_output({"text/markdown": DEPENDS})]
     return kept
-
-
-def _is_figure(output: Any) -> bool:
-    data = output.get("data", {})
-    html = "".join(data.get("text/html", ""))
-    return "image/png" in data or FIGURE.search(html) is not None
 
 
 def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> list[Any]:

@@ -84,6 +84,11 @@
     if (seconds >= 5) say(`Loading Python, NumPy and SymPy (about 35 MB the first time): ${seconds} s …`);
     await pause(500);
   }
+  // Python compiles what it imports at every visit, for seconds: better while the first lines are read.
+  const warmUp = { code: "import sympy, attn_course.figures", silent: true, store_history: false, stop_on_error: false };
+  say("Importing SymPy and the figures …");
+  await session().session.kernel.requestExecute(warmUp).done;
+
   const states = { idle: "Ready.", busy: "Running …", restarting: "Python starts again …", dead: "Python has stopped: reload the page." };
   const show = () => say(states[session()?.session?.kernel?.status] ?? "Loading Python …");
   session().statusChanged.connect(show);
