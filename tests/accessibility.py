@@ -1,4 +1,4 @@
-"""axe-core over every page that the project makes, light and dark: what breaks WCAG 2.2 AA.
+"""axe-core over every page that the project makes, light, dark and on a phone: what breaks WCAG 2.2 AA.
 
     python tests/accessibility.py build/site    # needs Chromium and npm; never part of make test
 
@@ -23,6 +23,7 @@ from attn_course.cli import main as attn
 
 VERSION = "4.14.0"
 CACHE = Path.home() / ".cache" / "attention-course" / f"axe-core-{VERSION}.js"
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("dark", 390)}
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 # What a reader may open is opened, and a recipe of the playground is tried.
 OPEN = """for (const part of document.querySelectorAll("details")) part.open = true;
@@ -69,9 +70,9 @@ def make_pages(folder):
     return pages
 
 
-def violations(browser, script, address, theme):
-    """What axe finds on a page in one theme."""
-    browser.look(theme)
+def violations(browser, script, address, look):
+    """What axe finds on a page in one of the looks."""
+    browser.look(*LOOKS[look])
     browser.visit(address)
     browser.wait(SETTLED)
     browser.run(OPEN)
@@ -98,14 +99,14 @@ def main(site):
             with serve_files(folder) as address:
                 for page in pages_of(folder):
                     num_pages += 1
-                    for theme in ("light", "dark"):
-                        found = violations(browser, script, address + page, theme)
+                    for look in LOOKS:
+                        found = violations(browser, script, address + page, look)
                         for rule, text, number, first in found:
                             count += number
-                            print(f"{page} ({theme}): {rule}: {text}, {number} times: {first}")
+                            print(f"{page} ({look}): {rule}: {text}, {number} times: {first}")
         browser.close()
     print(
-        f"axe-core {VERSION}: {num_pages} pages, light and dark, {count} violations of WCAG 2.2 AA."
+        f"axe-core {VERSION}: {num_pages} pages, {', '.join(LOOKS)}, {count} violations of WCAG 2.2 AA."
     )
     return bool(count)
 

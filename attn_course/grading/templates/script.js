@@ -2,8 +2,8 @@
 // Sorts tables, filters rows and cards, and on a page of written answers keeps and hands out what is typed.
 const all = (query, node = document) => [...node.querySelectorAll(query)];
 
-// An answer that is wider than the page is scrolled by keys, too.
-for (const text of all(".prose")) if (text.scrollWidth > text.clientWidth) text.tabIndex = 0;
+// What is wider than the page is scrolled by keys, too.
+for (const part of all(".prose, .wide")) if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
 
 // Tables: a click on a head sorts by its column, another one backwards.
 function sortBy(head) {
