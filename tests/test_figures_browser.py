@@ -200,6 +200,16 @@ def test_nothing_is_wider_than_the_page_and_text_stays_readable(opened, width):
     browser.ask("Emulation.clearDeviceMetricsOverride")
 
 
+def test_a_figure_that_is_wider_than_a_phone_is_scrolled_by_keys_too(browser, opened):
+    browser.look("light", 390)
+    opened()
+    wide = (
+        "[...document.querySelectorAll('.attn-frame')].filter((f) => f.scrollWidth > f.clientWidth)"
+    )
+    assert set(browser.wait(f"{wide}.length && {wide}.map((f) => f.tabIndex)")) == {0}
+    browser.ask("Emulation.clearDeviceMetricsOverride")
+
+
 def test_a_dark_page_has_lighter_colours(opened):
     colour = (
         "getComputedStyle(document.querySelector('.attn-plane')).getPropertyValue('--c0').trim()"
