@@ -71,9 +71,14 @@ class Browser:
 
     def __init__(self, folder):
         assert CHROMIUM, "ATTN_REQUIRE_BROWSER=1, and there is no Chromium on this machine"
+        self.folder = folder
+        self._start()
+
+    def _start(self):
+        folder = self.folder
         command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "about:blank"]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process, self.folder = subprocess.Popen(command, **quiet), folder
+        self.process = subprocess.Popen(command, **quiet)
         self.loop, self.number = asyncio.new_event_loop(), 0
         self.heard = []  # what the page told of itself, of the domains that were enabled
         self.line = self.loop.run_until_complete(self._connect())
@@ -163,6 +168,15 @@ class Browser:
 
     def picture(self, path):
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot")["data"]))
+
+    def restart(self):
+        """Close the browser as a person does, so that pages' stores are written, and start it again."""
+        self.ask("Browser.close")
+        self.process.wait()
+        self.line.close()
+        self.loop.close()
+        (self.folder / "profile" / "DevToolsActivePort").unlink()
+        self._start()
 
     def close(self):
         self.line.close()
