@@ -28,32 +28,13 @@ RUNTIME = (
 )
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
 COMPILED = (
-    *(
-        "numpy",
-        "matplotlib",
-        "sympy",
-        "mpmath",
-        "contourpy",
-        "cycler",
-        "fonttools",
-        "kiwisolver",
-        "micropip",
-    ),
-    *("packaging", "pillow", "pyparsing", "python-dateutil", "pytz", "six"),
-)
+    "numpy matplotlib sympy mpmath contourpy cycler fonttools kiwisolver micropip packaging pillow "
+    "pyparsing python-dateutil pytz six"
+).split()
 PURE = (
-    *(
-        "ipython",
-        "jedi",
-        "parso",
-        "traitlets",
-        "pure-eval",
-        "stack-data",
-        "pygments",
-        "prompt-toolkit",
-    ),
-    *("asttokens", "matplotlib-inline", "decorator", "wcwidth", "executing"),
-)
+    "ipython jedi parso traitlets pure-eval stack-data pygments prompt-toolkit asttokens "
+    "matplotlib-inline decorator wcwidth executing"
+).split()
 
 
 def fetch(folder: Path) -> None:
@@ -83,15 +64,7 @@ def fetch(folder: Path) -> None:
 
 
 def download(folder: Path, *packages: str, python: str = "3.14") -> None:
-    options = (
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--python-version",
-        python,
-        "--dest",
-        ".",
-    )
+    options = ["--quiet", "--no-deps", "--only-binary=:all:", "--python-version", python]
     run(sys.executable, "-m", "pip", "download", *options, *packages, cwd=folder)
 
 

@@ -2,10 +2,14 @@
 
 import asyncio
 import base64
+import contextlib
+import functools
+import http.server
 import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -27,6 +31,35 @@ FLAGS = (
 
 
 KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
+
+
+class FileServer(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder without a word; `sent` has the bytes of every answer."""
+
+    def __init__(self, *args, sent, **options):
+        self.sent = sent
+        super().__init__(*args, **options)
+
+    def log_message(self, *args):
+        pass
+
+    def copyfile(self, source, target):
+        data = source.read()
+        self.sent.append(len(data))
+        target.write(data)
+
+
+@contextlib.contextmanager
+def serve_files(folder, sent=None):
+    """The address under which a folder is served; the size of every answer is added to `sent`."""
+    sent = [] if sent is None else sent
+    handler = functools.partial(FileServer, directory=str(folder), sent=sent)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
 
 
 class Moving(Exception):
@@ -90,6 +123,14 @@ class Browser:
         self.ask("Page.navigate", url=address)
         while self.run("window.isLeft || document.readyState !== 'complete'"):
             time.sleep(0.02)
+
+    def look(self, theme, width=1280, height=800):
+        """The theme and the window that pages see from now on; colours change at once, not step by step."""
+        wishes = {"prefers-color-scheme": theme, "prefers-reduced-motion": "reduce"}
+        features = [{"name": name, "value": value} for name, value in wishes.items()]
+        self.ask("Emulation.setEmulatedMedia", features=features)
+        window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.ask("Emulation.setDeviceMetricsOverride", **window)
 
     def run(self, line):
         """The value of a JavaScript expression in the page, which may be on its way to another."""

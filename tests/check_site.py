@@ -4,19 +4,15 @@ Links and anchors lead somewhere, pictures have words, nothing is asked of anoth
 page is wider than a telephone. Without a Chromium the last three are left out, unless ATTN_REQUIRE_BROWSER=1.
 """
 
-import contextlib
-import functools
-import http.server
 import json
 import statistics
 import sys
 import tempfile
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
-from browser import CHROMIUM, REQUIRED, Browser
+from browser import CHROMIUM, REQUIRED, Browser, serve_files
 from course import ROOT
 
 from attn_course.building.pages import SPOILER
@@ -150,28 +146,9 @@ def stored_pictures(path):
     return sum("image/png" in output.get("data", {}) for output in outputs)
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a word."""
-
-    def log_message(self, *args):
-        pass
-
-
-@contextlib.contextmanager
-def served(site):
-    """The address under which the folder is served."""
-    handler = functools.partial(Quiet, directory=str(site))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-
-
 def browser_problems(site, pages, tally):
     """A sentence for each fault that only a browser sees."""
-    with tempfile.TemporaryDirectory() as folder, served(site) as address:
+    with tempfile.TemporaryDirectory() as folder, serve_files(site) as address:
         browser = Browser(Path(folder))
         try:
             for domain in ("Network", "Runtime", "Log"):
@@ -188,10 +165,7 @@ def browser_problems(site, pages, tally):
 def seen_problems(browser, address, page, theme, width, tally):
     """What is wrong with one page in one window."""
     browser.heard.clear()
-    window = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    browser.ask("Emulation.setDeviceMetricsOverride", **window)
-    wish = [{"name": "prefers-color-scheme", "value": theme}]
-    browser.ask("Emulation.setEmulatedMedia", features=wish)
+    browser.look(theme, width)
     browser.visit(address + page.path.name)
     browser.wait(READY)
     state = browser.run(STATE)

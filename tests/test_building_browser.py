@@ -3,19 +3,17 @@
 These tests need JupyterLite and a Pyodide; `make browser` brings both and runs them.
 """
 
-import functools
-import http.server
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import threading
 import zipfile
 from pathlib import Path
 
 import pytest
-from browser import Browser, needs_browser
+from browser import Browser, needs_browser, serve_files
 from course import ROOT
 
 from attn_course.building import browser as edition
@@ -50,40 +48,39 @@ def test_a_folder_that_is_no_pyodide_is_refused_in_one_sentence(tmp_path):
         edition.make_browser_edition(ROOT, tmp_path / "out", tmp_path / "lite", tmp_path)
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """(address, folder) of the edition, served from this machine."""
     folder = tmp_path_factory.mktemp("edition")
     edition.make_browser_edition(ROOT, folder / "browser", Path(LITE), Path(PYODIDE))
-    handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/browser/index.html?notebook=", folder
-        server.shutdown()
+    with serve_files(folder) as address:
+        yield f"{address}browser/index.html?notebook=", folder
 
 
 CELL = "[...frames[0].jupyterapp.shell.currentWidget.content.model.cells].find(c => c.id === {!r})"
 PANEL = "frames[0].jupyterapp.shell.currentWidget"
+READY = "document.getElementById('status').textContent === 'Ready.'"
 
 
 class Reader:
     """Someone with a browser of their own and one notebook open in it."""
 
-    def __init__(self, folder, address):
-        self.browser = Browser(folder)
+    def __init__(self, browser, address):
+        self.browser = browser
         self.address = address
-        self.visit()
 
     def visit(self):
         self.browser.visit(self.address)
-        self.browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+        self.browser.wait(READY, 150)
         path = self.browser.run(f"{PANEL}.context.path")
         assert f"notebook={path.removesuffix('.ipynb')}" in self.address
+
+    def reset(self):
+        """Start the notebook anew, and say yes to what is asked."""
+        reset = "document.getElementById('reset').click()"
+        self.browser.run(f"window.confirm = () => true; window.isOld = 1; {reset}; 1")
+        self.browser.wait("!window.isOld")
+        self.browser.wait(READY, 150)
 
     def run_all(self):
         command = "frames[0].jupyterapp.commands.execute('notebook:run-all-cells')"
@@ -126,7 +123,8 @@ def reader(tmp_path, site):
     opened = []
 
     def open_notebook(name):
-        opened.append(Reader(tmp_path, site[0] + name))
+        opened.append(Reader(Browser(tmp_path), site[0] + name))
+        opened[-1].visit()
         return opened[-1]
 
     yield open_notebook
@@ -161,6 +159,29 @@ def test_every_solution_has_the_verdicts_of_a_native_run(reader, name):
     every = f"[...{PANEL}.content.model.cells].filter(c => c.type === 'code')"
     assert not someone.browser.run(
         f"{every}.some(c => c.outputs.toJSON().some(o => o.output_type === 'error'))"
+    )
+
+
+@needs_browser
+@pytest.mark.skipif(not LITE, reason="make browser brings JupyterLite")
+def test_without_a_folder_pyodide_is_asked_of_its_public_address_and_its_absence_is_said(tmp_path):
+    edition.make_browser_edition(ROOT, tmp_path / "browser", Path(LITE), None)
+    browser = Browser(tmp_path)  # which reaches no other host
+    with serve_files(tmp_path / "browser") as address:
+        browser.ask("Network.enable")
+        browser.visit(address)
+        status = "document.getElementById('status').textContent"
+        told = browser.wait(f"{status}.startsWith('Python cannot') && {status}", 150)
+    browser.close()
+    assert told == (
+        "Python cannot be loaded from cdn.jsdelivr.net. "
+        "Check your connection to the internet, then reload the page."
+    )
+    asked = [heard["params"].get("request", {}).get("url", "") for heard in browser.heard]
+    foreign = {url for url in asked if url.startswith("https://")}
+    assert len(foreign) == 1
+    assert re.fullmatch(
+        r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/pyodide\.mjs", foreign.pop()
     )
 
 
@@ -226,9 +247,5 @@ def test_a_student_answers_reloads_moves_a_slider_downloads_and_is_graded(reader
         editions.write_text(now, "utf-8")
 
     # A reset brings the released notebook back.
-    browser.run(
-        "window.confirm = () => true; window.isOld = 1; document.getElementById('reset').click(); 1"
-    )
-    browser.wait("!window.isOld")
-    browser.wait("document.getElementById('status').textContent === 'Ready.'", 150)
+    someone.reset()
     assert "NotImplementedError" in someone.source("q1-4-code")

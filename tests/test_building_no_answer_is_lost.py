@@ -145,13 +145,29 @@ def executed():
     return nbformat.writes(notebook)
 
 
-@pytest.fixture(scope="module", params=PLACES)
-def jupyter(request, folders, tmp_path_factory):
-    folder, start = PLACES[request.param]
-    command = INSIDE if start else ON_TOP
-    found = Jupyter(command, folders / folder / start, tmp_path_factory.mktemp("home"))
-    yield found
-    found.close()
+@pytest.fixture(scope="module")
+def served(folders, tmp_path_factory):
+    """A function that gives JupyterLab in one of the places, started once."""
+    started = {}
+
+    def start(place):
+        if place not in started:
+            folder, inside = PLACES[place]
+            command = INSIDE if inside else ON_TOP
+            home = tmp_path_factory.mktemp("home")
+            started[place] = Jupyter(command, folders / folder / inside, home)
+        return started[place]
+
+    yield start
+    for server in started.values():
+        server.close()
+
+
+@pytest.fixture(
+    scope="module", params=PLACES
+)  # of the module: all tests of one place follow each other
+def jupyter(request, served):
+    return served(request.param)
 
 
 @pytest.fixture
@@ -273,22 +289,6 @@ def test_a_save_adds_nothing_to_the_folder_and_jupytext_has_no_complaint(jupyter
         assert complaint not in jupyter.log()[said_before:]
 
 
-@pytest.mark.parametrize("dates", DATES.values(), ids=DATES)
-def test_a_notebook_of_the_first_edition_keeps_its_answers_beside_its_text(
-    jupyter, handed_out, dates
-):
-    path, place = handed_out
-    notebook = answered(path)
-    notebook.metadata["jupytext"] = {"formats": "ipynb,py:percent"}
-    path.write_text(nbformat.writes(notebook), "utf-8")
-    for file, date in zip((path, path.with_suffix(".py")), dates, strict=True):
-        os.utime(file, (date, date))
-    for _ in range(2):
-        jupyter.save(place, jupyter.open(place))
-        assert on_disk(path) == answers_in(notebook)
-    assert answers_in(jupyter.open(place)) == answers_in(notebook)
-
-
 def test_whoever_pairs_all_notebooks_in_their_settings_keeps_the_answers_too(executed, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -305,14 +305,10 @@ def test_whoever_pairs_all_notebooks_in_their_settings_keeps_the_answers_too(exe
     assert on_disk(path) == answers
 
 
-@pytest.fixture(scope="module")
-def lab(folders, tmp_path_factory):
-    """JupyterLab over a course of its own, as `make lab` starts it."""
-    folder = tmp_path_factory.mktemp("lab")
-    shutil.copytree(folders / "course", folder / "course")
-    found = Jupyter(ON_TOP, folder / "course", folder)
-    yield found
-    found.close()
+@pytest.fixture
+def lab(served):
+    """JupyterLab over the course, as `make lab` starts it."""
+    return served("the course")
 
 
 @pytest.mark.parametrize("suffix", [".ipynb", ".py"])

@@ -214,6 +214,20 @@ def docstring_lines(text):
     return lines
 
 
+def test_buttons_of_the_theme_are_called_by_their_text_alone(tmp_path):
+    button = (
+        '<button class="btn search-button-field pst-js-only" title="Search" aria-label="Search">'
+    )
+    icon = '<i class="theme-switch" data-mode="dark"  title="Dark"></i>'
+    (tmp_path / "index.html").write_text(f"{button}Search Ctrl+K</button>{icon}", "utf-8")
+    site.drop_unused(tmp_path)
+    left = (tmp_path / "index.html").read_text("utf-8")
+    assert left == (
+        '<button class="btn search-button-field pst-js-only">Search Ctrl+K</button>'
+        '<i class="theme-switch" data-mode="dark"></i>'
+    )
+
+
 def test_the_reference_lists_arguments_and_keeps_examples():
     text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\n"
     text += "needed: no name\n\n>>> f(1)\n2"

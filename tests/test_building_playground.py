@@ -260,6 +260,14 @@ def test_a_recipe_shows_both_translations_the_recorded_bleu_and_what_explains_it
 
 
 @needs_browser
+@pytest.mark.parametrize("change", ["encoder-1.1", "cross*0+decoder-2.1"])
+def test_a_change_that_was_never_measured_has_no_number_beside_it(change, page, folder):
+    opened(page, folder, f"#text=Ein+Hund+rennt.&change={change}")
+    told = page.run("document.getElementById('measured').textContent")
+    assert told == "No BLEU was recorded for these changes."
+
+
+@needs_browser
 def test_typing_is_answered_by_a_worker_and_unknown_words_are_named(page, folder):
     opened(page, folder)
     page.run("globalThis.attentionService = null; document.getElementById('german').select(); 1")

@@ -16,17 +16,16 @@ from attn_course import plots
 from attn_course.figures import (
     alt_text,
     display,
-    image,
     legend,
     marks,
+    markup,
     panel,
     plane,
     png,
     sliders,
-    ticks,
 )
-from attn_course.figures.frame import Frame
-from attn_course.figures.layout import layout
+from attn_course.figures.axis import linear_ticks, log_ticks
+from attn_course.figures.frame import Frame, layout
 from attn_course.figures.svg import render_svg
 
 GRID = np.linspace(0, 14, 57)
@@ -155,8 +154,8 @@ def axes_of(monkeypatch):
 def test_importing_the_figures_and_drawing_marks_loads_no_matplotlib():
     code = (
         "import sys; from attn_course import plots; ax = plots.bars([0.5, 0.5]);"
-        "from attn_course.figures import layout, svg;"
-        "svg.render_svg(ax.figure, layout.layout(ax.figure), '');"
+        "from attn_course.figures import frame, svg;"
+        "svg.render_svg(ax.figure, frame.layout(ax.figure), '');"
         "print('matplotlib' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -254,7 +253,7 @@ def test_names_are_escaped():
     ],
 )
 def test_ticks_are_round_numbers_with_the_same_digits(ends, places, labels):
-    found, written = ticks.linear_ticks(*ends, 6)
+    found, written = linear_ticks(*ends, 6)
     np.testing.assert_allclose(found, places, atol=1e-12)
     assert written == (labels or [str(place) for place in places])
 
@@ -268,7 +267,7 @@ def test_ticks_are_round_numbers_with_the_same_digits(ends, places, labels):
     ],
 )
 def test_ticks_of_a_logarithmic_axis_are_powers_or_round_numbers(ends, labels):
-    assert ticks.log_ticks(*ends, 6)[1] == labels
+    assert log_ticks(*ends, 6)[1] == labels
 
 
 def test_an_axis_whose_numbers_are_all_equal_has_limits_around_them():
@@ -306,7 +305,7 @@ def test_cells_are_coloured_as_the_scale_says():
 def test_an_image_of_cells_is_a_png_that_others_read():
     imread = pytest.importorskip("matplotlib.image").imread
     colours = RNG.integers(0, 256, (3, 5, 3)) / 255
-    read = imread(io.BytesIO(image.encode_png(colours)))
+    read = imread(io.BytesIO(markup.encode_png(colours)))
     np.testing.assert_allclose(read, colours, atol=1e-6)
 
 
@@ -535,7 +534,7 @@ def test_a_page_holds_a_frame_for_every_place_of_its_sliders():
     def draw(t, n):
         plots.bars([t, 1 - t], title=f"t = {t:g}, n = {n}")
 
-    page = plots.packed(draw, t=(0.0, 1.0, 0.33), n=(2, 4, 3))
+    page = with_sliders(draw, t=(0.0, 1.0, 0.33), n=(2, 4, 3)).page()
     frames = frames_of(page)
     found = [re.search(r"t = ([\d.]+), n = (\d)", frame).groups() for frame in frames]
     assert len(found) == len(set(found)) == 11 * 3
@@ -570,7 +569,7 @@ def draw_switched(head_0, head_1):
 
 
 def test_a_page_holds_every_setting_of_its_switches():
-    page = plots.packed(draw_switched, head_0=True, head_1=False)
+    page = with_sliders(draw_switched, head_0=True, head_1=False).page()
     found = [re.search(r"on: \d, \d", frame)[0] for frame in frames_of(page)]
     assert found == ["on: 0, 0", "on: 0, 1", "on: 1, 0", "on: 1, 1"]
     assert "head 0" in page and "head_0" not in page
@@ -725,11 +724,9 @@ def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
 
 
 def test_a_diagram_has_a_line_of_text_for_each_line_and_arrows_from_border_to_border():
-    ax = plots.diagram(
-        {"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")], size=(1.0, 0.5)
-    )
+    ax = plots.diagram({"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")])
     texts = [mark.text for mark in ax.marks if isinstance(mark, marks.Text)]
     assert texts == ["one", "(B, T)", "two"]
     (arrow,) = (mark for mark in ax.marks if isinstance(mark, marks.Arrow))
-    assert arrow.start.tolist() == [0.5, 0]
-    assert arrow.end.tolist() == [2.5, 0]
+    assert arrow.start.tolist() == [0.85, 0]  # half the width of a box
+    assert arrow.end.tolist() == [2.15, 0]

@@ -1,7 +1,5 @@
 """Moving figures in a real browser, without a kernel: they move by key and mouse, and ask no one."""
 
-import statistics
-
 import nbformat
 import numpy as np
 import pytest
@@ -16,14 +14,6 @@ PAGE = """<!doctype html><html {theme}><meta charset="utf-8"><title>figures</tit
 <body style="background: Canvas">{cells}</body></html>"""
 STILL = '<div class="output"><img alt="still"></div>'
 CELL = f'<div class="cell_output">{STILL}<div class="output">{{}}</div></div>'
-# The time from each key press to the picture after it, kept in `window.spent`.
-STOPWATCH = """
-window.spent = [];
-document.addEventListener("keydown", () => {
-  const start = performance.now();
-  requestAnimationFrame(() => setTimeout(() => window.spent.push(performance.now() - start)));
-}, true);
-"""
 # What nbconvert's own template asks for: MathJax, the loader of scripts, the viewer of widgets.
 OF_NBCONVERT = {
     "https://cdnjs.cloudflare.com/ajax/libs/mathjax/2.7.7/latest.js?config=TeX-AMS_CHTML-full,Safe",
@@ -86,7 +76,6 @@ def opened(browser, outputs, tmp_path):
         page.write_text(PAGE.format(theme=theme, cells=cells), "utf-8")
         browser.open(page)
         browser.wait("document.querySelectorAll('.attn-frames svg').length")
-        browser.run(STOPWATCH)
         return browser
 
     return open_page
@@ -122,8 +111,6 @@ def test_the_query_comes_first_and_is_moved_by_the_arrow_keys(opened):
     assert text_of_tip(browser, 0) == wanted
     browser.press("Tab")
     assert browser.run(name).startswith("key 0")
-    spent = browser.wait("window.spent.length >= 11 && window.spent")
-    assert statistics.median(spent) <= 100, spent
 
 
 def test_a_key_is_dragged_and_the_map_is_painted_anew(opened):
@@ -180,8 +167,6 @@ def test_a_slider_of_a_page_shows_its_frame_by_the_arrow_keys(opened):
         browser.press("ArrowRight")
         seen.add(browser.run(title))
     assert len(seen) == 6
-    spent = browser.wait("window.spent.length >= 5 && window.spent")
-    assert statistics.median(spent) <= 100, spent
     assert browser.run(FOREIGN) == 0
 
 
@@ -212,6 +197,16 @@ def test_nothing_is_wider_than_the_page_and_text_stays_readable(opened, width):
       parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a / t.ownerSVGElement.currentScale)"""
     upright = [size for size in browser.run(sizes) if size > 1]
     assert min(upright) >= (11 if width == 1200 else 9)  # a wide figure is scrolled
+    browser.ask("Emulation.clearDeviceMetricsOverride")
+
+
+def test_a_figure_that_is_wider_than_a_phone_is_scrolled_by_keys_too(browser, opened):
+    browser.look("light", 390)
+    opened()
+    wide = (
+        "[...document.querySelectorAll('.attn-frame')].filter((f) => f.scrollWidth > f.clientWidth)"
+    )
+    assert set(browser.wait(f"{wide}.length && {wide}.map((f) => f.tabIndex)")) == {0}
     browser.ask("Emulation.clearDeviceMetricsOverride")
 
 

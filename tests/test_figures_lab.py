@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import socket
-import statistics
 import subprocess
 import sys
 import time
@@ -32,7 +31,7 @@ READY = """(() => {
   return app.commands.isEnabled("notebook:run-all-cells");
 })()"""
 CHANGE_THEME = "void window.jupyterapp.commands.execute('apputils:change-theme', {{theme: '{}'}})"
-# The time from a key press to the next change of the picture, when it is on the screen.
+# The time from a key press to the next change of the picture, when it is on the screen; tests/bench reads it.
 STOPWATCH = """
 window.spent = [];
 let pressed = null;
@@ -158,7 +157,4 @@ def test_a_slider_moves_its_picture_at_every_key_press(lab):
     for step in range(1, 11):
         lab.press("ArrowRight")
         lab.wait(f"window.spent.length >= {step} && {label}.includes('t = {0.5 + step / 100:g}”')")
-    spent = lab.run("window.spent")
-    print("key press to picture, ms:", sorted(round(time) for time in spent))
-    assert statistics.median(spent) <= 300, spent  # about 75 where nothing else runs
     assert lab.run("document.querySelector('.noUi-base').getBoundingClientRect().width") > 300

@@ -5,9 +5,8 @@ import pytest
 import sessions
 from sessions import SMALL, ask, needs_sandbox
 
-from attn_course import derivation
+from attn_course import derivation, magics
 from attn_course.answers import NotAttempted, NotYet
-from attn_course.grading import magics
 from attn_course.grading.sandbox.fork_server import ForkServer, Limits
 from attn_course.grading.sandbox.session import Session
 

@@ -87,7 +87,9 @@ def links(repository: str, notebook: str) -> str:
 def badges(repository: str) -> str:
     """README's badges, and below them where to try the course without installing it."""
     places = _places(repository, FIRST)
-    shown = [_badge(name, address) for name, address in places.items()]
+    shown = []
+    for name, address in places.items():
+        shown.append(f"[![Open in {name}]({PICTURES[name]})]({address})")
     if repository.startswith(GITHUB):
         tests = f"{repository}/actions/workflows/tests.yml"
         shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")
@@ -126,10 +128,6 @@ def write_project_urls(text: str, repository: str) -> str:
         f'Changelog = "{repository}/blob/{BRANCH}/CHANGELOG.md"\n\n'
     )
     return text.replace("[project.scripts]", f"{table}[project.scripts]", 1)
-
-
-def _badge(name: str, address: str) -> str:
-    return f"[![Open in {name}]({PICTURES[name]})]({address})"
 
 
 def _places(repository: str, path: str) -> dict[str, str]:

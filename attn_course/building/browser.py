@@ -7,6 +7,7 @@ resolved in the reader's browser), JupyterLite itself, and a page around it that
 import base64
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import zipfile
@@ -244,7 +245,17 @@ def _configure(site: Path, *, is_served: bool) -> None:
             "disablePyPIFallback": True,
             "loadPyodideOptions": {"packages": list(PRELOADED)},
         }
+    else:  # written down for the page, which says so where Pyodide cannot be reached
+        plugin["pyodideUrl"] = _public_address(site)
     path.write_text(json.dumps(settings, indent=1), "utf-8")
+
+
+def _public_address(site: Path) -> str:
+    """Where JupyterLite loads Pyodide from, as its extension has it."""
+    for path in sorted((site / "extensions").rglob("*.js")):
+        if found := re.search(r'https://[^"\s]+/pyodide\.mjs', path.read_text("utf-8")):
+            return found[0]
+    raise UserError("JupyterLite names no public address of Pyodide; give a folder with --pyodide.")
 
 
 def _write_editions(root: Path, site: Path) -> None:

@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import (
-    badges,
-    cards,
-)
+from attn_course.building import badges, cards
 from attn_course.building.cells import (
     id_stem,
     read_source,
@@ -22,11 +19,7 @@ from attn_course.building.cells import (
     solution_notebook,
     student_notebook,
 )
-from attn_course.building.outputs import (
-    attach,
-    execute,
-    stored_outputs,
-)
+from attn_course.building.outputs import attach, execute, stored_outputs
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 

@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import (
-    badges,
-    cards,
-    notation,
-)
+from attn_course.building import badges, cards, notation
 from attn_course.errors import UserError
 from attn_course.markers import EMPTY, cut_solutions
 

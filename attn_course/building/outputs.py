@@ -87,19 +87,15 @@ def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
 
 
 def lasting(outputs: Outputs) -> Outputs:
-    """Outputs without what only lives as long as a kernel does."""
-    return [output for output in outputs if _outlives_its_kernel(output)]
-
-
-def _outlives_its_kernel(output: Any) -> bool:
-    """Take the widget out of an output; whether anything is left to show."""
-    if output.get("output_type") not in ("display_data", "execute_result"):
-        return True
-    data = output["data"]
-    picture = output["metadata"].get("image/png", {})
-    output["metadata"] = {"image/png": picture} if "alt" in picture else {}
-
-    is_widget = data.pop(WIDGET, None) is not None
-    if is_widget and set(data) <= {"text/plain"}:
-        return False  # a progress bar: without its kernel only the first line of it is left
-    return bool(data)
+    """Outputs without what only lives as long as a kernel does: widgets, and what was shown by them alone."""
+    kept = []
+    for output in outputs:
+        if output.get("output_type") in ("display_data", "execute_result"):
+            data = output["data"]
+            picture = output["metadata"].get("image/png", {})
+            output["metadata"] = {"image/png": picture} if "alt" in picture else {}
+            is_widget = data.pop(WIDGET, None) is not None
+            if not data or (is_widget and set(data) <= {"text/plain"}):
+                continue  # a progress bar: without its kernel only the first line of it is left
+        kept.append(output)
+    return kept

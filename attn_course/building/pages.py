@@ -5,12 +5,10 @@ alone stay, and none of a cell with the tag "spoiler", whose picture is the answ
 reference can be read off a page.
 """
 
-import ast
 import base64
 import hashlib
 import re
 import struct
-import symtable
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 
 from attn_course import register
 from attn_course.building.cells import student_notebook
+from attn_course.cell_names import names_by_statement, names_of
 from attn_course.figures.display import fill_template
 
 PICTURES = "_static/figures"  # of the site
@@ -26,7 +25,6 @@ SPOILER = "spoiler"
 VERDICT = "*What a right answer is told:*"
 HELD_BACK = "*In your notebook, your own answer is drawn here once it is right.*"
 FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
-CHANGING = {"add", "append", "extend", "insert", "setdefault", "update"}  # methods
 Names = set[str]
 ANSWERS = {"answer", "check", "written"}
 
@@ -75,15 +73,17 @@ def example_check(notebook: Any) -> str:
 def cells_that_use_answers(notebook: Any) -> Names:
     """Ids of the code cells whose results follow from an answer, directly or through other cells."""
     from_answers: Names = set()
+    imported: Names = set()  # a call of a module's function changes nothing
     found = set()
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
         taken, given = names_in(cell.source)
+        imported |= names_of(cell.source).imported
         is_answer = "answer" in cell.metadata
         if is_answer or taken & from_answers:
             found.add(cell.id)
-            from_answers |= given
+            from_answers |= given - imported
     return found
 
 
@@ -92,75 +92,23 @@ def names_in(source: str) -> tuple[Names, Names]:
     taken: Names = set()
     given: Names = set()
     own: Names = set()  # has a value in this cell, whatever came before
-    for statement in ast.parse(source).body:
-        given_here = _given_in(statement)
-        taken |= _read_in(statement) - own
-        given |= given_here
-        if isinstance(statement, ast.Assign | ast.FunctionDef | ast.ClassDef):
-            own |= given_here
+    for names in names_by_statement(source):
+        taken |= (names.used | names.used_later) - own
+        given |= names.defined | names.called
+        own |= names.assigned
     return taken, given
-
-
-def _read_in(statement: ast.stmt) -> Names:
-    """Names of the notebook that a statement reads: no argument, no variable of a loop."""
-    names = _global_names(_table(statement))
-    for node in ast.walk(statement):
-        if isinstance(node, ast.For):
-            in_loop = _names(node.target) - _names(node.iter)
-            names -= in_loop
-        elif isinstance(node, ast.AugAssign):
-            names |= _names(node.target)
-    return names
-
-
-def _table(statement: ast.stmt) -> symtable.SymbolTable:
-    """What Python itself knows of the names in a statement."""
-    return symtable.symtable(ast.unparse(statement), "cell", "exec")
-
-
-def _global_names(table: symtable.SymbolTable) -> Names:
-    """What a scope and the scopes inside it read of the notebook."""
-    is_top = table.get_type() == "module"
-    names = set()
-    for symbol in table.get_symbols():
-        if symbol.is_referenced() and (is_top or symbol.is_global()):
-            names.add(symbol.get_name())
-    for inner in table.get_children():
-        names |= _global_names(inner)
-    return names
-
-
-def _given_in(statement: ast.stmt) -> Names:
-    """Names that a statement gives a value or changes in place."""
-    symbols = _table(statement).get_symbols()
-    made = [symbol for symbol in symbols if symbol.is_assigned() and not symbol.is_imported()]
-    given = {symbol.get_name() for symbol in made}
-    for node in ast.walk(statement):
-        match node:
-            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
-                given.add(name)
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                if method in CHANGING:
-                    given.add(name)
-    return given
-
-
-def _names(node: ast.AST) -> Names:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
     """The outputs that are figures; a sentence where none is left of several."""
-    kept = [output for output in outputs if _is_figure(output)]
+    kept = []
+    for output in outputs:
+        data = output.get("data", {})
+        if "image/png" in data or FIGURE.search("".join(data.get("text/html", ""))):
+            kept.append(output)
     if outputs and not kept:
         return [_output({"text/markdown": DEPENDS})]
     return kept
-
-
-def _is_figure(output: Any) -> bool:
-    data = output.get("data", {})
-    html = "".join(data.get("text/html", ""))
-    return "image/png" in data or FIGURE.search(html) is not None
 
 
 def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> list[Any]:

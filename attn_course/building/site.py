@@ -30,6 +30,12 @@ PLAYGROUND = "playground/index.html"
 WITH_PLAYGROUND = ("00", "06", "09", "10")  # the notebooks whose pages link to it
 # Scripts for cells that a server runs; there is none, and Jupyter Book loads them twice.
 THEBE = re.compile(r"^ *<(?:link|script)\b[^>]*sphinx-thebe.*\n|^ *<script>const THEBE_.*\n", re.M)
+# What a screen reader would say instead of the text of the theme's search button, or beside the name of
+# the button for dark pages.
+OTHER_NAMES = re.compile(
+    r'(?P<kept>class="btn search-button-field [^"]*"|data-mode="\w+")'
+    r' +title="[^"]*"(?: aria-label="[^"]*")?'
+)
 
 
 def make_site(root: Path, out: Path, book: Path) -> None:
@@ -221,7 +227,7 @@ def site_text(text: str, pages: set[str], repository: str) -> str:
         return f"[{found['text']}]({repository}/blob/{badges.BRANCH}/{path}{place})"
 
     text = LINK.sub(linked, text)
-    return re.sub(r"^```(?:mermaid|csv)$", "```text", text, flags=re.M)  # languages Pygments lacks
+    return text.replace("\n```csv\n", "\n```text\n")  # a language that Pygments lacks
 
 
 def contents(notebooks: dict[str, str], docs: dict[str, str]) -> str:
@@ -255,7 +261,7 @@ def _run_book(book: Path, sources: Path, out: Path, root: Path) -> None:
 
 
 def drop_unused(site: Path) -> None:
-    """Take out what no page needs: other outputs of MathJax, maps of scripts, a server's scripts."""
+    """Take out what no page needs: outputs of MathJax, maps, scripts for a server, names beside names."""
     mathjax = site / "_static" / "mathjax"
     for path in mathjax.rglob("*"):
         inside = path.relative_to(mathjax)
@@ -266,4 +272,4 @@ def drop_unused(site: Path) -> None:
         path.unlink(missing_ok=True)
     for path in site.glob("*.html"):
         text = path.read_text("utf-8")
-        path.write_text(THEBE.sub("", text), "utf-8")
+        path.write_text(OTHER_NAMES.sub(r"\g<kept>", THEBE.sub("", text)), "utf-8")

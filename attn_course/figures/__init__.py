@@ -15,7 +15,7 @@ from attn_course.figures.charts import (
 from attn_course.figures.display import register
 from attn_course.figures.panel import panels, same_scale
 from attn_course.figures.plane import query_plane
-from attn_course.figures.sliders import explore, packed
+from attn_course.figures.sliders import explore
 from attn_course.figures.style import COLOURS
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "histogram",
     "intervals",
     "matrix",
-    "packed",
     "panels",
     "query_plane",
     "same_scale",

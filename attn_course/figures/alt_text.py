@@ -3,8 +3,8 @@
 import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.panel import Axis, Figure, Panel
-from attn_course.figures.ticks import written
+from attn_course.figures.axis import Axis, written
+from attn_course.figures.panel import Figure, Panel
 
 _MANY = 12  # bars or rows: of more, only the highest is told
 

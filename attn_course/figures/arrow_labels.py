@@ -30,31 +30,26 @@ def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.n
     ends: (n, 2), where the arrows from the origin end. limit: the panel goes from -limit to limit.
     """
     tips = np.asarray(ends, float) * _SIDE / (2 * limit)
-    return _middles(names, tips, _SIDE / 2) - tips
-
-
-def _middles(names, tips, reach):
-    """The middles of the names, (n, 2), in points from the origin, as are the tips."""
     arrows = tips[:, None] * _ALONG[:, None]  # (n, 12, 2)
     points = arrows.reshape(-1, 2)
     taken: list[_Box] = []
     middles = []
     for name, tip in zip(names, tips, strict=True):
-        places = _candidates(name, tip)
-        boxes = [_box(name, place) for place in places]
-        costs = [_cost(box, points, taken, reach) for box in boxes]
+        half = np.array([_LETTER * len(name), _HEIGHT]) / 2
+        places = _candidates(tip, half)
+        boxes = [_Box(place - half, place + half) for place in places]
+        costs = [_cost(box, points, taken) for box in boxes]
         best = int(np.argmin(costs))
         taken.append(boxes[best])
         middles.append(places[best])
-    return np.array(middles)
+    return np.array(middles) - tips
 
 
-def _candidates(name, tip):
-    """Middles around the tip, those away from the origin first."""
+def _candidates(tip, half):
+    """Middles around the tip, those away from the origin first. half: of the width and height of the name."""
     away = _SIDES @ tip
     order = np.argsort(-away, kind="stable")
-    half = _LETTER * len(name) / 2
-    for_width = np.array([half, 0.0])
+    for_width = np.array([half[0], 0.0])
     found = []
     for distance in _DISTANCES:
         for side in _SIDES[order]:
@@ -62,27 +57,13 @@ def _candidates(name, tip):
     return found
 
 
-def _box(name, middle):
-    """The box of a name around its middle, (2,)."""
-    size = np.array([_LETTER * len(name), _HEIGHT])
-    half = size / 2
-    return _Box(middle - half, middle + half)
-
-
-def _cost(box, points, taken, reach):
+def _cost(box, points, taken):
     """How much a name in this box hides. points: (m, 2)."""
     is_inside = (points > box.low) & (points < box.high)  # (m, 2)
     cost = int(is_inside.all(1).sum())
     for other in taken:
-        if _overlap(box, other):
+        if (box.low <= other.high).all() and (box.high >= other.low).all():
             cost += _ON_A_NAME
-    if np.abs(box).max() > reach:
+    if np.abs(box).max() > _SIDE / 2:
         cost += _OUTSIDE
     return cost
-
-
-def _overlap(one, other):
-    """Whether two boxes have a point in common."""
-    begins = one.low <= other.high
-    ends = one.high >= other.low
-    return bool(begins.all() and ends.all())

@@ -29,11 +29,10 @@ from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER,
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
 _NESTED = (7.0, 1.8)  # points: the first and the last of nested lines
-_SAME_DIRECTION = (
-    0.998  # cosine of the angle, about 4 degrees, below which arrows cover one another
-)
+_SAME_DIRECTION = 0.998  # cosine of about 4 degrees: arrows at a smaller angle cover one another
 _ASIDE = 0.045  # of the limit: how far such arrows are moved aside
 _CLOUD = 20  # more points than these are drawn pale, so that their density is seen
+_BOX = (1.7, 0.62)  # width and height of a box of a diagram
 _MOST_NUMBERS = 36  # a matrix with more cells has no numbers in them, unless they are asked for
 
 
@@ -369,9 +368,7 @@ def places_beside(ends: np.ndarray) -> np.ndarray:
         direction = ends[k] / length
         x, y = direction
         same = sum(float(direction @ other) > _SAME_DIRECTION for other in taken)
-        side = (
-            (same + 1) // 2 * (-1) ** same
-        )  # 0, 1 to the right, 1 to the left, 2 to the right ...
+        side = (same + 1) // 2 * (-1) ** same  # 0, then -1, 1, -2, 2: to the right and to the left
         steps[k] = -side * np.array([-y, x])
         taken.append(direction)
     return steps
@@ -466,16 +463,14 @@ def diagram(
     arrows: Sequence[tuple[str, str]],
     *,
     strong: Sequence[str] = (),
-    size: tuple[float, float] = (1.7, 0.62),
-    title: str = "",
     ax: Panel | None = None,
 ) -> Panel:
     """Boxes with a text each, and arrows between them. boxes: {text: (x, y) of its middle}.
 
-    arrows: pairs of texts. strong: the texts of boxes that are drawn in colour. size: of every box.
+    arrows: pairs of texts. strong: the texts of boxes that are drawn in colour.
     """
     ax = panel_or_new(ax)
-    half = np.array(size) / 2
+    half = np.array(_BOX) / 2
     for text, (x, y) in boxes.items():
         corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)]) * half + (x, y)
         colour = COLOURS[1] if text in strong else COLOURS[INK]
@@ -495,4 +490,4 @@ def diagram(
     for axis in (ax.x, ax.y):
         axis.set_ticks([])
         axis.has_grid = False
-    return _name(ax, "", "", title)
+    return ax

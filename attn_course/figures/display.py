@@ -15,7 +15,7 @@ from importlib import resources
 from string import Template
 
 from attn_course.figures.alt_text import describe
-from attn_course.figures.layout import layout
+from attn_course.figures.frame import layout
 from attn_course.figures.panel import Figure, open_figures
 from attn_course.figures.svg import render_svg
 
@@ -56,28 +56,18 @@ def picture_of(figure: Figure, alt: str = "") -> Picture:
     return Picture(render_png(figure), alt)
 
 
-def picture_html(picture: Picture) -> str:
-    """The picture as an <img> with its alt text."""
-    return fill_template("picture.html", alt=escape(picture.alt), png=picture.png)
-
-
-def pack_frames(frames: list[str]) -> str:
-    """Drawings as short text: JSON, compressed, in base64."""
-    text = json.dumps(frames, ensure_ascii=False)
-    packed = zlib.compress(text.encode(), 9)
-    return base64.b64encode(packed).decode()
-
-
 def frames_html(
     frames: list[str], controls: list[dict], template: str = "frames.html", **parts: str
 ) -> str:
     """HTML whose script shows the frame that its controls choose; the first frame where there are none."""
+    text = json.dumps(frames, ensure_ascii=False)
+    packed = zlib.compress(text.encode(), 9)
     return fill_template(
         template,
         **parts,
         style=asset("figure.css"),
         sliders=escape(json.dumps(controls)),
-        frames=pack_frames(frames),
+        frames=base64.b64encode(packed).decode(),
         shared=asset("shared.js"),
         script=asset("frames.js"),
     )
@@ -89,7 +79,8 @@ def bundle(picture: Picture) -> tuple[dict, dict]:
         return {"text/html": "", "text/plain": picture.alt}, {}
     data = {"image/png": picture.png, "text/plain": picture.alt}
     if audience() != STILL:
-        data["text/html"] = picture_html(picture)
+        alt = escape(picture.alt)
+        data["text/html"] = fill_template("picture.html", alt=alt, png=picture.png)
     return data, {"image/png": {"alt": picture.alt}}
 
 

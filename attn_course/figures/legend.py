@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.frame import Frame
-from attn_course.figures.layout import LEGEND_INDENT, LEGEND_ROW, legend_size
+from attn_course.figures.frame import LEGEND_INDENT, LEGEND_ROW, Frame, legend_size
 from attn_course.figures.markup import css_colour, polyline, tag, text_tag
 from attn_course.figures.style import DASHES, SMALL_SIZE
 
@@ -39,23 +38,22 @@ def draw_legend(frame: Frame, number: int, places: Places) -> Iterator[str]:
 
 
 def _find_place(frame: Frame, number: int, places: Places, size: np.ndarray) -> np.ndarray:
-    """The top left corner of a legend of this size, (2,); `places` is kept up to date."""
+    """The top left corner of a legend of this size, (2,): where it covers the fewest points.
+
+    Of places that are equally good, the one in `places`, which is kept up to date, or else the first.
+    """
     free = np.array([frame.width, frame.height]) - size - 2 * _GAP
     corners = np.array([frame.left, frame.top]) + _GAP + _PLACES * free
-    chosen = _freest(corners, size, _obstacles(frame), places.get(number, 0))
-    places[number] = chosen
-    return corners[chosen]
-
-
-def _freest(corners: np.ndarray, size: np.ndarray, points: np.ndarray, last: int) -> int:
-    """The number of the place that covers the fewest points, (n, 2); the last one wins a tie."""
+    points = _obstacles(frame)
     covered = []
     for corner in corners:
         is_inside = (points > corner) & (points < corner + size)
         covered.append(int(is_inside.all(1).sum()))
-    if covered[last] == min(covered):
-        return last
-    return covered.index(min(covered))
+    chosen = places.get(number, 0)
+    if covered[chosen] > min(covered):
+        chosen = covered.index(min(covered))
+    places[number] = chosen
+    return corners[chosen]
 
 
 def _obstacles(frame: Frame) -> np.ndarray:

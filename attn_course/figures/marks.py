@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attn_course.figures.colour_scales import scale_colours
-from attn_course.figures.style import LINE_WIDTH, SMALL_SIZE, TEXT
+from attn_course.figures.style import LINE_WIDTH, SMALL_SIZE, TEXT, scale_colours
 
 Extent = tuple[ArrayLike, ArrayLike]  # numbers of x and of y that the axes have to include
 

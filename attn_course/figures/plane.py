@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures import charts, display
 from attn_course.figures.arrow_labels import shifts_of_names
-from attn_course.figures.colour_scales import colour_rgb
 from attn_course.figures.marks import Image, Line
 from attn_course.figures.panel import Panel, open_figures, panels
-from attn_course.figures.style import COLOURS, INK, TEXT
+from attn_course.figures.style import COLOURS, INK, TEXT, colour_rgb
 
 _CELLS = 160  # of the still map, on a side
 _PALE = 0.6  # how strong the map's colours are
@@ -133,7 +132,10 @@ def _still(setting, keys, queries):
     left, right, *more = panels(count)
     _draw_map(left, setting, keys, queries)
     _draw_weights(right, setting["names"], weights)
-    said = [_weights_in_words(setting["names"], row) for row in weights]
+    said = []
+    for row in weights:
+        pairs = zip(setting["names"], row, strict=True)
+        said.append(", ".join(f"{name} {weight:.2f}" for name, weight in pairs))
     if values is not None:
         output = (weights @ np.array(values)).mean(0)
         said.append(f"output {_number(output)}")
@@ -143,23 +145,11 @@ def _still(setting, keys, queries):
             right.title = f"weights; the output is {_number(output)}"
 
     open_figures.remove(left.figure)
-    return display.picture_of(left.figure, _alt(setting, queries, said))
-
-
-def _alt(setting, queries, said):
-    """The words that stand for the plane."""
-    places = [f"({x:g}, {y:g})" for x, y in queries]
-    listed = ", ".join(places)
-    result = "; ".join(said)
     title = setting["title"] or "whom a query attends to"
-    picture = f"Query plane “{title}”: the plane of queries, coloured by the weights of the keys."
-    return f"{picture} Query at {listed}: {result}."
-
-
-def _weights_in_words(names, weights):
-    """Each key with its weight. names, weights: (n,)."""
-    pairs = zip(names, weights, strict=True)
-    return ", ".join(f"{name} {weight:.2f}" for name, weight in pairs)
+    places = ", ".join(f"({x:g}, {y:g})" for x, y in queries)
+    alt = f"Query plane “{title}”: the plane of queries, coloured by the weights of the keys."
+    alt += f" Query at {places}: {'; '.join(said)}."
+    return display.picture_of(left.figure, alt)
 
 
 def _number(output):
@@ -227,11 +217,7 @@ def _draw_arrows(ax, names, keys, queries, limit):
 
 def _draw_values(ax, setting, output):
     """The values and the output among them, in their own plane. output: (2,)."""
-    axes = {
-        "xlabel": "first coordinate",
-        "ylabel": "second coordinate",
-        "ax": ax,
-    }
+    axes = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
     pairs = zip(setting["names"], setting["values"], strict=True)
     for colour, (name, value) in enumerate(pairs):
         charts.scatter([value], size=40, colour=colour, names=[f"value of {name}"], **axes)

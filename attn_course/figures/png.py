@@ -14,8 +14,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import withStroke
 
 from attn_course.figures import marks
-from attn_course.figures.colour_scales import scale_colours
-from attn_course.figures.panel import Axis, Figure, Panel
+from attn_course.figures.axis import Axis, linear_ticks
+from attn_course.figures.panel import Figure, Panel
 from attn_course.figures.style import (
     DPI,
     LABEL_SIZE,
@@ -23,8 +23,8 @@ from attn_course.figures.style import (
     SMALL_SIZE,
     TEXT,
     TITLE_SIZE,
+    scale_colours,
 )
-from attn_course.figures.ticks import linear_ticks
 
 _LEGEND_DOT = 40  # square points: large enough to see its colour
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from attn_course.figures import display
 from attn_course.figures.alt_text import describe
-from attn_course.figures.layout import layout
+from attn_course.figures.frame import layout
 from attn_course.figures.legend import Places
 from attn_course.figures.panel import Figure, open_figures
 from attn_course.figures.svg import render_svg
@@ -72,7 +72,12 @@ class SliderFigure:
 
     def __init__(self, draw: Drawing, sliders: dict[str, Ends]):
         self.draw = draw
-        self.sliders = list(map(_slider, sliders, sliders.values()))
+        self.sliders = []
+        for name, ends in sliders.items():
+            if isinstance(ends, bool):
+                self.sliders.append(Slider(name, 0, 1, int(ends), is_switch=True))
+            else:
+                self.sliders.append(Slider(name, *ends))
         self.start = {slider.name: slider.start for slider in self.sliders}
         first = self._figure(self.start)
         self.boxes = layout(first)  # the same for all frames, so that the axes stay where they are
@@ -155,17 +160,6 @@ def explore(draw: Drawing, **sliders: Ends) -> None:
         name = f"attn-live-{widget.model_id}"
         widget.add_class(name)
         display.show({"text/html": figure.fallback(name), "text/plain": figure.description()})
-
-
-def packed(draw: Drawing, **sliders: Ends) -> str:
-    """`explore` as HTML for a page: its frames, packed, and the script that shows them."""
-    return SliderFigure(draw, sliders).page()
-
-
-def _slider(name, ends):
-    if isinstance(ends, bool):
-        return Slider(name, 0, 1, int(ends), is_switch=True)
-    return Slider(name, *ends)
 
 
 def _widget(figure):

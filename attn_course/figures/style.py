@@ -1,4 +1,7 @@
-"""Colours and sizes of every figure."""
+"""Colours, colour scales and sizes of every figure."""
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 # Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
@@ -15,3 +18,33 @@ SMALL_SIZE = 9.0  # of ticks, legends and numbers in cells
 LINE_WIDTH = 2.0  # points
 MARKER_DIAMETER = 6.0  # points
 DASHES = {"-": "", "--": "7 4", ":": "2 3"}  # a line's style -> SVG's stroke-dasharray
+
+# ColorBrewer's Blues, Purples and PuOr, for maps.
+_SCALES = {
+    "blues": "f7fbff deebf7 c6dbef 9ecae1 6baed6 4292c6 2171b5 08519c 08306b",
+    "purples": "fcfbfd efedf5 dadaeb bcbddc 9e9ac8 807dba 6a51a3 54278f 3f007d",
+    "orange to purple": "7f3b08 b35806 e08214 fdb863 fee0b6 f7f7f7 d8daeb b2abd2 8073ac 542788 2d004b",
+}
+
+
+def _rgb(codes: str) -> np.ndarray:
+    """Colours written as hexadecimal digits -> (n, 3), from 0 to 1."""
+    numbers = [list(bytes.fromhex(code)) for code in codes.split()]
+    return np.array(numbers) / 255
+
+
+_STOPS = {name: _rgb(codes) for name, codes in _SCALES.items()}
+
+
+def scale_colours(shares: ArrayLike, scale: str) -> np.ndarray:
+    """Colours (..., 3), from 0 to 1, of places on a scale. shares: (...), 0 and 1 are its ends."""
+    stops = _STOPS[scale]
+    places = np.clip(np.asarray(shares, float), 0, 1) * (len(stops) - 1)
+    numbers = range(len(stops))
+    channels = [np.interp(places, numbers, channel) for channel in stops.T]
+    return np.stack(channels, axis=-1)
+
+
+def colour_rgb(code: str) -> np.ndarray:
+    """A colour "#rrggbb" as (3,), from 0 to 1."""
+    return _rgb(code.removeprefix("#"))[0]

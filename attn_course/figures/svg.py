@@ -7,11 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attn_course.figures import marks
-from attn_course.figures.frame import Frame, draw_axes
-from attn_course.figures.image import image_tag
-from attn_course.figures.layout import Box
+from attn_course.figures.frame import Box, Frame, draw_axes
 from attn_course.figures.legend import Places, draw_legend
-from attn_course.figures.markup import PIXELS, css_colour, curve, polyline, tag, text_tag
+from attn_course.figures.markup import PIXELS, css_colour, curve, image_tag, polyline, tag, text_tag
 from attn_course.figures.panel import Figure, Panel
 from attn_course.figures.style import DASHES, MARKER_DIAMETER
 

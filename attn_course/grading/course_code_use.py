@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from attn_course.grading.cell_names import ANYTHING, Names, add_names
+from attn_course.cell_names import ANYTHING, Names, add_names
 from attn_course.grading.find_cells import is_check
-from attn_course.grading.magics import parsed
 from attn_course.grading.read_submission import Cell
+from attn_course.magics import parsed
 
 DEEPEST = 9  # attributes in a row that are followed
 Mention = tuple[str, str]  # `layers.attend` is ("layers", ".attend")

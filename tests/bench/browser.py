@@ -1,16 +1,14 @@
 """The browser edition from the click to the first figure, cold and cached; needs what make browser brings."""
 
-import http.server
 import os
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from browser import Browser
+from browser import Browser, serve_files
 
 from attn_course.building.browser import make_browser_edition
 
@@ -48,27 +46,13 @@ def main():
         site = Path(folder, "site")
         make_browser_edition(ROOT, site, Path(lite), Path(pyodide))
 
-        class Handler(http.server.SimpleHTTPRequestHandler):
-            def __init__(self, *args):
-                super().__init__(*args, directory=site)
-
-            def log_message(self, *args):
-                pass
-
-            def copyfile(self, source, target):
-                data = source.read()
-                sent.append(len(data))
-                target.write(data)
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+        with serve_files(site, sent) as served:
             browser = Browser(Path(folder))
-            address = f"http://127.0.0.1:{server.server_port}/index.html?notebook=00_start_here"
+            address = f"{served}index.html?notebook=00_start_here"
             visit(browser, address, "cold", sent)
             time.sleep(5)  # the service worker writes its cache
             visit(browser, address, "cached", sent)
             browser.close()
-            server.shutdown()
 
 
 if __name__ == "__main__":

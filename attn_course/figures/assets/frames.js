@@ -39,6 +39,8 @@ startAll(".attn-frames", async (root) => {
       input.setAttribute("aria-valuetext", text);
     }
     picture.innerHTML = frames[number];
+    const frame = picture.firstElementChild;
+    if (frame.scrollWidth > frame.clientWidth) frame.tabIndex = 0; // scrolled by keys, too
   };
   controls.addEventListener("input", show);
   show();

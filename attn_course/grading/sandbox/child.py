@@ -22,8 +22,8 @@ import attn_course
 from attn_course import checking, derivation, drivers, numpy_symbols
 from attn_course.answers import Answer, NotAttempted, NotYet, describe
 from attn_course.derivation import Derivation
-from attn_course.grading.magics import FLAGS, read_python
 from attn_course.grading.sandbox import channel
+from attn_course.magics import FLAGS, read_python
 
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.

@@ -2,6 +2,9 @@
 // Sorts tables, filters rows and cards, and on a page of written answers keeps and hands out what is typed.
 const all = (query, node = document) => [...node.querySelectorAll(query)];
 
+// What is wider than the page is scrolled by keys, too.
+for (const part of all(".prose, .wide")) if (part.scrollWidth > part.clientWidth) part.tabIndex = 0;
+
 // Tables: a click on a head sorts by its column, another one backwards.
 function sortBy(head) {
   const body = head.closest("table").tBodies[0];

@@ -34,6 +34,7 @@
     link.download = path;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    say(`${path} goes to your downloads.`);
   }
 
   // Forget the reader's copy: the notebook of the site comes back.
@@ -68,6 +69,13 @@
   addEventListener("pagehide", save);
   id("download").disabled = id("reset").disabled = false;
 
+  const settings = await (await fetch("lite/jupyter-lite.json")).json();
+  const { pyodideUrl } = settings["jupyter-config-data"].litePluginSettings["@jupyterlite/pyodide-kernel-extension:kernel"];
+  const python = new URL(pyodideUrl, new URL("lite/", location.href));
+  if (!(await fetch(python).catch(() => null))?.ok) {
+    say(`Python cannot be loaded from ${python.host}. Check your connection to the internet, then reload the page.`);
+    return;
+  }
   const began = performance.now();
   const session = () => current()?.sessionContext;
   say("Loading Python, NumPy and SymPy (about 35 MB the first time) …");
@@ -76,6 +84,11 @@
     if (seconds >= 5) say(`Loading Python, NumPy and SymPy (about 35 MB the first time): ${seconds} s …`);
     await pause(500);
   }
+  // Python compiles what it imports at every visit, for seconds: better while the first lines are read.
+  const warmUp = { code: "import sympy, attn_course.figures", silent: true, store_history: false, stop_on_error: false };
+  say("Importing SymPy and the figures …");
+  await session().session.kernel.requestExecute(warmUp).done;
+
   const states = { idle: "Ready.", busy: "Running …", restarting: "Python starts again …", dead: "Python has stopped: reload the page." };
   const show = () => say(states[session()?.session?.kernel?.status] ?? "Loading Python …");
   session().statusChanged.connect(show);

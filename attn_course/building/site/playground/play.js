@@ -191,7 +191,7 @@ const playground = (() => {
     const change = settingText(state.change);
     const [row, whole] = [settings[change], settings[""]];
     const range = ([low, high]) => `95% interval ${low.toFixed(1)} to ${high.toFixed(1)}`;
-    let text = "No BLEU was recorded for this combination of changes.";
+    let text = "No BLEU was recorded for these changes.";
     if (row) text = `BLEU of the intact model: ${row.bleu.toFixed(1)} (${range(row.interval)}) on ${test}.`;
     if (row && change) {
       text = `BLEU with this change: ${row.bleu.toFixed(1)} (${range(row.interval)}); intact: ${whole.bleu.toFixed(1)}. ` +

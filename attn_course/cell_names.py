@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from attn_course.grading.magics import parsed
+from attn_course.magics import parsed
 
 ANYTHING = "*"  # what a cell with `from ... import *` defines
 DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.M)
@@ -23,6 +23,7 @@ class Names:
     """The global names of a cell, or of one of its statements."""
 
     defined: set[str] = field(default_factory=set)  # or changed in place
+    assigned: set[str] = field(default_factory=set)  # by a statement, whatever was there before
     used: set[str] = field(default_factory=set)  # at once
     used_later: set[str] = field(default_factory=set)  # in a function
     imported: set[str] = field(default_factory=set)  # some of those defined
@@ -65,6 +66,30 @@ def add_names(found: Names, source: str, nodes: Iterable[ast.AST]) -> None:
                 found.defined |= _root(node)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
                 found.called |= _root(method)
+            case ast.AugAssign(target=ast.Name(id=name)) if name in found.defined:
+                found.used.add(name)
+
+
+def names_by_statement(source: str) -> list[Names]:
+    """Return the names of each statement of a cell; none if it is not Python."""
+    cell = parsed(source)
+    if cell is None:
+        return []
+    statements = []
+    for nodes in cell.statements:
+        first = nodes[0]
+        found = Names()
+        try:
+            add_names(found, ast.unparse(first), nodes)
+        except (SyntaxError, RecursionError):
+            continue
+        for loop in nodes:
+            if isinstance(loop, ast.For):
+                found.used -= _names(loop.target) - _names(loop.iter)
+        if isinstance(first, ast.Assign | ast.FunctionDef | ast.ClassDef):
+            found.assigned = found.defined.copy()
+        statements.append(found)
+    return statements
 
 
 def _read(found, table, used):
@@ -90,3 +115,7 @@ def _root(node):
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()
+
+
+def _names(node):
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
