@@ -19,7 +19,6 @@ from attn_course import check, derive, hint, plots
 from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend, softmax
 
-
 # %% [markdown]
 # ## Which row copies?
 #
