@@ -353,7 +353,9 @@ print(f"u_d added multiplies the weight on x_1 by {gain:.5f} and u_b in c_2 by {
 more = (three_tokens(*u) + np.outer([0, 1, 0], times * u[3]) for times in np.linspace(0, 5, 501))
 most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
 print(f"with 0 to 5 times u_d added, the weight on x_1 is at most {most:.4f}")
-print(f"u and v are 3 long; u v^T maps v to a vector of length {np.linalg.norm(np.outer(u[0], u[1]) @ u[1]):.0f}")
+print(
+    f"u and v are 3 long; u v^T maps v to a vector of length {np.linalg.norm(np.outer(u[0], u[1]) @ u[1]):.0f}"
+)
 
 # %% [markdown]
 # ## A real sentence
