@@ -281,7 +281,7 @@ def draw(angle, length):
 plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
-# The query points along key 0, and yet key 1, which is three times as long and 60° away, gets almost all of the
+# The query points along key 0, and yet key 1, three times as long and 60° away, gets almost all of the
 # weight. A score is the signed length of the key's *projection* onto the query, times the length of the query. Turn key 1
 # until its projection is shorter than key 0, and key 0 wins again.
 #

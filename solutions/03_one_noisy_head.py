@@ -65,8 +65,8 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
 # whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. At most 1% of the weight may lie
-# on a wrong key if every key is at its mean, and at most 2% in at least 95% of the noisy draws; the noise of the check
-# changes each score by about 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does
+# on a wrong key if every key is at its mean, and at most 2% in 95% of the noisy draws, where scores change by about 0.001.
+# **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does
 # the noise do to the scores, and how small must $\nu$ be?
 
 
@@ -85,7 +85,7 @@ check("3.1", robust_query)
 # If all keys are at their means, this is 2.2: $q = t(\mu_a + \mu_b)$ scores $t$ on $a$ and $b$ and $0$ on the others, so with
 # $t$ well above $\log n$ the two share the weight. A score is linear in its key, so the noise adds an independent
 # $\mathcal N(0, \nu\lVert q\rVert^2) = \mathcal N(0, 2\nu t^2)$ to each score. The two weights stay equal if the variance
-# of the *gap* between the two scores, $4\nu t^2$, is far below 1; then the lead $t$ over the other keys is safe as well. So
+# of the *gap* between the two scores, $4\nu t^2$, is far below 1; then the lead $t$ is safe as well. So
 # $\nu$ must be small compared with $1/t^2$, and since $t$ exceeds $\log n$, also compared with $1/\log^2 n$; the dimension
 # does not matter. If instead $t \to \infty$ at a fixed $\nu$, the output is one of the two values at random.
 
@@ -268,7 +268,7 @@ if check("3.4", behaviour, robust_query):
     for ax, (title, stretch) in zip(plots.panels(2), kinds.items(), strict=True):
         keys = np.eye(4) + 0.01 / np.linalg.norm(query) * rng.normal(size=(500, 4, 4))
         keys[:, 0, 0] *= stretch
-        outputs = softmax(keys @ query) @ values + 0.03 * rng.normal(size=(500, 1))
+        outputs = softmax(keys @ query) @ values + 0.02 * rng.normal(size=(500, 2))
         axis = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
         named = ["v_a", "v_b", "another", "another"]
         plots.scatter(outputs, colour=1, label="500 outputs", title=title, **axis)
@@ -353,8 +353,8 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary from draw to draw? **Find** the variance of the gap between the two scores. Then look only at the
-# weight that $a$ and $b$ have together, and call a draw *decided* if one of the two has more than a share $w \ge \frac12$ of it:
+# How does the output vary? **Find** the variance of the gap between the two scores. Then look only at the
+# weight that $a$ and $b$ have together; a draw is *decided* if one of the two has more than a share $w \ge \frac12$ of it:
 # **find** the share of decided draws. **Form:** `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an
 # error of at most 0.01. **In words**, below the figure: what is the output on average over many draws, what is it in a
 # single draw, and why do the two differ?
@@ -437,14 +437,13 @@ print(f"5. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a 
 # %% [markdown]
 # ## Summary
 #
-# 1. If all keys are close to their means, the output is still the average; how close they must be depends on the length of the
-#    query (3.1).
+# 1. If all keys are close to their means, compared with the length of the query, the output is still the average (3.1).
 # 2. If one key has a random length, the distribution of its weight has a closed form (3.3).
 # 3. Whether the output varies from draw to draw depends on how high the two tied means score (3.4).
 #
-# **Without notes:** What happens to a tie between noisy keys when the query grows? Why does the dimension not matter in 3.1? At
-# which $t$ does the density change its shape? When is "right on average" not enough?
+# **Without notes:** What happens to a tie between noisy keys when the query grows? At which $t$ does the density change its
+# shape? When is "right on average" not enough?
 #
 # **Next:** [04](04_two_heads.ipynb) uses two queries instead of one.
 #
-# **References.** Aitchison and Shen (1980), the logit-normal law; Henry et al. (2020), normalised keys.
+# **References.** Aitchison and Shen (1980); Henry et al. (2020).

@@ -77,8 +77,9 @@ check("4.1", two_head_queries)
 # of them.
 #
 # The plane of [02](02_average_of_two.ipynb) shows why. The keys are noisy now, and each head has a query. Both queries start
-# on the border between $a$ and $b$. Press the button for another draw of the keys and watch the weights of each head. *Predict*
-# where the two queries must be so that another draw hardly changes the average of the two heads; then drag them there.
+# where $a$ and $b$ would be tied if the keys were at their means. Press the button for another draw of the keys and watch the
+# weights of each head. *Predict* where the two queries must be so that another draw hardly changes the average of the two heads;
+# then drag them there.
 
 # %%
 # my prediction: ...

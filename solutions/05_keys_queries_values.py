@@ -119,7 +119,7 @@ if check("5.1", limit_of_c2):
 
 # %% [markdown] written="5.2"
 # No. *Which token:* with $x_2' = u_a + u_d$ the scores of query 2 are $\rho^2$ with $x_1$, $2\rho^2$ with itself and
-# $0$ with $x_3$. The difference $\rho^2$ is large, so $\alpha_{22} \to 1$ and $c_2 \to u_a + u_d$; the same holds with $u_c$ in
+# $0$ with $x_3$. It leads by $\rho^2$, so $\alpha_{22} \to 1$ and $c_2 \to u_a + u_d$; the same holds with $u_c$ in
 # place of $u_d$. In general $x_2'$ contains $u_a$, which no other token does, so its score with itself is always the highest.
 #
 # *Which outputs are possible:* the values are the tokens themselves, so $c_2$ is a mixture of $x_1, x_2', x_3$ with weights
@@ -169,8 +169,8 @@ for added in (None, "d"):
 # $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. It is easiest to find
-# first a $V$ that makes two of the values equal to the two wanted outputs, and then to decide which token should attend to which.
+# Only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. Find first a $V$ that
+# makes two of the values equal to the two wanted outputs; then decide which token should attend to which.
 #
 # *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
 

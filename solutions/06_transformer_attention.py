@@ -122,8 +122,8 @@ check("6.2", scores)
 #
 # ### 6.3
 #
-# **Given** q (..., T, d), k (..., S, d), v (..., S, dv) and a boolean `mask` (..., T, S). **Compute** context and weights.
-# The weights are a softmax over the keys, and a hidden key has weight exactly 0. In a row where every key is hidden, all
+# **Given** q (..., T, d), k (..., S, d), v (..., S, dv), boolean `mask` (..., T, S). **Compute** context and weights, a
+# softmax over the keys. A hidden key has weight exactly 0. In a row where every key is hidden, all
 # weights are 0 and gradients stay finite. **Form:** `attend(q, k, v, mask)` returns `(context, weights)`.
 #
 # The check also tries scores of size 25,000, hidden scores far above the others, and float32. *Predict:* what does `softmax`
@@ -195,8 +195,8 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # the *values* of later tokens are hidden, but their *scores* still count in the denominator of the softmax. On the right a
 # hidden score is 0, so it adds $e^0 = 1$ to that denominator.
 #
-# Dividing each row of the middle version by its new sum does not always repair it: if a hidden score is very high, the visible
-# weights are rounded to 0, and so is their sum. Hide scores *before* the softmax.
+# Dividing each row of the middle version by its new sum does not always help: if a hidden score is very high, the visible
+# weights are rounded to 0. Hide scores *before* the softmax.
 
 # %% [markdown]
 # ### 6.5
@@ -232,7 +232,10 @@ check("6.5", split_heads, merge_heads)
 # %%
 six = "the cat near the dogs said".split()
 token = torch.arange(6)[:, None].expand(6, 8)  # (T, D): every feature says whose it is
-halves = {"head 0 should hold": token[:, :4], "after view alone": token.reshape(2, 6, 4)[0]}
+halves = {
+    "head 0 should hold six words": token[:, :4],
+    "after view alone: three words, twice": token.reshape(2, 6, 4)[0],
+}
 shown = {"top": 5, "colour_bar": False, "xlabel": "feature of head 0", "ylabel": "row of head 0"}
 for ax, (title, whose) in zip(plots.panels(2, height=2.8), halves.items(), strict=True):
     plots.matrix(whose, words=[[six[t] for t in row] for row in whose], **shown, title=title, ax=ax)
@@ -360,13 +363,13 @@ print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()}
 # %% [markdown]
 # ## Two words at once
 #
-# What can several heads do that one head of the same total width cannot? In a language of 192 sentences one token needs two
-# words at once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is *alike* if both nouns
-# are singular or both are plural, otherwise *different*; half of the sentences end in each.
+# What can several heads do that one head of the same width cannot? In a language of 192 sentences one token needs two words at
+# once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is *alike* if both nouns are
+# singular or both are plural, otherwise *different*.
 #
 # A model reads `z`, a learnt vector for each word plus one for its position, and predicts the last word from `z + attention(z)`
-# at *look*. (Adding `z` is called a **residual connection**.) The layer is *yours* if 6.6 passed; its 4,224 parameters do not
-# depend on the number of heads. *Predict:* what share of the sentences can one head get right, and what share two?
+# at *look*. (Adding `z` is a **residual connection**.) The layer is *yours* if 6.6 passed, and has 4,224 parameters.
+# *Predict:* what share of the sentences can one head get right, and what share two?
 
 # %%
 # my prediction, one head and two heads: ...
@@ -427,7 +430,11 @@ def draw(sentence, head_0, head_1):
         plots.attention_map(maps[sentence, head] * is_on[head], words, words, **seen, **axis, ax=ax)
     some = heads.switch_off(layer, [head for head in (0, 1) if not is_on[head]])
     chances = model(asked, some)[:, answer].detach().numpy()
-    label = {"xlabel": "the two nouns", "ylabel": "probability of different", "ax": last}
+    label = {
+        "xlabel": "the two nouns (orange: chosen)",
+        "ylabel": "probability of different",
+        "ax": last,
+    }
     names = [f"{one}\n{other}" for one, other in pairs]
     plots.bars(chances, names, colours=[sentence == k for k in range(4)], **label)
 
@@ -447,9 +454,9 @@ plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
 # %% [markdown] written="6.8"
 # (a) In one head all words share one denominator $Z$, so the decision is the sign of a sum in which each noun has its own
 # term; (2) shows that no such sum separates the four cases. (b) In the row *look* head 0 goes to a plural noun wherever there
-# is one, and head 1 to a singular noun wherever there is one; in *dog, cat* head 0 goes to neither noun. Each head has its own
-# denominator and reports what it found; the last projection gets both reports side by side. Two finds mean *different*, one
-# means *alike*, and with either head off 25% of the sentences go wrong. (c) The layer has 4,224 parameters with one head and
+# is one, and head 1 to a singular noun wherever there is one; in *dog, cat* head 0 goes to neither noun. The last projection
+# gets what both heads found side by side. Two finds mean *different*, one
+# means *alike*, and with either head off 25% go wrong. (c) The layer has 4,224 parameters with one head and
 # with two: heads regroup features and add none.
 
 # %% [markdown] rubric="6.8"
@@ -489,16 +496,16 @@ rows = [theirs(x, x, x, attn_mask=shut, need_weights=need)[0] for need in (True,
 print("4. nan with weights and without:", [bool(y.isnan().any()) for y in rows])
 
 # %% [markdown]
-# None raises an error.
+# None does.
 #
 # ## Summary
 #
-# 1. Equation (1) is one matrix product, a masked softmax over the *last* axis, and another product.
+# 1. Equation (1) is a matrix product, a masked softmax over the *last* axis, and another product.
 # 2. A mask is right if the gradient with respect to every hidden token is exactly zero.
 # 3. Each head has a denominator of its own, so two heads can decide what one head cannot (2).
 #
-# **Without notes:** Which axis does the softmax run over? Why must scores be hidden before the softmax? Why does `view` alone not
-# split heads? Why can one head not tell *alike* from *different*?
+# **Without notes:** Which axis does the softmax run over? Why hide scores before the softmax? Why does `view` alone not split
+# heads? Why can one head not tell *alike* from *different*?
 #
-# **Next:** [07](07_synthesizer.ipynb) removes keys and queries from this layer. In `attn playground` you can switch off the heads
-# of a trained model. **References:** Vaswani et al. (2017); Dao et al. (2022), *FlashAttention*.
+# **Next:** [07](07_synthesizer.ipynb) removes keys and queries from this layer. To switch off heads of a trained model, try `attn
+# playground`. **References:** Vaswani et al. (2017); Dao et al. (2022), *FlashAttention*.

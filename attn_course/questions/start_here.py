@@ -20,7 +20,7 @@ def _mean_mistakes(values):
         / 2,
         "the mean has been rounded": float(round(mean)),
         "the mean has been rounded down": float(np.floor(mean)),
-        "the total is divided by one less than their number": (
+        "the total is divided by one less than the number of values": (
             sum(values) / (len(values) - 1) if len(values) > 1 else None
         ),
         "the signs are lost": np.mean(np.abs(values)),
