@@ -41,7 +41,7 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $S$ | number of keys and values; here those of the same tokens | 5 |
 # | $D$ | number of features of a token, the *width* | 12 |
 # | $H$ | number of heads | 3 |
-# | $d = D / H$ | number of features that one head works with | 4 |
+# | $d = D / H$ | width of the queries, keys and values of one head | 4 |
 #
 # $$q = xW_q^\top + b_q, \quad k = xW_k^\top + b_k, \quad v = xW_v^\top + b_v, \qquad
 # c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$
