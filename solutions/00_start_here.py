@@ -3,7 +3,7 @@
 #
 # > How a notebook of this course works: read, predict, answer, check.
 #
-# *22 min, needs nothing*
+# *20 min, needs nothing*
 #
 # After this notebook you can
 #

@@ -3,7 +3,7 @@
 #
 # > When does attention return one single value, as if it had been picked by hand?
 #
-# *80 min, needs 00; a pause is marked in the middle*
+# *85 min, needs 00; a pause is marked in the middle*
 #
 # After this notebook you can
 #

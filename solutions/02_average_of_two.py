@@ -3,7 +3,7 @@
 #
 # > When does one query return the average of two chosen values?
 #
-# *70 min, needs 01; a pause is marked in the middle*
+# *72 min, needs 01; a pause is marked in the middle*
 #
 # After this notebook you can
 #

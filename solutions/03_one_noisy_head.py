@@ -3,7 +3,7 @@
 #
 # > Does one query still return the average of two values when the keys are noisy?
 #
-# *95 min, needs 02; a pause is marked in the middle*
+# *100 min, needs 02; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -147,22 +147,22 @@ n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
 definition = sp.exp(ell * s_a) / (sp.exp(ell * s_a) + sp.exp(s_b) + others)
 heights = {s_a: t, s_b: t, s_i: 0}
-own = sp.exp(t * ell)  # what a adds to the sum; short for your lines
+own = sp.exp(t * ell)  # what a adds to the sum of exponentials; short for your lines
+rest = sp.exp(t) + n - 2  # what b and the others add, counted as in 2.3
 
 weight_of_a = derive(
     (definition, "definition"),
     # BEGIN SOLUTION
-    (own / (own + sp.exp(t) + sp.Sum(1, (i, 1, n - 2))), "the scores on the means"),
-    (own / (own + sp.exp(t) + n - 2), "count the equal terms"),
-    (1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * ell)), "divide above and below by $e^{t \\ell}$"),
+    (own / (own + rest), "the scores on the means; equal terms are counted"),
+    (1 / (1 + rest / own), "divide above and below by $e^{t \\ell}$"),
     # END SOLUTION
     where=heights,
 )
 log_odds = derive(
     (sp.log(w / (1 - w)), "definition"),
     # BEGIN SOLUTION
-    (sp.log(own / (sp.exp(t) + n - 2)), "a against all the rest together"),
-    (t * ell - sp.log(sp.exp(t) + n - 2), "logarithm of a ratio"),
+    (sp.log(own / rest), "a against all the rest together"),
+    (t * ell - sp.log(rest), "logarithm of a ratio"),
     # END SOLUTION
     where=heights | {w: definition},
 )

@@ -3,7 +3,7 @@
 #
 # > Two heads, whose outputs are averaged, can resist noise that one head cannot.
 #
-# *66 min, needs 03; a pause is marked in the middle*
+# *68 min, needs 03; a pause is marked in the middle*
 #
 # After this notebook you can
 #

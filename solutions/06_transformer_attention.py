@@ -3,7 +3,7 @@
 #
 # > From one query in a loop to causal multi-head attention, each step predicted, written and judged.
 #
-# *100 min, needs 05; a pause is marked in the middle*
+# *102 min, needs 05; a pause is marked in the middle*
 #
 # After this notebook you can
 #

@@ -440,7 +440,7 @@ QUESTIONS = (
     Question(
         id="3.1",
         title="A query that sees only the means",
-        minutes=12,
+        minutes=10,
         parts=(Part("code", 1, ("robust_query",), query_is_robust), Part("written", 1)),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
@@ -454,7 +454,7 @@ QUESTIONS = (
     Question(
         id="3.2",
         title="The weight, given the length",
-        minutes=13,
+        minutes=10,
         parts=(Part("derive", 1, ("weight_of_a", "log_odds"), weight_given_length),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
@@ -492,7 +492,7 @@ QUESTIONS = (
     Question(
         id="3.5",
         title="Every key of random length",
-        minutes=24,
+        minutes=22,
         parts=(
             Part("derive", 0.5, ("score_a", "score_b"), two_scores),
             Part("code", 1, ("noisy_gap_variance", "share_decided"), spread_of_output),
