@@ -30,7 +30,7 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | in 05 | from now on | why |
 # |---|---|---|
 # | NumPy arrays | PyTorch tensors | gradients are computed for us |
-# | $k_i = K x_i$ | $k = x W_k^\top + b_k$ | rows are tokens, so the matrix stands on the right; `nn.Linear` adds a bias |
+# | $k_i = K x_i$ | $k = x W_k^\top + \gamma_k$ | rows are tokens, so the matrix stands on the right; `nn.Linear` adds a bias $\gamma$ |
 # | $n$ tokens | $T$ queries, $S$ keys | in translation ([09](09_translation.ipynb)) their numbers differ |
 # | scores $k_i^\top q$ | scores $q k^\top / \sqrt d$ | 6.7 explains the root |
 #
@@ -43,7 +43,7 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $H$ | number of heads | 3 |
 # | $d = D / H$ | width of the queries, keys and values of one head | 4 |
 #
-# $$q = xW_q^\top + b_q, \quad k = xW_k^\top + b_k, \quad v = xW_v^\top + b_v, \qquad
+# $$q = xW_q^\top + \gamma_q, \quad k = xW_k^\top + \gamma_k, \quad v = xW_v^\top + \gamma_v, \qquad
 # c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$
 #
 # Masks are boolean, and True means *may look*. The next cell computes the context of (1) for one query at a time: a score for
@@ -321,13 +321,13 @@ check("6.7", num_parameters, num_flops)
 # %% [markdown]
 # ## Why divide by the root of d
 #
-# We draw queries and keys with independent standard normal entries, 128 keys for each of 200 queries. For growing $d$ we
-# measure the variance of a score, and the norm of the Jacobian of the softmax, $\partial \alpha / \partial s$. Every gradient that
-# reaches queries and keys is multiplied by this matrix. *Predict* both for $d = 64$ without the root.
+# We draw 200 queries, each with 128 keys, all standard normal. For growing $d$ we measure the variance of a score, and
+# the norm of the softmax's Jacobian $\partial \alpha / \partial s$, by which every gradient on its way to queries and keys is
+# multiplied: its median, and the value below which 5% of the queries lie. *Predict* both for $d = 64$ without the root.
 #
 # **The written part of 6.7** (2 points). Explain in four or five sentences what dividing by $\sqrt d$ achieves. Derive the
-# variance of a score. Say what happens to the softmax and to its gradient without the root, at $d = 64$ *and* at $d = 512$.
-# Say why dividing is not the same as clipping the scores.
+# variance of a score; say what happens to the softmax and to its gradient without the root, at $d = 64$ *and* at $d = 512$;
+# and why clipping the scores is not the same.
 
 
 # %%
@@ -340,7 +340,7 @@ sizes = {}
 for name, power in (("unscaled", 0), ("scaled", 0.5)):
     norms = [dependence.softmax_slope(s / d**power) for d, s in products.items()]
     sizes[f"{name}, median"] = [norm.median() for norm in norms]
-    sizes[f"{name}, lowest 5%"] = [norm.quantile(0.05) for norm in norms]
+    sizes[f"{name}, 5% below"] = [norm.quantile(0.05) for norm in norms]
 label = {"xlabel": "d", "ylabel": "norm of the Jacobian", "title": "128 keys"}
 plots.curves(widths, sizes, **label, log="x", dots=True).limits(y=(0, 0.5)).ticks(x=widths)
 print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()})
@@ -392,21 +392,23 @@ print(two_nouns.table(found))
 #
 # In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. So the model's output for *different* minus its output
 # for *alike* is $\frac1Z$ times a sum with one term for each word, $e^{\text{score}}$ times the contribution of its value. (A
-# constant $b$, such as a bias or the residual, fits in: it is $\frac1Z \sum e^{\text{score}}\, b$.)
+# constant such as a bias or the residual fits in: it is $\frac1Z \sum e^{\text{score}}$ times this constant.)
 
 # %% [markdown]
-# Let $f$ and $g$ be the terms of the two nouns and $h$ the rest. Then
+# Call the terms of the two nouns *first* and *second*, and all other terms the *rest*. Then
 #
-# $$\big[f(\text{dog}) + g(\text{cat}) + h\big] + \big[f(\text{dogs}) + g(\text{cats}) + h\big] =
-# \big[f(\text{dog}) + g(\text{cats}) + h\big] + \big[f(\text{dogs}) + g(\text{cat}) + h\big]. \tag{2}$$
+# $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
+# \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
+# \text{second(cat)} + \text{rest}\big]. \end{aligned} \tag{2}$$
 #
-# The two brackets on the left should be negative (*alike*) and the two on the right positive (*different*), which is impossible.
+# The two brackets of the first line should be negative (*alike*), those of the second positive (*different*), which is impossible.
 # So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and after any training.**
 #
 # ## Two heads can
 #
-# The maps show where each head looks. Choose a sentence and switch heads off: a head that is off contributes nothing, and its
-# map is hatched. The cell also prints how many of all sentences are right without some of the heads. *Predict* before you switch: what does each head look for?
+# The maps show where each head looks. Choose a sentence (its bar is orange) and switch heads off: a head that is off adds
+# nothing, and its map is hatched. Also printed: how many of all sentences are right without some heads. *Predict:* what does each head look
+# for?
 
 # %%
 # my prediction, what heads 0 and 1 look for: ...
@@ -430,13 +432,10 @@ def draw(sentence, head_0, head_1):
         plots.attention_map(maps[sentence, head] * is_on[head], words, words, **seen, **axis, ax=ax)
     some = heads.switch_off(layer, [head for head in (0, 1) if not is_on[head]])
     chances = model(asked, some)[:, answer].detach().numpy()
-    label = {
-        "xlabel": "the two nouns (orange: chosen)",
-        "ylabel": "probability of different",
-        "ax": last,
-    }
     names = [f"{one}\n{other}" for one, other in pairs]
-    plots.bars(chances, names, colours=[sentence == k for k in range(4)], **label)
+    colours = [sentence == k for k in range(4)]  # the chosen one is orange
+    label = {"xlabel": "the two nouns", "ylabel": "probability of different"}
+    plots.bars(chances, names, colours=colours, **label, ax=last)
 
 
 plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
@@ -469,8 +468,8 @@ plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
 # %% [markdown]
 # ## Common mistakes
 #
-# With equal parameters your layer, the course's and PyTorch's `nn.MultiheadAttention` agree. These mistakes in the use of PyTorch
-# are common. *Predict* which of them raise an error.
+# With equal parameters your layer, the course's and PyTorch's `nn.MultiheadAttention` agree. Four facts about PyTorch lead to
+# mistakes. *Predict* which of these mistakes raise an error.
 #
 # 1. In the mask of `nn.MultiheadAttention` True means *hidden*; in that of `scaled_dot_product_attention` it means *may look*.
 # 2. Without `batch_first=True` the module reads the batch axis as the token axis.
