@@ -323,9 +323,9 @@ check("6.7", num_parameters, num_flops)
 #
 # We draw 200 queries, each with 128 keys, all standard normal. For growing $d$ we measure the variance of a score, and
 # the norm of the softmax's Jacobian $\partial \alpha / \partial s$, by which every gradient on its way to queries and keys is
-# multiplied: its median, and the value below which 5% of the queries lie. *Predict* both for $d = 64$ without the root.
+# multiplied: its median and its 5% quantile (5% of the queries lie below it). *Predict* both for $d = 64$ without the root.
 #
-# **The written part of 6.7** (2 points). Explain in four or five sentences what dividing by $\sqrt d$ achieves. Derive the
+# **The written part of 6.7** (2 points). Explain in five sentences what dividing by $\sqrt d$ achieves. Derive the
 # variance of a score; say what happens to the softmax and to its gradient without the root, at $d = 64$ *and* at $d = 512$;
 # and why clipping the scores is not the same.
 
@@ -340,7 +340,7 @@ sizes = {}
 for name, power in (("unscaled", 0), ("scaled", 0.5)):
     norms = [dependence.softmax_slope(s / d**power) for d, s in products.items()]
     sizes[f"{name}, median"] = [norm.median() for norm in norms]
-    sizes[f"{name}, 5% below"] = [norm.quantile(0.05) for norm in norms]
+    sizes[f"{name}, 5% quantile"] = [norm.quantile(0.05) for norm in norms]
 label = {"xlabel": "d", "ylabel": "norm of the Jacobian", "title": "128 keys"}
 plots.curves(widths, sizes, **label, log="x", dots=True).limits(y=(0, 0.5)).ticks(x=widths)
 print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()})
