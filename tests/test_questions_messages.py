@@ -61,7 +61,7 @@ def test_no_margin_decides_without_the_number_of_rivals(lead):
 def test_a_margin_is_named_whatever_its_height():
     for lead in (5.5, 7.0, 9.9, 10.0):
         message = check("1.3", lambda scores, j, m=lead: margin(scores, j) >= m).message
-        assert message.startswith("it asks for a margin but not how many rivals"), message
+        assert message.startswith("it asks for one margin, no matter how many rivals"), message
 
 
 def test_a_slip_at_one_extreme_setting_is_told_as_a_fact_and_not_as_a_mistake_made_everywhere():

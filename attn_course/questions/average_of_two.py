@@ -105,8 +105,8 @@ def _projection_mistakes(A, B, onto_a, onto_b):
         "everything is sent to zero, v_a as well as v_b": (0 * A, 0 * B),
         "v_b vanishes, but of span(A) only the first column comes back": (first @ A, 0 * B),
         "v_a comes back, but v_b does not vanish": Seen(near(onto_a, A)),
-        "v_a is sent to zero, and it is v_b that moves the result": Seen(near(onto_a, 0 * A)),
-        "right subspace, wrong factor": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
+        "v_a is sent to zero, and the result depends on v_b": Seen(near(onto_a, 0 * A)),
+        "right subspace, wrong size": Seen(near((onto_a, onto_b), (factor * A, 0 * B))),
     }
 
 
@@ -392,7 +392,7 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
         "keys a and b are counted among the others": leaves(height, n + 2),
         "one of the two keys is counted among the others as well": leaves(height, n + 1),
         "a factor of two is lost, there are two keys at the top": leaves(height - half, n),
-        "a factor of two too many, though there are two keys": leaves(height + half, n),
+        "there is one factor of two too many": leaves(height + half, n),
         "epsilon is a share of all the weight, and not of the weight on the two keys": Seen(
             same((n - 2) / 2 * np.exp(-height), epsilon, relative=1e-3)
         ),
@@ -424,7 +424,7 @@ QUESTIONS = (
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
             "Two things must be true at once: two keys have the same score, and all others score much lower.",
-            "With orthonormal keys you can read off the score of k_i for any sum of multiples of keys.",
+            "Which score does k_i get if the query is a sum of multiples of orthonormal keys?",
         ),
     ),
     Question(
@@ -435,7 +435,7 @@ QUESTIONS = (
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
             "Multiply the query out: which products of two different keys are left, and what are they?",
-            "In the weight, put the three kinds of score in first.",
+            "First put the three scores into the weight.",
             "A sum of equal terms is a product. How many terms are there?",
             "Dividing above and below by the same exponential leaves one exponential.",
         ),
@@ -460,7 +460,8 @@ QUESTIONS = (
         covers=("003 1.2",),
         hints=(
             "In 1.6 one key had the exponential e^t. How many have it here, and how many keys are left?",
-            "Set it equal to epsilon and solve for that exponential before you take the logarithm.",
+            "Set the weight of all other keys together equal to epsilon, and solve for e^t before you take "
+            "the logarithm.",
             "If the scores are divided by sqrt(d), what must the undivided score be?",
         ),
     ),

@@ -360,10 +360,11 @@ def _copy_mistakes(scores, j, yes, margin):
         "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
         "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
         "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
-        "a lead of log n is where key j weighs as much as all others together": lead > np.log(n),
+        "with a lead of log(n) key j may weigh only as much as all others together": lead
+        > np.log(n),
         "it asks for a lead that grows with log(n), as if all other keys scored as high as the best "
         "of them": Seen(grows),
-        "it asks for a margin but not how many rivals there are": Seen(yes == (lead > margin)),
+        "it asks for one margin, no matter how many rivals there are": Seen(yes == (lead > margin)),
     }
 
 

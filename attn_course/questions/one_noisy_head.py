@@ -163,7 +163,7 @@ def _chance_mistakes(w, t, n):
     """What other laws would give."""
     return {
         "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
-        "this is the law of a variance of 1, as if k_b were random too; k_a alone is, with one half": _chance(
+        "this is right for a variance of 1, as if k_b were random too; it is one half": _chance(
             w, t, n, variance=1
         ),
         "one half is a variance, not a standard deviation": _chance(w, t, n, variance=0.25),
@@ -366,8 +366,8 @@ def _share_mistakes(beta, c, d, w):
         "the 2 beside the variance is missing: a normal law has erfc(x / sqrt(2 V))": one_random,
         "the scores are not divided by sqrt(d)": _decided(beta, c, 1, w),
         "beta is a variance, not a standard deviation": _decided(beta**2, c, d, w),
-        "every draw is said to be decided, which is the limit of long queries": 1.0,
-        "no draw is said to be decided: the mean over draws is not a draw": 0.0,
+        "you say that every draw is decided, which is true only in the limit of long queries": 1.0,
+        "you say that no draw is decided, but a single draw is not the mean over draws": 0.0,
     }
 
 
@@ -419,11 +419,11 @@ def _variance_mistakes(beta, c, d, right):
         "both keys are random, not one": right / 2,
         "both keys are random with variance beta each, their sum is not doubled again": right * 2,
         "beta is already a variance": right * beta,
-        "beta is a variance and not to be rooted": right / math.sqrt(beta),
+        "beta is a variance already, so no root is needed": right / math.sqrt(beta),
         "the mean of a length drops out of a variance": right * (1 + beta) / beta,
         "a factor multiplies a variance by its square": right / c,
         "that is the standard deviation": math.sqrt(right),
-        "that is the mean of the gap; asked is its variance": 0.0,
+        "that is the mean of the gap; its variance is asked for": 0.0,
         "that is the variance if the query were made of the drawn keys, which it cannot see": (
             right * (4 + 2 * beta)
         ),
@@ -434,7 +434,7 @@ QUESTIONS = (
     Question(
         id="3.1",
         title="A query that sees only the means",
-        minutes=12,
+        minutes=10,
         parts=(Part("code", ("robust_query",), query_is_robust), Part("written")),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
@@ -448,11 +448,11 @@ QUESTIONS = (
     Question(
         id="3.2",
         title="The weight, given the length",
-        minutes=13,
+        minutes=10,
         parts=(Part("derive", ("weight_of_a", "log_odds"), weight_given_length),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
-            "Put the scores on the means in first. Which of them does the length of k_a multiply?",
+            "First put in the scores on the means. Which of them is multiplied by the length of k_a?",
             "w / (1 - w) is the weight of a against the weight of everything else together.",
             "The logarithm of a product is a sum; ell should end up outside every function.",
         ),
@@ -486,7 +486,7 @@ QUESTIONS = (
     Question(
         id="3.5",
         title="Every key of random length",
-        minutes=24,
+        minutes=22,
         parts=(
             Part("derive", ("score_a", "score_b"), two_scores),
             Part("code", ("noisy_gap_variance", "share_decided"), spread_of_output),

@@ -20,8 +20,9 @@ def _mean_mistakes(values):
         / 2,
         "the mean has been rounded": AnyOf(tuple(float(np.round(mean, k)) for k in range(5))),
         "the mean has been rounded down": AnyOf((np.floor(mean), np.trunc(mean))),
-        "the total is divided by one more than their number": sum(values) / (len(values) + 1),
-        "the total is divided by one less than their number": (
+        "the total is divided by one more than the number of values": sum(values)
+        / (len(values) + 1),
+        "the total is divided by one less than the number of values": (
             sum(values) / (len(values) - 1) if len(values) > 1 else None
         ),
         "the signs are lost": np.mean(np.abs(values)),

@@ -332,7 +332,7 @@ QUESTIONS = (
         hints=(
             "Write down the shapes of q and k; which axis has to disappear, and which one must move?",
             "`transpose` takes the two axes you name; count them from the end.",
-            "The d of the root is the length of one query.",
+            "The d under the root is the width of one query.",
         ),
     ),
     Question(

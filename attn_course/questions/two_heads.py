@@ -119,8 +119,8 @@ def _mean_mistakes(means, a, b, pair, constant):
     strays = on.sum(1) < 0.95
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
-        "right directions, but the scores are divided by sqrt(d), and your queries are as long in "
-        "every space": Seen(factor and constant),
+        "right directions, but the scores are divided by sqrt(d), and your queries do not grow "
+        "with d": Seen(factor and constant),
         "right directions, but too short": Seen(factor),
         "both heads give a and b almost no weight": Seen(away.all()),
         "one head gives almost no weight to the value that is missing": Seen(away.any()),
@@ -278,7 +278,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
     if both > 0.9 * strayed.mean() > 0:
         return (
             f"{fact}: in {both:.0%} a key other than a and b had changed its sign, "
-            "and a query that pushes such a key down lifts it up then."
+            "and a query that pushes such a key down then gives it a high score."
         )
     if _parallel(*pair):
         return f"both heads got the same query, a tie that two random lengths break: {fact}."

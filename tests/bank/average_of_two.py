@@ -206,7 +206,10 @@ WRONG = {
         "sum of both": (lambda A, B: A @ A.T + B @ B.T, "so does v_b"),
         "difference": (lambda A, B: A @ A.T - B @ B.T, "M B equals -B"),
         "the other one": (lambda A, B: B @ B.T, "exchanged"),
-        "mixed": (lambda A, B: A @ np.ones((A.shape[1], B.shape[1])) @ B.T, "it is v_b that moves"),
+        "mixed": (
+            lambda A, B: A @ np.ones((A.shape[1], B.shape[1])) @ B.T,
+            "the result depends on v_b",
+        ),
         "twice": (lambda A, B: 2 * A @ A.T, "along A it is 2 times A"),
         "a leak": (lambda A, B: A @ A.T + 0.5 * np.outer(A[:, 0], B[:, 0]), "up to 0.5 long"),
         "zero": (lambda A, B: 0 * A @ A.T, "everything is sent to zero"),

@@ -325,7 +325,7 @@ WRONG = {
         ),
         "a lead of log n": (
             lambda s, j: margin(s, j) > np.log(len(s)),
-            "where key j weighs as much as all others together",
+            "may weigh only as much as all others together",
         ),
         "a lead of log n and 3": (
             lambda s, j: margin(s, j) > np.log(len(s)) + 3,

@@ -328,7 +328,10 @@ WRONG = {
             (lambda beta, c, d: 2 * beta**2 * c**2 / d, share()),
             "already a variance",
         ),
-        "beta rooted": ((lambda beta, c, d: 2 * beta**0.5 * c**2 / d, share()), "not to be rooted"),
+        "beta rooted": (
+            (lambda beta, c, d: 2 * beta**0.5 * c**2 / d, share()),
+            "no root is needed",
+        ),
         "the mean square": ((lambda beta, c, d: 2 * (1 + beta) * c**2 / d, share()), "drops out"),
         "c not squared": ((lambda beta, c, d: 2 * beta * c / d, share()), "by its square"),
         "deviation": (
@@ -363,7 +366,7 @@ WRONG = {
             "not a standard deviation",
         ),
         "always": ((variance, lambda beta, c, d, w: 1.0), "the limit of long queries"),
-        "never (003-7)": ((variance, lambda beta, c, d, w: 0.0), "is not a draw"),
+        "never (003-7)": ((variance, lambda beta, c, d, w: 0.0), "is not the mean over draws"),
         "more than all": ((variance, lambda beta, c, d, w: 1.5), "between 0 and 1"),
         "a constant": ((variance, lambda beta, c, d, w: 0.3), "in a simulation it is"),
     },

@@ -192,7 +192,7 @@ WRONG = {
         "still too short for 4.1": (one_each(2), "multiply both queries by at least"),
     },
     "4.4": {
-        "division forgotten (003-4, 003-10)": (one_each(10), "as long in every space"),
+        "division forgotten (003-4, 003-10)": (one_each(10), "do not grow with d"),
         "long enough for twenty keys": (scaled(one_each(8)), "at n = 100, d = 110"),
         "sqrt(d) made up for, short": (scaled(one_each(4)), "too short: 9.75%"),
         "sqrt(d) made up for, nearly long enough": (scaled(one_each(6.6)), "too short: 2.39%"),
