@@ -21,7 +21,7 @@ CHECKSUMS = {
     "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
 }
 SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
-ADVICE = "the embedded corpus needs no download and works now"
+ADVICE = 'the preset "default" needs no download'
 
 TextPair = tuple[str, str]
 
@@ -87,7 +87,7 @@ def _given(folder):
         path = folder / name
         if not path.is_file():
             raise UserError(
-                f"{path} is missing: give the folder of Multi30k's raw files, or none; {ADVICE}."
+                f"{path} is missing: --data or ATTN_DATA names the folder of Multi30k's raw files; {ADVICE}."
             )
         if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
             raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
