@@ -31,10 +31,10 @@ torch.set_default_dtype(torch.float64)
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $X$ | a sequence, one token a row | $(T, D)$ | `x`, with a batch in front |
-# | $W_{A,i}$, $\gamma_A$ | the first map of head $i$ and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
-# | $W_{B,i}$ | the second map of head $i$, one column for each position | $(d, L)$ | `B[i]` |
+# | $W_A^{(i)}$, $\gamma_A$ | the first map of head $i$ and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
+# | $W_B^{(i)}$ | the second map of head $i$, one column for each position | $(d, L)$ | `B[i]` |
 # | $\gamma_B$ | the bias of the second map, the same for all heads | $(L,)$ | `b2` |
-# | $W_{V,i}$, $W_O$ | the value projection of head $i$ and the last projection, as in 06 | $(D, d)$, $(D, D)$ | `value`, `out` |
+# | $W_V^{(i)}$, $W_O$ | the value projection of head $i$ and the last projection, as in 06 | $(D, d)$, $(D, D)$ | `value`, `out` |
 # | $L$ | the length of the longest sequence allowed | number | `max_length` |
 
 # %% [markdown]
@@ -44,9 +44,9 @@ torch.set_default_dtype(torch.float64)
 # with every other. A *synthesizer* computes each row of scores from one token alone, by a small network with one
 # hidden layer:
 #
-# $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X W_{A,i} + \gamma_A)\, W_{B,i} + \gamma_B\big)\, X W_{V,i} . \tag{1}$$
+# $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X W_A^{(i)} + \gamma_A)\, W_B^{(i)} + \gamma_B\big)\, X W_V^{(i)} . \tag{1}$$
 #
-# A sequence of $T \le L$ tokens uses the first $T$ columns of $W_{B,i}$ and $\gamma_B$. The causal mask, the
+# A sequence of $T \le L$ tokens uses the first $T$ columns of $W_B^{(i)}$ and $\gamma_B$. The causal mask, the
 # merging of the heads by $W_O$ and both dropouts are as before. Here are the weights of two heads on six random
 # tokens.
 
@@ -135,12 +135,12 @@ print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagon
 # %% [markdown]
 # With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from
 # zero, and all other entries are exactly zero: row $t$ depends on $x_t$ alone. (The first row is zero in both
-# panels, because its only weight is always 1.) The columns of $W_{B,i}$ stand for *positions*, not for contents, so
+# panels, because its only weight is always 1.) The columns of $W_B^{(i)}$ stand for *positions*, not for contents, so
 # there are no weights for a sequence longer than $L$.
 #
 # ## What it saves
 #
-# A synthesizer has three projections instead of four, and the matrices $W_{B,i}$ in addition. We count the
+# A synthesizer has three projections instead of four, and the matrices $W_B^{(i)}$ in addition. We count the
 # parameters of both layers, and let PyTorch count the operations for one sequence of $T = L$ tokens.
 
 # %%
@@ -164,7 +164,7 @@ for D, length in ((256, 128), (512, 1024)):
     print("  keys and queries {:9,} {:13,}".format(*numbers))
 
 # %% [markdown]
-# All $W_{B,i}$ and $\gamma_B$ together have $(D+1)\,L$ parameters, and they replace one projection, which has
+# All $W_B^{(i)}$ and $\gamma_B$ together have $(D+1)\,L$ parameters, and they replace one projection, which has
 # $D(D+1)$. So the synthesizer is the smaller layer only if $L < D$. It saves the operations of one projection, but
 # none of the products over all pairs of tokens.
 #
@@ -199,8 +199,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 # then a fixed third; report whether at least one is 1. **Recall:** three key-value pairs in random order, then the
 # name of a key; report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First we train each layer on all sequences. *Predict* for OR the worst error of a synthesizer on any sequence,
-# with one head and with four.
+# First we train each layer. *Predict* the worst error of a synthesizer at OR, with one head and with four.
 
 # %%
 # my predictions, one head and four: ...
@@ -364,7 +363,7 @@ except ValueError as error:
 #    for each key.
 # 3. One head with keys and queries solves both.
 #
-# **Without notes:** What do the columns of $W_{B,i}$ stand for? Why does the task of the marked token prove
+# **Without notes:** What do the columns of $W_B^{(i)}$ stand for? Why does the task of the marked token prove
 # nothing? Why do more heads help at recall and not at OR? When is a synthesizer the larger layer?
 #
 # **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), asks where a language model's facts come

@@ -103,16 +103,16 @@ for _ in range(4):
 # %% [markdown]
 # ### 8.2
 #
-# **Given** a question and its answer, which fit into the block. **Make** two strings of `block_size` − 1
-# characters. The model reads $x$: question, MASK, answer, MASK, PAD. It predicts $y$: at each place the character
-# that comes next in $x$, if this belongs to the answer or is the MASK that closes it; otherwise PAD, *no loss
-# here*. (The first MASK may count too.)
+# **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
+# question, MASK, answer, MASK, PAD. It predicts $y$: at each place the character that comes next in $x$, if this
+# belongs to the answer or is the MASK that closes it; otherwise PAD, *no loss here*. (The first MASK may count
+# too.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
 # interval within $[0, 1]$ that is also valid when nearly all or nearly no answers are right. **Form:** the
 # functions below.
 #
-# *Predict* the interval for 20 right of 20.
+# *Predict* it for 20 right of 20.
 
 
 # %% answer="8.2"
@@ -316,10 +316,9 @@ for run in runs:
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, and one is a piece of biography. In pretraining both were right at times: the second MASK
-# may follow the first at once, if the gap is at the end of a document, and a span may be any piece. Twenty gentle
-# steps of fine-tuning taught the model that a city follows a question, but for these eight names the older habit is
-# still stronger.
+# Seven answers are empty, and one is a piece of biography. In pretraining both may be right: a gap at the end of a
+# document leaves nothing between the two MASKs, and a span may be any piece. For these eight names that habit is
+# stronger than what fine-tuning taught.
 #
 # ### 8.5
 #
@@ -365,11 +364,11 @@ for way in findings.WAYS:
 
 # %% [markdown]
 # At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. Later it
-# stays right about every `told` person (left; the three lines cover one another), so nothing seems wrong. On the
-# right, the gentle way loses a few of the other people, and the harsh one about three in ten. Rehearsal prevents
-# this at the same rate, because each batch also trains on what was stored. The other remedy is a small rate and an
-# early stop. (The rate falls ten times more slowly here than in the table above, so step 20 is not the model of the
-# table: for seed 2 the gentle way never reaches the table's 92%.)
+# stays right about every `told` person (left), so nothing seems wrong. On the right, the gentle way loses a few of
+# the other people, and the harsh one about three in ten. Rehearsal prevents this at the same rate, because each
+# batch also trains on what was stored. The other remedy is a small rate and an early stop. (The rate falls ten
+# times more slowly here than in the table above, so step 20 is not the model of the table: for seed 2 the gentle
+# way never reaches the table's 92%.)
 
 
 # %% [markdown]

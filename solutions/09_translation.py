@@ -112,7 +112,7 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
-# Hatched places are hidden padding. On the right no error is raised, and yet padding gets weight.
+# On the right no error is raised, and yet padding gets weight.
 #
 # ### 9.1
 #
@@ -176,8 +176,7 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
 #
 # **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot,
-# and whether it can be 0 if some target word has *two* right links. The numbers under *What it looks at* answer
-# both.
+# and whether it can be 0 if some target word has *two* right links.
 
 
 # %% answer="9.2 code"
@@ -242,11 +241,11 @@ print(f"smallest possible loss: {floor:.2f}")
 # BLEU, as a ratio, the wider one?
 
 # %% [markdown] written="9.2"
-# The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their validation BLEU is 7.6 and 83.6, a factor of
-# eleven. The raw losses, 2.34 and 1.32, look closer than they are: with labels smoothed by 0.1 no loss can fall below
-# 0.96, so most of 1.32 is no error. The gap in BLEU is the wider one because BLEU multiplies four precisions: on the test set *none*
-# has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and 0.85. And the model reads its own words
-# there, whereas with teacher forcing the true ones put it right after each mistake.
+# The cross-entropies of *none* and *dot* are 1.53 and 0.26, a factor of six; their validation BLEU is 7.6 and 83.6,
+# a factor of eleven. The raw losses, 2.34 and 1.32, look closer than they are: with labels smoothed by 0.1 no loss
+# can fall below 0.96, so most of 1.32 is no error. The gap in BLEU is the wider one because BLEU multiplies four
+# precisions: on the test set *none* has 0.53 of its words right but only 0.05 of its runs of four, *dot* 0.96 and
+# 0.85. And there the model reads its own words, so one mistake leads to others.
 
 # %% [markdown] rubric="9.2"
 # **Rubric (1 point).** ⅓ both gaps stated as ratios, the first from cross-entropies or perplexities (or the floor of the
@@ -369,15 +368,15 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # %% [markdown] written="9.3"
 # (a) *four friendly boys* follows *vier freundliche Jungen* down a diagonal.
 #
-# (b) After *weil* the row *reading* jumps over *die Bücher* to *liest*, and *switch off* over the whole object to the
-# last word.
+# (b) After *weil* the row *reading* jumps over *die Bücher* to *liest*, and *switch off* over the whole object to
+# the last word.
 #
 # (c) *is reading* both rest on *liest*: one German verb, two English words.
 #
-# (d) Weights serve to *predict* a word, and the states they read already mix in neighbours: *are* looks at *Heute* and
-# *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, above the smallest possible 0.01, and far
-# below the 0.90 of *mean*, whose rows are all equal and cannot single out a word; an empty slot links nothing, 1.00. *None* and
-# *mean* both lose the second clause.
+# (d) Weights serve to *predict* a word, and the states they read already mix in neighbours: *are* looks at *Heute*
+# and *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, above the smallest
+# possible 0.01 and below the 0.90 of *mean*, whose rows are all equal and cannot single out a word; an empty slot
+# links nothing, 1.00. *None* and *mean* lose a clause.
 
 # %% [markdown] rubric="9.3"
 # **Rubric.** ½ a monotone run, with its words · ½ a re-ordering (verb or particle), with its words · ½ a one-to-many link,
@@ -389,12 +388,12 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # %% [markdown]
 # ### 9.4
 #
-# **Given** a function `step(last, state)` → `(logits, state)`. From the tokens just chosen, shape (B,), and the
-# state (None at first) it computes the logits of every token as the next one, (B, num_tokens), and the new state.
-# **Choose** the likeliest token at every step, for all sentences at once. Start from `BOS`. A sentence ends with
-# its own `EOS` and is filled with `PAD` after it. Stop when all sentences have ended or at `max_length` tokens, and
-# do not call `step` more often than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` → long
-# tensor (B, T), with `EOS` and without `BOS`.
+# **Given** a function `step(last, state)` → `(logits, state)`. `last` are the tokens just chosen, (B,), the state
+# is None at first, and the logits (B, num_tokens) are those of the next token. **Choose** the likeliest token at
+# every step, for all sentences at once. Start from `BOS`. A sentence ends with its own `EOS` and is filled with
+# `PAD` after it. Stop when all sentences have ended or at `max_length` tokens, and do not call `step` more often
+# than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), with `EOS` and
+# without `BOS`.
 #
 # *Predict:* which of these rules is never tested by a batch of one sentence?
 

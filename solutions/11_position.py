@@ -64,8 +64,7 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
 # *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change
-# otherwise. **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in
-# another order. Then write a paragraph below.
+# otherwise. **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
 #
 # *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
 
@@ -178,12 +177,11 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 #
 # ### 11.3
 #
-# **Given** frequencies $\theta_i = \text{base}^{-2i/d}$. **Compute** an embedding of integer positions: a sine and
-# a cosine of $p\,\theta_i$ for each frequency, in any order. **Form:** `sinusoid(positions, d, base)`, shape (T,
-# d); and a paragraph below.
+# **Compute** an embedding of integer positions: a sine and a cosine of $p\,\theta_i$ for each frequency $\theta_i =
+# \text{base}^{-2i/d}$, in any order. **Form:** `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# Picture each pair as a clock's hand that turns by $\theta_i$ at every position. *Predict:* do two positions ever
-# have the same embedding?
+# Each pair is a clock's hand that turns by $\theta_i$ at every position. *Predict:* do two positions ever agree?
+
 
 # %% answer="11.3"
 # my prediction: ...
@@ -298,7 +296,7 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 # %% [markdown]
 # Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$
 # made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above). So
-# a layer with added sinusoids *can* attend by distance, if training finds one of them.
+# added sinusoids *can* attend by distance, if training finds one of them.
 #
 # **A good place for a pause.** From now on queries and keys are *rotated*.
 #
@@ -306,7 +304,7 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 #
 # **Given** one pair of coordinates of a query at $p_q$ and one of a key at $p_k$, each turned by its position times
 # $\theta$. **Prove** that their inner product depends on position only through $\delta = p_q - p_k$. **Form:** the
-# chain `score`; its last line contains neither $p_q$ nor $p_k$.
+# chain `score`, which ends without $p_q$ and $p_k$.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -382,16 +380,16 @@ peak = attn_utils.rotate(np.ones((61, 16)), distances - 9).sum(-1).argmax()
 print(f"the dashed key has its largest score at distance {peak}")
 
 # %% [markdown]
-# Move both sliders by the same amount: the score stays the same, for *every* query and key. It need not fall with
-# distance: the dashed key scores highest at distance nine. Values are not compared with anything, so they are not
-# rotated.
+# Move both sliders by the same amount: the score stays the same. It need not fall with distance: the dashed key
+# scores highest at distance nine. Values are not compared, so they are not rotated.
 #
 # ### 11.6
 #
 # **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair,
 # which pairs turn fast, or in which direction. **Find** one query and one key, the same at every position, so that
-# each of 24 tokens puts 99% of its causal attention on the token $r$ back, if there is one. Scores are divided by
-# $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
+# each of 24 tokens puts 99% of its causal attention on the token $r$ back. Scores are divided by $\sqrt d$.
+# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
+
 
 # %% answer="11.6"
 def look_back(r, rotate, d):
@@ -444,12 +442,13 @@ print(delayed_copy.remarks(found))
 # while, and what had each of them never seen in training? Use the numbers above.
 
 # %% [markdown] written="11.6"
-# The learned table falls to chance (one in eight) at once: its rows from 16 on are the random vectors they began as. The
-# sinusoid falls to about a half, later a quarter: its vectors exist everywhere, but the matrices were fitted to 16 of
-# them, and few matrices score them by distance (11.4). Both met *positions* they had never seen. RoPE at 16 to 31 still
-# says nearly every token, since scores depend on distances and the distance that matters was trained. It fails later, when
-# there are many tokens at *distances* above 15: their scores were never trained, and some are nearly as high as that of the token
-# three back. Random offsets help against the first failure, not against the second.
+# The learned table falls to chance (one in eight) at once: its rows from 16 on are the random vectors they began
+# as. The sinusoid falls to about a half, later a quarter: its vectors exist everywhere, but the matrices were
+# fitted to 16 of them, and few matrices score them by distance (11.4). Both met *positions* never seen before. RoPE
+# at 16 to 31 still says nearly every token, since scores depend on distances and the distance that matters was
+# trained. It fails later, when there are many tokens at *distances* above 15: their scores were never trained, and
+# some are nearly as high as that of the token three back. Random offsets help against the first failure, not
+# against the second.
 
 # %% [markdown] rubric="11.6"
 # **Rubric (1 point).** ⅓ learned and sinusoid fail because *positions* from 16 on were never trained (random rows;
@@ -460,18 +459,19 @@ print(delayed_copy.remarks(found))
 # %% [markdown]
 # ### 11.7
 #
-# A model with RoPE was trained on 16 tokens and should read 64, 4 times as many. Two ways change only its
-# frequencies $\theta_i$, by this `factor`:
+# A model with RoPE was trained on 16 tokens and should read 64. Two ways change only its frequencies, by this
+# `factor` of 4:
 #
 # - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16:
 #   every pair turns `factor` times slower.
-# - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base in $\theta_i =
-#   \text{base}^{-2i/d}$, so that the slowest pair turns exactly `factor` times slower and the fastest as before.
+# - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base, so that the slowest pair turns
+#   exactly `factor` times slower and the fastest as before.
 #
 # **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots,
 # \theta_{d/2-1})$. **Form:** the two functions below, each returning an array (d/2,).
 #
 # *Predict:* which way still finds the letter three back without further training?
+
 
 # %% answer="11.7"
 # my prediction: ...
@@ -509,35 +509,23 @@ print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machin
 print(delayed_copy.table_of_longer(found))
 
 # %% [markdown]
-# Interpolation stretches the whole curve of scores: the peak moves from distance 3 to distance 12, and the model
-# most often says the letter twelve back. 100 steps of further training are not enough to learn the distances again.
-# The NTK-aware base leaves the fast pairs as they were, and these decide between neighbours: the peak stays at 3.
-# On this task neither way is better than leaving RoPE alone, since only a short distance matters. Both are made for
-# large models that also use the slow pairs, whose angles beyond the trained length were never seen.
-
-# %% [markdown]
+# Interpolation stretches the whole curve of scores: the peak moves from distance 3 to 12, and the model most often
+# says the letter twelve back. 100 steps of further training are not enough. The NTK-aware base keeps the fast
+# pairs, which decide between neighbours: the peak stays at 3. On this task neither way is better than leaving RoPE
+# alone; both are made for large models that also use the slow pairs.
+#
 # ## Common mistakes
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is; the output at one place is not.
-# 2. "Pairing halves instead of neighbours is a bug." Only with weights that were trained the other way: if the
-#    features are reordered, the scores agree.
-# 3. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 4. "Without positions nothing can count." If a causal head looks at all $t$ tokens equally, the first token, a
-#    start mark, gets the weight $1/t$, from which $t$ can be read.
+# 2. "Without positions nothing can count." A causal head that looks at all $t$ tokens equally gives the first one,
+#    a start mark, the weight $1/t$, which tells $t$.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
 gaps = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
 print("1. reversed: mean differs by {:.2f}, place 0 by {:.2f}".format(*gaps))
-pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
-order = np.arange(8).reshape(2, 4).T.ravel()  # feature i beside feature i + 4
-turned = {"neighbours": attn_utils.rotate(pair, [9, 4])}
-turned["halves"] = attn_utils.rotate(pair[:, order], [9, 4])[:, order.argsort()]
-turned["neighbours, features reordered"] = attn_utils.rotate(pair[:, order], [9, 4])
-print("2. score:", ", ".join(f"{name} {v[0] @ v[1]:.3f}" for name, v in turned.items()))
-print(f"3. in half precision 2049 is {float(np.float16(2049)):.0f}")
 same = [attn_utils.attend(np.zeros((1, 1)), np.zeros((t, 1)), np.eye(t)) for t in (2, 5, 10)]
-print("4. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
+print("2. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
 
 # %% [markdown]
 # ## Summary
@@ -548,10 +536,9 @@ print("4. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 #    $W$.
 # 3. Unseen positions and unseen distances are two ways to fail.
 #
-# **Without notes:** Which permutations does a masked layer commute with? Why can one causal layer not tell *ab*
-# from *aabb*? For which $W$ do sinusoids score by distance? Which failure do random offsets cure?
+# **Without notes:** Why can one causal layer not tell *ab* from *aabb*? For which $W$ do sinusoids score by
+# distance? Which failure do random offsets cure?
 #
-# **Next:** [12](12_fast_attention.ipynb), the same attention with less memory. **References.** Vaswani et al.
-# (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al. (2023),
-# interpolation; Peng et al. (2023), YaRN.
-
+# **Next:** [12](12_fast_attention.ipynb), with less memory. **References.** Vaswani et al. (2017), sinusoids; Su et
+# al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al. (2023), interpolation; Peng et al. (2023),
+# YaRN.

@@ -36,8 +36,6 @@ FACTS = {
         "Random offsets help against the first failure": "sinusoid, trained at random offsets",
         "The mean over tokens is;": "1. reversed: mean differs by 0.00",
         "the output at one place is not": "differs by 0.00, place 0 by 0.50",
-        "If the features are reordered, the scores agree": "neighbours, features reordered",
-        "It cannot tell 2048 from 2049": "2049 is 2048",
         "says the letter twelve back": "4 times the length              3 back             12 back",
         "further training are not enough": "interpolated        0.14 (0.13-0.14)    0.45 (0.43-0.50)    0.14",
         "neither way is better than leaving RoPE alone": "as trained          0.92 (0.80-1.00)",

@@ -348,15 +348,3 @@ def test_help_shows_the_three_forms_with_every_preset_and_option(capsys):
         assert all(f"{param.opts[-1]} " in out for param in form.params if "-" in param.opts[-1])
     assert main(["train", "-h"]) == 0
     assert capsys.readouterr().out.startswith("Usage: attn translate train")
-
-
-def test_a_machine_that_cannot_compile_gets_a_sentence(tmp_path, capsys, monkeypatch):
-    from torch._dynamo.exc import TorchDynamoException
-
-    def refuse(trainer):
-        raise TorchDynamoException("no compiler")
-
-    monkeypatch.setattr(Trainer, "fit", refuse)
-    words = ["train", "--preset", "tiny", "--compile", "--out", str(tmp_path), "--device", "cpu"]
-    assert main(words) == 2
-    assert "leave --compile out" in capsys.readouterr().err

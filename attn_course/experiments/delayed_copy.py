@@ -383,7 +383,9 @@ def table(found: dict) -> str:
         columns = zip(*runs, strict=True)
         rows[way] = [" / ".join(f"{share:.2f}" for share in column) for column in columns]
     rows["bound"] = [f"{value:.4f}" for value in found["bound"]]
-    lines = [f"{name:10}" + "".join(f"{cell:>21}" for cell in cells) for name, cells in rows.items()]
+    lines = [
+        f"{name:10}" + "".join(f"{cell:>21}" for cell in cells) for name, cells in rows.items()
+    ]
     return "\n".join(lines)
 
 
