@@ -331,7 +331,7 @@ def test_missing_data_gets_one_sentence(tmp_path, capsys):
     error = refuse(
         capsys, "train", "--preset", "full", "--data", tmp_path, "--out", tmp_path / "run"
     )
-    assert "is missing" in error and "embedded corpus" in error
+    assert "is missing" in error and "needs no download" in error
     assert not (tmp_path / "run").exists()
 
 

@@ -132,6 +132,16 @@ def test_a_missing_file_is_named(tmp_path):
     assert "train.de.gz is missing" in one_sentence(error)
 
 
+def test_a_notebook_shows_one_sentence_in_place_of_a_traceback(tmp_path, monkeypatch, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    monkeypatch.setenv("ATTN_DATA", str(tmp_path))
+    shell = InteractiveShell()
+    shell.run_cell("from attn_course.translation import setting; setting('ladder', tokens=1)")
+    shown = capsys.readouterr().out
+    assert "train.de.gz is missing" in shown and len(shown.strip().splitlines()) == 1
+
+
 def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     import pooch
     import requests
@@ -144,7 +154,7 @@ def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
     with pytest.raises(UserError) as error:
         corpora.multi30k()
-    assert "--data" in one_sentence(error) and "embedded corpus" in str(error.value)
+    assert "--data" in one_sentence(error) and "needs no download" in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 

@@ -50,10 +50,6 @@ def seeded(config, num_tokens=150):
     return build(config, num_tokens)
 
 
-def test_fifty_steps_are_fetched_at_once():
-    assert trainer_module.FETCH_EVERY == 50
-
-
 def test_a_mixture_of_devices_is_refused_and_a_wait_is_counted():
     with FarDevice() as device:
         far = torch.ones(3, device=FAR)

@@ -14,10 +14,9 @@ from attn_course.errors import UserError
 from attn_course.training.trainer import Stopped
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import embedded
-from attn_course.translation.encoding import encode_corpus
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer, rate_at
-from attn_course.translation.vocabulary import BOS, Vocabulary
+from attn_course.translation.vocabulary import BOS, Vocabulary, encode_corpus
 from attn_utils.layers import MeanAttention
 
 torch.set_num_threads(1)  # a run and its twin in another process must add in the same order

@@ -68,32 +68,26 @@ def multi30k(data: str | None = None) -> Corpus:
     From the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded.
     """
     folder = data or os.environ.get("ATTN_DATA")
-    find = _fetched
-    if folder:
-        find = _given(Path(folder))
     splits = {}
     for split, stem in SPLITS.items():
-        german = find(f"{stem}.de.gz")
-        english = find(f"{stem}.en.gz")
-        pairs = zip(_unzip(german), _unzip(english), strict=True)
-        splits[split] = list(pairs)
+        texts = []
+        for name in (f"{stem}.de.gz", f"{stem}.en.gz"):
+            path = _given(Path(folder), name) if folder else _fetched(name)
+            texts.append(_unzip(path))
+        splits[split] = list(zip(*texts, strict=True))
     return Corpus(**splits, links=[])
 
 
-def _given(folder):
-    """A finder of checked files in the reader's own folder, which is never written to."""
-
-    def find(name: str) -> Path:
-        path = folder / name
-        if not path.is_file():
-            raise UserError(
-                f"{path} is missing: --data or ATTN_DATA names the folder of Multi30k's raw files; {ADVICE}."
-            )
-        if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
-            raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
-        return path
-
-    return find
+def _given(folder, name):
+    """The checked file in the reader's own folder, which is never written to."""
+    path = folder / name
+    if not path.is_file():
+        raise UserError(
+            f"{path} is missing: --data or ATTN_DATA names the folder of Multi30k's raw files; {ADVICE}."
+        )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
+        raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
+    return path
 
 
 def cache_folder() -> Path:

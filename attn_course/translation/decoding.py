@@ -5,9 +5,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from attn_course.translation.batches import Ids
 from attn_course.translation.vocabulary import BOS, EOS, PAD
-
-Ids = list[int]  # of one translation, end mark included
 
 
 class Hypothesis(NamedTuple):

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
-from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.batches import Ids, collate, pad_source
 from attn_course.translation.config import Config
-from attn_course.translation.decoding import Hypothesis, Ids, advance, beam, greedy, n_best
+from attn_course.translation.decoding import Hypothesis, advance, beam, greedy, n_best
 from attn_course.translation.models import Translator, build
 from attn_course.translation.scoring import subword_losses
 from attn_course.translation.vocabulary import PAD, Vocabulary

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attn_course.translation.batches import Batch, Pair, collate
-from attn_course.translation.vocabulary import BOS, PAD
+from attn_course.translation.batches import Batch, collate
+from attn_course.translation.vocabulary import BOS, PAD, Pair
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

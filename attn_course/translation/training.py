@@ -21,11 +21,10 @@ from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import Corpus
-from attn_course.translation.encoding import encode_corpus
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.models import build
 from attn_course.translation.runs import Run
-from attn_course.translation.vocabulary import PAD
+from attn_course.translation.vocabulary import PAD, encode_corpus
 
 SEED_BITS = 2**63
 
