@@ -376,7 +376,7 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # (d) Weights serve to *predict* a word, and the states they read already mix in neighbours: *are* looks at *Heute*
 # and *Jungen* more than at *schalten*, its gold link. So *dot* has an error rate of 0.14, above the smallest
 # possible 0.01 and below the 0.90 of *mean*, whose rows are all equal and cannot single out a word; an empty slot
-# links nothing, 1.00. *None* and *mean* lose a clause.
+# links nothing, 1.00.
 
 # %% [markdown] rubric="9.3"
 # **Rubric.** ½ a monotone run, with its words · ½ a re-ordering (verb or particle), with its words · ½ a one-to-many link,
@@ -395,7 +395,7 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 # than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), with `EOS` and
 # without `BOS`.
 #
-# *Predict:* which of these rules is never tested by a batch of one sentence?
+# *Predict:* which rule is never tested by a batch of one?
 
 
 # %% answer="9.4"

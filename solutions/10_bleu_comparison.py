@@ -143,11 +143,11 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 #
 # ### 10.2
 #
-# A test set is a sample; another sample gives another score. **Given** two systems' counts on the *same* $N$
-# sentences, arrays (N, 10) of $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Draw** `num_samples` test sets
-# of $N$ sentences, with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low,
-# high, p)`: the gain in BLEU of `other` over `one` on the whole set, the central 95% of resampled gains, and the
-# share $p$ of samples in which `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
+# Another test set gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays (N, 10) of
+# $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Draw** `num_samples` test sets of $N$ sentences, with
+# replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain in BLEU
+# of `other` over `one` on the whole set, the central 95% of resampled gains, and the share $p$ of samples in which
+# `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
 #
 # *Predict:* if each system is resampled separately, is the interval wider?
 
@@ -366,13 +366,13 @@ for name in multi30k:
 
 # %% [markdown] written="10.3"
 # (a) On Multi30k *none* to *mean*, +4.8 (4.1 to 5.3), and *mean* to *dot*, +13.7 (12.6 to 14.8): one-sided p below
-# 0.0015, spreads 0.4 to 0.5. The embedded corpus agrees.
+# 0.0015, spreads 0.4 to 0.5. Embedded agrees.
 #
 # (b) Not *multi-head* over *additive*: its +3.4 (embedded) is within their spread, three of nine pairs disagree,
 # Multi30k says -1.3 (-1.8 to -0.9). More seeds and longer training would tell.
 #
-# (c) With length *none* falls to 1.9, *mean* to 4.5 (embedded): one state or average must hold any length. *Dot* falls
-# there from 76.6 to 43.9, being unfinished, and holds on Multi30k.
+# (c) With length *none* falls to 1.9, *mean* to 4.5 (embedded): one state or average must hold any length. *Dot*
+# falls there from 76.6 to 43.9, being unfinished, and holds on Multi30k.
 #
 # (d) With runs of this signature, test set, search and budget.
 

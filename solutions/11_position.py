@@ -172,15 +172,14 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # %% [markdown]
 # With one layer all 24 orders give the same point. The last token knows only the *proportions* of the words up to
 # itself: if the counts $N_w$ of all words $w$ double, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same.
-# Two layers tell orders apart, and also *ab* from *aabb*. In a constant sequence all outputs are equal at any
-# depth.
+# Two layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any depth.
 #
 # ### 11.3
 #
 # **Compute** an embedding of integer positions: a sine and a cosine of $p\,\theta_i$ for each frequency $\theta_i =
 # \text{base}^{-2i/d}$, in any order. **Form:** `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# Each pair is a clock's hand that turns by $\theta_i$ at every position. *Predict:* do two positions ever agree?
+# Each pair is a clock's hand. *Predict:* do two positions ever agree?
 
 
 # %% answer="11.3"
@@ -295,10 +294,10 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 
 # %% [markdown]
 # Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$
-# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above). So
-# added sinusoids *can* attend by distance, if training finds one of them.
+# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above).
+# Added sinusoids *can* attend by distance, if training finds them.
 #
-# **A good place for a pause.** From now on queries and keys are *rotated*.
+# **A good place for a pause.** Next, queries and keys are *rotated*.
 #
 # ### 11.5
 #
@@ -381,13 +380,13 @@ print(f"the dashed key has its largest score at distance {peak}")
 
 # %% [markdown]
 # Move both sliders by the same amount: the score stays the same. It need not fall with distance: the dashed key
-# scores highest at distance nine. Values are not compared, so they are not rotated.
+# scores highest at distance nine. Values are not compared, so not rotated.
 #
 # ### 11.6
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair,
-# which pairs turn fast, or in which direction. **Find** one query and one key, the same at every position, so that
-# each of 24 tokens puts 99% of its causal attention on the token $r$ back. Scores are divided by $\sqrt d$.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know how coordinates are paired, or
+# how fast and in which direction each pair turns. **Find** one query and one key, the same at every position, so
+# that each of 24 tokens puts 99% of its causal attention $r$ tokens back. Scores are divided by $\sqrt d$.
 # **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
 
 
@@ -447,8 +446,7 @@ print(delayed_copy.remarks(found))
 # fitted to 16 of them, and few matrices score them by distance (11.4). Both met *positions* never seen before. RoPE
 # at 16 to 31 still says nearly every token, since scores depend on distances and the distance that matters was
 # trained. It fails later, when there are many tokens at *distances* above 15: their scores were never trained, and
-# some are nearly as high as that of the token three back. Random offsets help against the first failure, not
-# against the second.
+# some are nearly as high as that of the token three back. Random offsets help against the first failure only.
 
 # %% [markdown] rubric="11.6"
 # **Rubric (1 point).** ⅓ learned and sinusoid fail because *positions* from 16 on were never trained (random rows;
@@ -462,8 +460,7 @@ print(delayed_copy.remarks(found))
 # A model with RoPE was trained on 16 tokens and should read 64. Two ways change only its frequencies, by this
 # `factor` of 4:
 #
-# - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16:
-#   every pair turns `factor` times slower.
+# - **Position interpolation** divides every position by the factor: every pair turns `factor` times slower.
 # - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base, so that the slowest pair turns
 #   exactly `factor` times slower and the fastest as before.
 #
@@ -516,7 +513,7 @@ print(delayed_copy.table_of_longer(found))
 #
 # ## Common mistakes
 #
-# 1. "Attention is permutation *invariant*." The mean over tokens is; the output at one place is not.
+# 1. "Attention is permutation *invariant*." The mean over tokens is; one output is not.
 # 2. "Without positions nothing can count." A causal head that looks at all $t$ tokens equally gives the first one,
 #    a start mark, the weight $1/t$, which tells $t$.
 
