@@ -90,21 +90,14 @@ def _given(folder, name):
     return path
 
 
-def cache_folder() -> Path:
-    """Where downloads and what is made of them are kept for this user."""
-    import pooch  # only a large corpus needs it
-
-    return Path(pooch.os_cache("attn_utils"))
-
-
 def _fetched(name):
     """The cached file; one that is missing or damaged is downloaded aside, checked, then moved in."""
-    import pooch
+    import pooch  # only a large corpus needs it
     from requests import RequestException
 
     pooch.get_logger().setLevel("WARNING")
     checksum = "sha256:" + CHECKSUMS[name]
-    folder = cache_folder() / "multi30k"
+    folder = Path(pooch.os_cache("attn_utils")) / "multi30k"
     try:
         return Path(pooch.retrieve(URL + name, checksum, fname=name, path=folder))
     except (OSError, RequestException, ValueError) as error:
