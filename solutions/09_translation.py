@@ -61,7 +61,7 @@ for german, english in corpus.test[3:7]:
 #
 # - The text is cut into **subwords**: a frequent word is one piece, a rare one several, so that no word is unknown.
 # - The **encoder** reads German with a **GRU** (gated recurrent unit) in each direction. A GRU goes from subword to
-#   subword and updates a vector, its state. All states are the *memory*.
+#   subword and updates a vector, its state. All states together are the *memory*.
 # - The **decoder**, another GRU, writes English. It starts from the encoder's last state.
 # - The **slot** between them decides what the decoder sees of the memory.
 
@@ -120,9 +120,9 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # returns zeros as context and as weights; *mean* averages the real places of each sentence, for every query alike;
 # *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** each returns
 # `(context, weights)`, (B, T, D) and (B, T, S). Padding must have no influence, whatever the scores; make new
-# tensors from those given (`queries.new_zeros`), for a GPU.
+# tensors from those given (`queries.new_zeros`), so that a GPU works too.
 #
-# *Predict:* which of the three could translate three words, and which twenty?
+# *Predict:* which of the three could translate three words, and which could translate twenty?
 
 
 # %% answer="9.1"
@@ -231,10 +231,10 @@ floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
 print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
-# Loss, perplexity and BLEU in this table are those of the *validation* set, the precisions those of the *test* set.
-# Loss and perplexity are measured with teacher forcing, BLEU on what the model writes by itself. The loss uses
-# *smoothed* labels, which spread 0.1 of their weight equally over all subwords, so it cannot reach zero; the
-# cross-entropy can.
+# The loss of this table is that of the last epoch of *training*; perplexity, cross-entropy and BLEU are those of
+# the *validation* set, the precisions those of the *test* set. All but BLEU and the precisions are measured with
+# teacher forcing. The loss uses *smoothed* labels, which spread 0.1 of their weight equally over all subwords, so
+# it cannot reach zero; the cross-entropy can.
 #
 # **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
 # cross-entropy, and how large in validation BLEU? Why should one not compare the raw losses? Why is the gap in

@@ -149,7 +149,7 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 # of `other` over `one` on the whole set, the central 95% of resampled gains, and the share $p$ of samples in which
 # `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
 #
-# *Predict:* if each system is resampled separately, is the interval wider?
+# *Predict:* if each system is resampled separately, is the interval narrower or wider?
 
 
 # %% answer="10.2"

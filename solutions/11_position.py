@@ -179,7 +179,7 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # **Compute** an embedding of integer positions: a sine and a cosine of $p\,\theta_i$ for each frequency $\theta_i =
 # \text{base}^{-2i/d}$, in any order. **Form:** `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# Each pair is a clock's hand. *Predict:* do two positions ever agree?
+# Each pair is a clock's hand that turns by $\theta_i$ a step. *Predict:* do two positions ever agree?
 
 
 # %% answer="11.3"
