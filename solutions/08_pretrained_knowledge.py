@@ -56,10 +56,11 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # ### 8.1
 #
 # **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* draw $n$
-# uniformly from 4 to ⌊7/8 `block_size`⌋, both included, and keep the first $n$ characters of the document (all, if
-# it has fewer). *Span:* take out a run of characters, at least one and on average a quarter of what was kept; its
-# length is random, and all places where it fits are equally likely. *Join:* prefix, MASK, suffix, MASK, span, then
-# PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` → string.
+# uniformly from 4 to ⌊7/8 `block_size`⌋, both included, whatever the length of the document; keep its first $n$
+# characters (all, if it has fewer). *Span:* take out a run of characters, at least one and on average a quarter of
+# what was kept; its length is random, and all places where it fits are equally likely. *Join:* prefix, MASK,
+# suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` →
+# string.
 #
 # *Predict:* how long is the span that your formula takes out of three characters?
 
@@ -112,7 +113,7 @@ for _ in range(4):
 # interval within $[0, 1]$ that is also valid when nearly all or nearly no answers are right. **Form:** the
 # functions below.
 #
-# *Predict* it for 20 right of 20.
+# *Predict* the interval for 20 right of 20.
 
 
 # %% answer="8.2"

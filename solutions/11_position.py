@@ -386,8 +386,8 @@ print(f"the dashed key has its largest score at distance {peak}")
 #
 # **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know how coordinates are paired, or
 # how fast and in which direction each pair turns. **Find** one query and one key, the same at every position, so
-# that each of 24 tokens puts 99% of its causal attention $r$ tokens back. Scores are divided by $\sqrt d$.
-# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
+# that each of 24 tokens puts 99% of its causal attention on the token $r$ back, if there is one. Scores are divided
+# by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
@@ -527,8 +527,8 @@ print("2. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # %% [markdown]
 # ## Summary
 #
-# 1. Attention (1) is equivariant; a causal layer is not. Its last output depends on proportions of words, not on
-#    order or counts.
+# 1. Attention (1) is equivariant; a causal layer is not. The last output of *one* causal layer depends on
+#    proportions of words, not on order or counts.
 # 2. Sinusoids never repeat; their scores depend on distance alone only for special $W$, rotated scores for every
 #    $W$.
 # 3. Unseen positions and unseen distances are two ways to fail.

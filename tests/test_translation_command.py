@@ -189,7 +189,6 @@ def test_lines_that_are_piped_in_are_translated_in_order_and_empty_ones_stay(
         (b"", [], "- is empty"),
         (b"\xff", [], "- is not UTF-8"),
         (b"Hund", ["--show"], "for one sentence"),
-        (b"Hund " * 600, [], "line 1 has"),
     ],
 )
 def test_a_bad_pipe_gets_one_sentence(run, capsys, monkeypatch, content, option, claim):
@@ -245,8 +244,7 @@ def test_a_device_that_is_not_there_gets_one_sentence(run, capsys, monkeypatch):
     ("source", "reference", "claim"),
     [
         (b"", b"One.\n", "is empty"),
-        (b"Eins.\nZwei.\n", b"One.\n", "2 lines"),
-        (b"Hund " * 2000 + b"\n", b"Dog.\n", "line 1 has"),
+        (b"Eins.\nZwei.\n", b"One.\n", "2 lines but"),
         (b"\xff\xfe\n", b"One.\n", "not UTF-8"),
     ],
 )

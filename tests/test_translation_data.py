@@ -12,7 +12,7 @@ from attn_course.errors import UserError
 from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
 from attn_course.translation.config import setting
-from attn_course.translation.corpora import read_lines, read_parallel
+from attn_course.translation.corpora import read_lines
 from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils.layers import SLOTS
 
@@ -197,12 +197,3 @@ def test_a_bad_file_gets_one_sentence(tmp_path, content, claim):
     with pytest.raises(UserError) as error:
         read_lines(path)
     assert claim in one_sentence(error)
-
-
-def test_unequal_line_counts_are_both_named(tmp_path):
-    source, reference = tmp_path / "a.de", tmp_path / "a.en"
-    source.write_text("eins\nzwei\n")
-    reference.write_text("one\n")
-    with pytest.raises(UserError) as error:
-        read_parallel(source, reference)
-    assert "2 lines" in one_sentence(error) and "has 1" in str(error.value)

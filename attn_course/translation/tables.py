@@ -15,7 +15,7 @@ from attn_course.translation.vocabulary import Vocabulary
 def of_trainers(
     trainers: Mapping[str, Trainer], runs: Mapping[str, Run], pairs: Sequence[TextPair]
 ) -> str:
-    """A line for each trainer: training loss and validation of its last epoch, precisions on the test pairs."""
+    """A line for each trainer: loss and validation of its last epoch, precisions on the test pairs."""
     sources = [source for source, _ in pairs]
     references = [reference for _, reference in pairs]
     lines = [
