@@ -176,11 +176,13 @@ check("10.2", paired_bootstrap)
 # `"full"` does the same on Multi30k, for a GPU.)
 
 # %% tags=["nbval-ignore-output"]
-# my prediction: ...
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
 corpus, configs = setting(PRESET, tokens=120_000)
 live = ("none", "dot")  # and, if you have the time: "mean", "additive", "multihead"
 print(expected_time(PRESET, configs, num_runs=len(live)))
+
+# %% tags=["nbval-ignore-output"]
+# my prediction: ...
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
 runs = {name: Trainer(corpus, configs[name]).fit() for name in live}
 for name, run in runs.items():
