@@ -62,7 +62,7 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` →
 # string.
 #
-# *Predict:* how long is the span that your formula takes out of three characters?
+# *Predict:* how long a span does your formula take out of three characters?
 
 
 # %% answer="8.1"
@@ -110,8 +110,8 @@ for _ in range(4):
 # too.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
-# interval within $[0, 1]$ that is also valid when nearly all or nearly no answers are right. **Form:** the
-# functions below.
+# interval within $[0, 1]$ that is valid when nearly all or nearly no answers are right. **Form:** the functions
+# below.
 #
 # *Predict* the interval for 20 right of 20.
 

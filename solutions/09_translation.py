@@ -119,8 +119,8 @@ print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy
 # **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three modules: *none*
 # returns zeros as context and as weights; *mean* averages the real places of each sentence, for every query alike;
 # *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** each returns
-# `(context, weights)`, (B, T, D) and (B, T, S). Padding must have no influence, whatever the scores; make new
-# tensors from those given (`queries.new_zeros`), so that a GPU works too.
+# `(context, weights)`, (B, T, D) and (B, T, S). Padding must have no influence. Make new tensors by
+# `queries.new_zeros`, so that a GPU works too.
 #
 # *Predict:* which of the three could translate three words, and which could translate twenty?
 

@@ -171,8 +171,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 
 # %% [markdown]
 # With one layer all 24 orders give the same point. The last token knows only the *proportions* of the words up to
-# itself: if the counts $N_w$ of all words $w$ double, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same.
-# Two layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any depth.
+# itself: if all counts $N_w$ of words $w$ double, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same. Two
+# layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any depth.
 #
 # ### 11.3
 #
@@ -379,15 +379,15 @@ peak = attn_utils.rotate(np.ones((61, 16)), distances - 9).sum(-1).argmax()
 print(f"the dashed key has its largest score at distance {peak}")
 
 # %% [markdown]
-# Move both sliders by the same amount: the score stays the same. It need not fall with distance: the dashed key
-# scores highest at distance nine. Values are not compared, so not rotated.
+# Move both sliders by the same amount: the score stays the same. The dashed key scores highest at distance nine.
+# Values are not compared, so not rotated.
 #
 # ### 11.6
 #
 # **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know how coordinates are paired, or
 # how fast and in which direction each pair turns. **Find** one query and one key, the same at every position, so
-# that each of 24 tokens puts 99% of its causal attention on the token $r$ back, if there is one. Scores are divided
-# by $\sqrt d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
+# that each of 24 tokens puts 99% of its causal weight on the token $r$ back, if any. Scores are divided by $\sqrt
+# d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
