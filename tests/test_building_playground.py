@@ -170,7 +170,7 @@ def test_remarks_are_those_of_python(page):
 @needs_browser
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_greedy_and_n_best_translations_are_those_of_python(sentence, page, run):
-    assert translated(page, sentence, beam=1)["tokens"] == run.search([sentence]).tokens[0]
+    assert translated(page, sentence, beam=1)["tokens"] == run.search([sentence])[0]
     found = translated(page, sentence)["hypotheses"]
     expected = run.n_best(sentence)
     assert [one["tokens"] for one in found] == [one.tokens for one in expected]
@@ -183,7 +183,7 @@ def test_greedy_and_n_best_translations_are_those_of_python(sentence, page, run)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_changed_translations_are_those_of_python(setting, page, run):
     changed = Run(AblatedTranslator(run.model, setting), run.vocabulary)
-    expected = changed.search(SENTENCES, beam_size=5).tokens
+    expected = changed.search(SENTENCES, beam_size=5)
     assert [translated(page, text, setting)["tokens"] for text in SENTENCES] == expected
 
 

@@ -113,11 +113,7 @@ def test_remarks_name_the_best_unseen_distance_and_the_means_of_seeds():
     far[40] = 4.5
     scores = {"queries 8-15": [0.0, 0.0, 0.0, 6.0], "queries 64-127": far}
     runs = {"learned": [[1.0, 0.5], [1.0, 0.7]]}
-    found = {
-        "scores": {"RoPE": scores},
-        "trained at offsets 0-112": runs,
-        "RoPE, positions halved": {},
-    }
+    found = {"scores": {"RoPE": scores}, "trained at offsets 0-112": runs}
     first, second = delayed_copy.remarks(found).splitlines()
     assert first.startswith("RoPE: score 3 back 6.0 at 8-15, 5.0 at 64-127")
     assert first.endswith("best distance above 15 is 40, score 4.5")

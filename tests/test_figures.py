@@ -730,3 +730,10 @@ def test_a_diagram_has_a_line_of_text_for_each_line_and_arrows_from_border_to_bo
     (arrow,) = (mark for mark in ax.marks if isinstance(mark, marks.Arrow))
     assert arrow.start.tolist() == [0.85, 0]  # half the width of a box
     assert arrow.end.tolist() == [2.15, 0]
+
+
+def test_the_alt_text_of_a_diagram_names_its_arrows_and_no_coordinates():
+    figure = drawn(
+        lambda: plots.diagram({"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")])
+    )
+    assert alt_text.describe(figure) == "Diagram with arrows from one (B, T) to two."

@@ -189,7 +189,6 @@ def test_lines_that_are_piped_in_are_translated_in_order_and_empty_ones_stay(
         (b"", [], "- is empty"),
         (b"\xff", [], "- is not UTF-8"),
         (b"Hund", ["--show"], "for one sentence"),
-        (b"Hund " * 600, [], "line 1 has"),
     ],
 )
 def test_a_bad_pipe_gets_one_sentence(run, capsys, monkeypatch, content, option, claim):
@@ -245,8 +244,7 @@ def test_a_device_that_is_not_there_gets_one_sentence(run, capsys, monkeypatch):
     ("source", "reference", "claim"),
     [
         (b"", b"One.\n", "is empty"),
-        (b"Eins.\nZwei.\n", b"One.\n", "2 lines"),
-        (b"Hund " * 2000 + b"\n", b"Dog.\n", "line 1 has"),
+        (b"Eins.\nZwei.\n", b"One.\n", "2 lines but"),
         (b"\xff\xfe\n", b"One.\n", "not UTF-8"),
     ],
 )
@@ -331,7 +329,7 @@ def test_missing_data_gets_one_sentence(tmp_path, capsys):
     error = refuse(
         capsys, "train", "--preset", "full", "--data", tmp_path, "--out", tmp_path / "run"
     )
-    assert "is missing" in error and "embedded corpus" in error
+    assert "is missing" in error and "needs no download" in error
     assert not (tmp_path / "run").exists()
 
 
@@ -348,15 +346,3 @@ def test_help_shows_the_three_forms_with_every_preset_and_option(capsys):
         assert all(f"{param.opts[-1]} " in out for param in form.params if "-" in param.opts[-1])
     assert main(["train", "-h"]) == 0
     assert capsys.readouterr().out.startswith("Usage: attn translate train")
-
-
-def test_a_machine_that_cannot_compile_gets_a_sentence(tmp_path, capsys, monkeypatch):
-    from torch._dynamo.exc import TorchDynamoException
-
-    def refuse(trainer):
-        raise TorchDynamoException("no compiler")
-
-    monkeypatch.setattr(Trainer, "fit", refuse)
-    words = ["train", "--preset", "tiny", "--compile", "--out", str(tmp_path), "--device", "cpu"]
-    assert main(words) == 2
-    assert "leave --compile out" in capsys.readouterr().err

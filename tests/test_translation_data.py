@@ -12,7 +12,7 @@ from attn_course.errors import UserError
 from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
 from attn_course.translation.config import setting
-from attn_course.translation.corpora import read_lines, read_parallel
+from attn_course.translation.corpora import read_lines
 from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils.layers import SLOTS
 
@@ -132,6 +132,16 @@ def test_a_missing_file_is_named(tmp_path):
     assert "train.de.gz is missing" in one_sentence(error)
 
 
+def test_a_notebook_shows_one_sentence_in_place_of_a_traceback(tmp_path, monkeypatch, capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    monkeypatch.setenv("ATTN_DATA", str(tmp_path))
+    shell = InteractiveShell()
+    shell.run_cell("from attn_course.translation import setting; setting('ladder', tokens=1)")
+    shown = capsys.readouterr().out
+    assert "train.de.gz is missing" in shown and len(shown.strip().splitlines()) == 1
+
+
 def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     import pooch
     import requests
@@ -144,7 +154,7 @@ def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path)
     with pytest.raises(UserError) as error:
         corpora.multi30k()
-    assert "--data" in one_sentence(error) and "embedded corpus" in str(error.value)
+    assert "--data" in one_sentence(error) and "needs no download" in str(error.value)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -187,12 +197,3 @@ def test_a_bad_file_gets_one_sentence(tmp_path, content, claim):
     with pytest.raises(UserError) as error:
         read_lines(path)
     assert claim in one_sentence(error)
-
-
-def test_unequal_line_counts_are_both_named(tmp_path):
-    source, reference = tmp_path / "a.de", tmp_path / "a.en"
-    source.write_text("eins\nzwei\n")
-    reference.write_text("one\n")
-    with pytest.raises(UserError) as error:
-        read_parallel(source, reference)
-    assert "2 lines" in one_sentence(error) and "has 1" in str(error.value)

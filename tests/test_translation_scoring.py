@@ -55,12 +55,6 @@ def test_the_bootstrap_sees_no_difference_between_equals():
     assert scoring.bootstrap(counts, counts, np.random.default_rng(0), 100) == (0, 0, 0, 1)
 
 
-def test_alignment_error_counts_links_on_both_sides():
-    gold = [{(0, 0), (1, 1)}, {(0, 1)}]
-    assert scoring.alignment_error_rate(gold, gold) == 0
-    assert scoring.alignment_error_rate([{(0, 0)}, {(0, 0)}], gold) == pytest.approx(1 - 2 / 5)
-
-
 def test_perplexity_is_per_subword_with_the_end_mark_and_without_padding():
     torch.manual_seed(0)
     model = build(Config(embedding=8, width=8, dropout=0.3), 12)

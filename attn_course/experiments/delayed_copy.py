@@ -326,69 +326,44 @@ def table_of_longer(found: dict) -> str:
         heads = ["3 back", f"{3 * int(factor)} back", "3 back, trained on"]
         lines.append(f"{factor} times the length" + "".join(f"{head:>20}" for head in heads))
         for name, measures in ways.items():
-            cells = [f"{_with_range(shares):>20}" for shares in measures.values()]
-            lines.append(f"  {name:16}" + "".join(cells))
+            line = f"  {name:16}"
+            for shares in measures.values():
+                line += f"{np.mean(shares):.2f} ({min(shares):.2f}-{max(shares):.2f})".rjust(20)
+            lines.append(line)
 
     return "\n".join(lines)
-
-
-def _with_range(shares):
-    """The mean, and the lowest and highest in brackets."""
-    return f"{np.mean(shares):.2f} ({min(shares):.2f}-{max(shares):.2f})"
 
 
 def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
     """Every way from each seed: accuracy by band, and what the models of the first seed score.
 
-    Besides: the ways with a place for each position, trained at many offsets; RoPE with halved positions.
+    Besides: the ways with a place for each position, trained at many offsets.
     """
-    models = _trained(WAYS, seeds, Setting())
-    halved = [extend(model, frequencies(Setting().width) / 2) for model in models["RoPE"]]
+    models = {way: [train(way, seed) for seed in seeds] for way in WAYS}
     moved = replace(Setting(), most_offset=112)
-    at_offsets = _trained(("learned", "sinusoid"), seeds, moved)
-    bound = by_band(bound_by_position())
+    at_offsets = {
+        way: [train(way, seed, moved) for seed in seeds] for way in ("learned", "sinusoid")
+    }
+    scores = {}
+    for way in ("sinusoid", "RoPE"):
+        model = models[way][0]
+        near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
+        far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
+        scores[way] = {"queries 8-15": _rounded(near), "queries 64-127": _rounded(far)}
     return {
         "setting": asdict(Setting()),
         "bands": BANDS,
         "seeds": seeds,
         "accuracy": {way: _bands(found) for way, found in models.items()},
-        "bound": _rounded(bound),
-        "scores": {way: _scores(models[way][0]) for way in ("sinusoid", "RoPE")},
+        "bound": _rounded(by_band(bound_by_position())),
+        "scores": scores,
         "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
-        "RoPE, positions halved": {
-            "3 back": _bands(halved, back=3),
-            "6 back": _bands(halved, back=6),
-        },
     }
 
 
-def _trained(ways, seeds, setting):
-    """{way: a model of each seed}."""
-    models = {}
-    for way in ways:
-        models[way] = [train(way, seed, setting) for seed in seeds]
-
-    return models
-
-
-def _bands(models, **options):
+def _bands(models):
     """The accuracies of each model, by band."""
-    rows = []
-    for model in models:
-        found = accuracy(model, **options)
-        rows.append(_rounded(by_band(found)))
-
-    return rows
-
-
-def _scores(model):
-    """Mean scores by distance for queries at trained and at new positions."""
-    near = [score_at_distance(model, 8, 15, distance) for distance in range(9)]
-    far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
-    return {
-        "queries 8-15": _rounded(near),
-        "queries 64-127": _rounded(far),
-    }
+    return [_rounded(by_band(accuracy(model))) for model in models]
 
 
 def _rounded(values):
@@ -403,54 +378,29 @@ def recorded(name: str = "position") -> dict:
 
 def table(found: dict) -> str:
     """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
-    bands = [f"{low}-{high}" for low, high in found["bands"]]
-    head = _line("", bands)
-
-    lines = [head]
+    rows = {"": [f"{low}-{high}" for low, high in found["bands"]]}
     for way, runs in found["accuracy"].items():
         columns = zip(*runs, strict=True)
-        cells = [_by_slashes(column) for column in columns]
-        line = _line(way, cells)
-        lines.append(line)
-
-    bound = [f"{value:.4f}" for value in found["bound"]]
-    last = _line("bound", bound)
-    lines.append(last)
+        rows[way] = [" / ".join(f"{share:.2f}" for share in column) for column in columns]
+    rows["bound"] = [f"{value:.4f}" for value in found["bound"]]
+    lines = [
+        f"{name:10}" + "".join(f"{cell:>21}" for cell in cells) for name, cells in rows.items()
+    ]
     return "\n".join(lines)
-
-
-def _by_slashes(values):
-    """The accuracies of all seeds in one cell."""
-    return " / ".join(f"{value:.2f}" for value in values)
-
-
-def _line(name, cells):
-    """One line of the table."""
-    filled = [f"{cell:>21}" for cell in cells]
-    return f"{name:10}" + "".join(filled)
 
 
 def remarks(found: dict) -> str:
-    """What else a record says, a line each: peaks near and far, random offsets, halved positions."""
+    """What else a record says, a line each: the score three back and its best rival, random offsets."""
     lines = []
     for way, scores in found["scores"].items():
-        lines.append(f"{way}: {_peaks(scores)}")
+        near = scores["queries 8-15"]
+        far = scores["queries 64-127"]
+        rival = 16 + int(np.argmax(far[16:]))
+        lines.append(
+            f"{way}: score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127; "
+            f"best distance above 15 is {rival}, score {far[rival]:.1f}"
+        )
     for way, runs in found["trained at offsets 0-112"].items():
-        lines.append(f"{way}, trained at random offsets, mean of seeds: {_means(runs)}")
-    for name, runs in found["RoPE, positions halved"].items():
-        lines.append(f"RoPE with positions halved afterwards, {name}: {_means(runs)}")
+        means = np.mean(runs, 0).round(2)
+        lines.append(f"{way}, trained at random offsets, mean of seeds: {means}")
     return "\n".join(lines)
-
-
-def _peaks(scores):
-    """The score of the token that is asked for, near and far, and its strongest rival far away."""
-    near = scores["queries 8-15"]
-    far = scores["queries 64-127"]
-    rival = 16 + int(np.argmax(far[16:]))
-    asked_for = f"score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127"
-    return f"{asked_for}; best distance above 15 is {rival}, score {far[rival]:.1f}"
-
-
-def _means(runs):
-    """The mean over seeds of each band."""
-    return np.mean(runs, 0).round(2)

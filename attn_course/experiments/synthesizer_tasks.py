@@ -15,8 +15,6 @@ SEEDS = (0, 1, 2)
 SMALLEST = 1e-6  # where curves end: as good as nothing
 LENGTH = 200  # evaluations: a curve that ends earlier is carried on
 
-Maker = Callable[[], nn.Module]
-
 
 class Examples(NamedTuple):
     """Every sequence there is: inputs (batch, T, D), and the number wanted at the last token, (batch,)."""
@@ -109,34 +107,24 @@ def contest(task: Examples, num_heads: Iterable[int], *, steps: int) -> dict[str
     Returns {name of the layer: one Fit a seed}.
     """
     T = task.inputs.shape[1]
-    makers: dict[str, Maker] = {}
+    makers: dict[str, Callable[[], nn.Module]] = {}
     for H in num_heads:
         makers[f"synthesizer, heads: {H}"] = partial(SynthesizerAttention, D, H, T)
     makers["keys and queries, heads: 1"] = partial(CausalSelfAttention, D, 1)
-    return {name: _fits(make, task, steps) for name, make in makers.items()}
-
-
-def _fits(make, task, steps):
-    """A Fit from each seed."""
-    fits = []
-    for seed in SEEDS:
-        torch.manual_seed(seed)
-        layer = make()
-        fits.append(fit(layer, task, steps=steps))
-    return fits
+    found: dict[str, list[Fit]] = {name: [] for name in makers}
+    for name, make in makers.items():
+        for seed in SEEDS:
+            torch.manual_seed(seed)
+            found[name].append(fit(make(), task, steps=steps))
+    return found
 
 
 def report(found: Mapping[str, Sequence[Fit]]) -> str:
     """A line for each layer: its last losses, one a seed, and the worst error of the first seed."""
     lines = []
     for name, fits in found.items():
-        line = f"{name:26} mean squared error"
-        for one in fits:
-            last = one.losses[-1]
-            line += f" {last:.4f}"
-        worst = fits[0].worst
-        line += f", worst error {worst:.2f}"
-        lines.append(line)
+        last = " ".join(f"{one.losses[-1]:.4f}" for one in fits)
+        lines.append(f"{name:26} mean squared error {last}, worst error {fits[0].worst:.2f}")
     return "\n".join(lines)
 
 

@@ -20,6 +20,9 @@ def describe(figure: Figure) -> str:
 
 def _sentence(panel: Panel) -> str:
     """What kind of chart, its title, its axes, and each of its series."""
+    if _is_diagram(panel):
+        arrows = [mark.name for mark in panel.marks if isinstance(mark, marks.Arrow)]
+        return f"Diagram with arrows from {_one_line('; '.join(arrows))}."
     text = _kind(panel)
     if panel.title:
         text += f" “{_one_line(panel.title)}”"
@@ -32,6 +35,12 @@ def _sentence(panel: Panel) -> str:
     seen = [_seen(mark, panel) for mark in panel.marks]
     told = "; ".join(part for part in seen if part)
     return f"{text}: {told}." if told else f"{text}."
+
+
+def _is_diagram(panel: Panel) -> bool:
+    """Whether arrows lead from box to box, on a panel whose places mean nothing."""
+    has_arrows = any(isinstance(mark, marks.Arrow) for mark in panel.marks)
+    return has_arrows and not len(panel.x.ticks()[0])
 
 
 def _one_line(text: str) -> str:

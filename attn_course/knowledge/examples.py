@@ -66,7 +66,7 @@ class Alphabet:
         self._character = {}
         self._unit = {}
         for k, unit in enumerate(sorted(units)):
-            character = self._written(unit, k)
+            character = chr(PRIVATE + k) if level == "word" else unit
             self._character[unit] = character
             self._unit[character] = unit
         self._symbol = [PAD, MASK, *self._unit]
@@ -77,10 +77,6 @@ class Alphabet:
 
     def _units(self, text):
         return text.split() if self.level == "word" else text
-
-    def _written(self, unit, k):
-        """The character that stands for the unit with number k."""
-        return chr(PRIVATE + k) if self.level == "word" else unit
 
     def spell(self, text: str) -> str:
         """text -> string of symbols; a word or character that was never listed is named."""

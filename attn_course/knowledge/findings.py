@@ -3,7 +3,7 @@
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from attn_course import records
 from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.presets import Preset
-from attn_course.knowledge.world import GROUPS, QUESTION, Person, World
+from attn_course.knowledge.world import GROUPS, QUESTION, World
 from attn_course.training.devices import DeviceLike
 
 WAYS = {  # of fine-tuning for ten times as long as needed: rate, biographies in each batch
@@ -122,36 +122,13 @@ def majority(world: World) -> str:
     return city
 
 
-def sharing_names(world: World) -> Callable[[Person], set[str]]:
-    """A function: person -> the birth places of all known people who have one of their names."""
+def cities_of_namesakes(world: World) -> list[set[str]]:
+    """For each stranger the birth places of all known people who have one of the stranger's names."""
     found = defaultdict(set)
-    known = world.group("told") + world.group("held")
-    for person in known:
+    for person in world.group("told") + world.group("held"):
         found[person.first].add(person.city)
         found[person.family].add(person.city)
-
-    def cities(person: Person) -> set[str]:
-        return found[person.first] | found[person.family]
-
-    return cities
-
-
-def share_of_namesakes(world: World, answers: Iterable[str], *, seed: int | None = None) -> float:
-    """How often the answer for a stranger is the birth place of someone with one of their names.
-
-    answers: one for each stranger, in order.
-    seed: deal the answers out to the strangers at random first, which gives the share by chance.
-    """
-    dealt = list(answers)
-    if seed is not None:
-        rng = np.random.default_rng(seed)
-        rng.shuffle(dealt)
-    cities = sharing_names(world)
-    strangers = world.group("strangers")
-    hits = []
-    for person, answer in zip(strangers, dealt, strict=True):
-        hits.append(answer in cities(person))
-    return float(np.mean(hits))
+    return [found[person.first] | found[person.family] for person in world.group("strangers")]
 
 
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:

@@ -72,15 +72,19 @@ def namesakes(run: dict, num_deals: int = 1000) -> tuple[float, float]:
 
     The chance is the mean over deals of the same answers to the strangers at random.
     """
-    world = World(seed=run["seed"])
-    strangers = run["pretrained"]["strangers"]
-    answers = [recall.answer for recall in strangers]
-    share = findings.share_of_namesakes(world, answers)
-    dealt = []
+    cities = findings.cities_of_namesakes(World(seed=run["seed"]))
+    answers = [recall.answer for recall in run["pretrained"]["strangers"]]
+    shares = []
     for seed in range(num_deals):
-        by_chance = findings.share_of_namesakes(world, answers, seed=seed)
-        dealt.append(by_chance)
-    return share, float(np.mean(dealt))
+        dealt = list(answers)
+        np.random.default_rng(seed).shuffle(dealt)
+        shares.append(_share_inside(dealt, cities))
+    return _share_inside(answers, cities), float(np.mean(shares))
+
+
+def _share_inside(answers, sets):
+    """How often an answer is in the set beside it."""
+    return float(np.mean([answer in cities for answer, cities in zip(answers, sets, strict=True)]))
 
 
 def no_cities(runs: Iterable[dict]) -> list[str]:

@@ -333,8 +333,8 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
 
     _judge_last(paired_bootstrap, one, int(rng.integers(2**31)))
     return (
-        "the gain is that of the whole set; interval and p agree with 10,000 samples of our own, on a "
-        "clear and an unclear pair."
+        "the gain is that of the whole set; interval and p agree with 10,000 samples of the check, for two "
+        "systems that clearly differ and for two that hardly do."
     )
 
 
@@ -554,7 +554,7 @@ QUESTIONS = (
         hints=(
             "A claim needs three numbers beside each other: the gain, its interval, the spread over seeds.",
             "Does every pair of seeds, and does the other corpus, say the same?",
-            "For the lengths: how many numbers does each slot have to hold a long sentence in?",
+            "For (c): how many numbers does each slot keep of a long sentence?",
         ),
     ),
 )

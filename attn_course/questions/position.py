@@ -22,8 +22,8 @@ QUESTIONS = (
         hints=(
             "Permute the rows of x, run the layer, and ask what should have happened to its outputs.",
             "With an index array p, compare the layer of x[p] with the layer's output of x, indexed by p.",
-            "Some layers commute with a few permutations. Random ones, or all swaps of neighbours, find them "
-            "out; compare up to rounding.",
+            "Some layers commute with a few permutations, so try several: random ones, or all swaps of "
+            "neighbours. Compare up to rounding.",
             "In words: replace X by PX in every factor of equation (1), and look for products of P and its "
             "transpose.",
         ),
@@ -89,7 +89,7 @@ QUESTIONS = (
         hints=(
             "If query and key are the same vector, where is the score largest? Move that place.",
             "The rotation may be asked for any position, a negative one too.",
-            "The peak is in the right place and too blunt? A longer query sharpens every difference.",
+            "If the peak is in the right place but too flat: a longer query makes every difference larger.",
             "In words: up to 15, which positions and which distances occurred in training? Which are new "
             "at position 20, and which at 100?",
         ),
@@ -100,7 +100,7 @@ QUESTIONS = (
         12,
         (Part("code", ("interpolated", "ntk_aware"), frequencies_are_extended),),
         hints=(
-            "Interpolation: if position 2p is to turn as p did, what happens to each frequency?",
+            "Interpolation by 2: position 2p takes the old angle of p. What happens to each frequency?",
             "NTK-aware: put the slowest pair, i = d/2 - 1, into base ** (-2i / d). Which base slows it down?",
             "Solve new ** (-(d - 2) / d) = old ** (-(d - 2) / d) / factor for the new base.",
         ),

@@ -64,7 +64,9 @@ def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
     _judge_ends(short)
     _judge_place(middle, rng)
     _judge_place(short, rng)
-    return "every character is accounted for, and cut, span and place vary as they should."
+    return (
+        "no character is lost, and cut, length and place of the span are drawn as they should be."
+    )
 
 
 def _judge_chance(rng, corrupt_span):
@@ -166,7 +168,7 @@ def _judge_lengths(draws, size, block):
         raise NotYet(f"a document of {size} was cut to {min(kept)}: at least 4 characters stay.")
     if size <= 4 < longest and max(kept) < size:
         raise NotYet(
-            f"a document of {size} was cut to {max(kept)}, which is all there may be of it."
+            f"a document of {counted(size, 'character')} was cut to {max(kept)}; one so short stays whole."
         )
 
 
@@ -186,7 +188,7 @@ def _judge_cut(draws, block):
         raise NotYet(
             f"with block_size {block} long documents were cut to {kept.min()} .. {kept.max()} characters,"
             f" {kept.mean():.1f} on average{_missing(kept, longest)}; every length from 4 to {longest}"
-            " should be as likely."
+            " should be equally likely."
         )
 
 
@@ -279,8 +281,8 @@ def _judge_place(draws, rng):
     if not _unevenness(place, even) <= UNEVEN:
         raise NotYet(
             f"the span starts {place.mean():.0%} of the way on average, give or take {place.std():.0%},"
-            f" with up to {max(room)} characters around it; every place where it fits should be as"
-            " likely, the first and the last too."
+            f" with up to {max(room)} characters around it; every place where it fits should be"
+            " equally likely, the first and the last too."
         )
 
 
@@ -308,7 +310,10 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
         trials.judge(share, truth, fact, rows, truth, n)
         _judge_interval(found, n)
 
-    return "loss is taken on the answer and its end alone, and the interval holds in about 95%."
+    return (
+        "loss is taken on the answer and its end alone, and the interval contains the true share in about "
+        "95% of samples."
+    )
 
 
 def _pair_sizes(rng):
@@ -450,7 +455,7 @@ def _judge_interval(rows, n):
     holds = _coverage(low, high, n)
     if not 0.93 <= holds <= 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
         raise NotYet(
-            f"for {n} people the interval holds the true chance in {holds:.1%} of samples; 95% is asked."
+            f"for {n} people the interval contains the true share in {holds:.1%} of samples, not 95%."
         )
 
 

@@ -20,14 +20,14 @@ from attn_utils.kernels import softmax
 
 @cache
 def claims_of_11_5() -> Claims:
-    """The claim of 11.5: the product of two rotated pairs depends on delta = m - n alone."""
+    """The claim of 11.5: the product of two rotated pairs depends on delta = p_q - p_k alone."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
-    theta, m, n, delta = sp.symbols("theta m n delta", real=True)
+    theta, p_q, p_k, delta = sp.symbols("theta p_q p_k delta", real=True)
 
-    q_first, q_second = _rotated_pair(q1, q2, m * theta)
-    k_first, k_second = _rotated_pair(k1, k2, n * theta)
+    q_first, q_second = _rotated_pair(q1, q2, p_q * theta)
+    k_first, k_second = _rotated_pair(k1, k2, p_k * theta)
     inner = q1 * k1 + q2 * k2
     cross = q1 * k2 - q2 * k1
     angle = delta * theta
@@ -35,8 +35,8 @@ def claims_of_11_5() -> Claims:
         name="`score`",
         start=q_first * k_first + q_second * k_second,
         goal=inner * sp.cos(angle) + cross * sp.sin(angle),
-        symbols=(q1, q2, k1, k2, theta, m, n, delta),
-        where={m: n + delta},
+        symbols=(q1, q2, k1, k2, theta, p_q, p_k, delta),
+        where={p_q: p_k + delta},
         only=(q1, q2, k1, k2, theta, delta),
     )
     return (score,)
@@ -52,7 +52,7 @@ def _rotated_pair(first, second, angle):
 
 
 score_is_relative = chains_prove(
-    claims_of_11_5, "the score depends on m and n through their difference alone."
+    claims_of_11_5, "the score depends on the two positions through their difference alone."
 )
 
 

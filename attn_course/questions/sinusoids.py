@@ -36,7 +36,9 @@ SIZES = ((8, BASE), (6, 100.0))  # d and base
 ANOTHER_LADDER = (
     "Your last wavelength is exactly 2π times the base; the formula above stops one step earlier."
 )
-ANOTHER_START = "Your hands start elsewhere, a turn common to all positions: no distance notices."
+ANOTHER_START = (
+    "Your hands start elsewhere, by one angle for all positions; no distance depends on it."
+)
 
 
 def distances_are_those_of_a_clock(rng: Generator, sinusoid: Caller) -> str:
@@ -186,7 +188,7 @@ def shift_is_a_matrix(rng: Generator, shift_matrix: Caller) -> str:
         trials.add(found, right, fact, k, d, now, found)
 
     trials.settle()
-    return f"M e(p) = e(p + j) for {len(trials)} shifts, forwards, backwards and by nothing."
+    return f"M e(p) = e(p + j) for {len(trials)} shifts, forwards, backwards and by 0."
 
 
 def _clock(positions, d):

@@ -119,7 +119,7 @@ def _wrong_scores(leaves, num_heads):
             scores(hidden, b2=0)
         ),
         "all heads use the B of the first head": scores(hidden, B[:1, :, :T]),
-        "the last T columns of B and b2 are used; position 0 owns the first": (
+        "the last T columns of B and b2 are used; the first column belongs to position 0": (
             scores(hidden, B[..., -T:], b2[-T:])
         ),
         "the columns of b2 are taken from the end": scores(hidden, b2=b2[-T:]),
@@ -162,8 +162,8 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
     least = min(compared)
     most = max(synthesized)
     return (
-        f"in {NUM_LAYERS} random key-query layers row t moved, by {least:.2g} or more in the "
-        f"median; in {NUM_LAYERS} random synthesizers it moved by {most:g}."
+        f"in {NUM_LAYERS} random layers with keys and queries row t changes, in the median by {least:.2g} or "
+        f"more; in {NUM_LAYERS} random synthesizers it changes by {most:g}."
     )
 
 
@@ -233,8 +233,8 @@ def _why_not_apart(x, other, t, moved, setting):
     if np.array_equal(x, other):
         return f"the two inputs are the same ({setting})."
     if np.array_equal(x[:t], other[:t]):
-        return f"the inputs differ only after t, where the causal mask hides it ({setting})."
-    return f"row t moves by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
+        return f"the inputs differ only after t, where the causal mask hides the difference ({setting})."
+    return f"row t changes by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
 
 
 QUESTIONS = (
@@ -258,8 +258,8 @@ QUESTIONS = (
         parts=(Part("written"), Part("code", ("two_inputs",), inputs_tell_apart)),
         covers=("004 2.ii",),
         hints=(
-            "Hold the last token fixed. What is left of its row of weights? What is the output then, "
-            "as a function of one other token?",
+            "Hold the last token fixed. Can its row of weights still change? How does its output then "
+            "depend on one other token?",
             "A sum of functions of one token each: what is f(1, 1) - f(1, 0) - f(0, 1) + f(0, 0)?",
             "For the inputs: which rows of x does row t of a key-query layer read?",
         ),

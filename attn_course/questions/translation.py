@@ -70,7 +70,10 @@ def slots_fit(
         _judge_leaks(rng, name, slots[name])
     for name, answer in slots.items():
         _judge_device(name, answer, *inputs)
-    return f"all three hold on {len(sizes)} shapes; neither padding nor company changes a sentence."
+    return (
+        f"all three are right for {len(sizes)} shapes; neither padding nor the other sentences of a batch "
+        "change a result."
+    )
 
 
 def _slot_sizes(rng):
@@ -156,7 +159,7 @@ def _judge_company(name, answer, found, queries, memory, mask):
     longer_mask = np.pad(mask, ((0, 0), (0, 2)))
     companies = {
         "two more places of padding": (queries, longer_memory, longer_mask),
-        "being alone": (queries[-1:], memory[-1:], mask[-1:]),
+        "a batch without the other sentences": (queries[-1:], memory[-1:], mask[-1:]),
     }
     for what, inputs in companies.items():
         result = _run(name, answer, *inputs)
@@ -348,9 +351,7 @@ def counts_alignment_errors(rng: Generator, alignment_error_rate: Caller) -> str
     silent = [0 * of_a_sentence for of_a_sentence in weights]
     _add_corpus(trials, alignment_error_rate, silent, gold)
     trials.settle()
-    return (
-        "the error rate is that of the links, over all sentences at once, and silence makes none."
-    )
+    return "the links of all sentences are counted together, and a row without weight is linked to nothing."
 
 
 def _corpus(rng, shapes):
@@ -477,9 +478,10 @@ def _rates(found, gold):
         "this is one minus precision; gold links that were never found cost nothing": (
             1 - both / have
         ),
-        "this is one minus recall; links found too many cost nothing": 1 - both / want,
+        "this is one minus recall; links that were found but are wrong cost nothing": 1
+        - both / want,
         "links in both are divided by links in either": 1 - both / (have + want - both),
-        "the links in both count once above and twice below": 1 - both / (have + want),
+        "the factor 2 of (1) is missing": 1 - both / (have + want),
     }
 
 
@@ -504,7 +506,7 @@ def searches_greedily(rng: Generator, greedy_search: Caller) -> str:
                 f"`step` was called {len(asked)} times, where all sentences had ended after {steps}."
             )
 
-    return "each sentence ends at its own end mark, alone or in company, and no step is wasted."
+    return "each sentence ends at its own end mark, alone or in a batch, and no step is wasted."
 
 
 def _table(rng, B, V, longest, max_length):

@@ -1,11 +1,9 @@
-"""The device of a training, its numerical precision, and its rank among several processes."""
+"""The device of a training, and its numerical precision."""
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias
 
 import torch
-import torch.distributed as dist
 
 from attn_course.errors import UserError
 
@@ -13,10 +11,7 @@ DeviceLike: TypeAlias = str | torch.device | None
 
 
 def best_device(wanted: DeviceLike = None) -> torch.device:
-    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these.
-
-    "cuda" without a number is the GPU of this process: torchrun gives each its number.
-    """
+    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these."""
     if wanted is None:
         wanted = "cpu"
         if torch.backends.mps.is_available():
@@ -28,8 +23,6 @@ def best_device(wanted: DeviceLike = None) -> torch.device:
         raise UserError(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise UserError("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
-    if device.type == "cuda" and device.index is None:
-        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
     return device
 
 
@@ -43,13 +36,6 @@ def _named(name):
     if device is None or (device.index or 0) >= count.get(device.type, 0):
         raise UserError(f"there is no device {name!r}: say cpu, cuda or mps.")
     return device
-
-
-def rank_and_world() -> tuple[int, int]:
-    """The number of this process and how many there are."""
-    if dist.is_initialized():
-        return dist.get_rank(), dist.get_world_size()
-    return 0, 1
 
 
 def half_precision(device: torch.device) -> torch.dtype | None:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import torch
-import torch.distributed as dist
 from torch import nn
 
 from attn_course.errors import UserError
-from attn_course.training.devices import Precision, half_precision, rank_and_world
+from attn_course.training.devices import Precision, half_precision
 from attn_course.training.files import damaged, read_tensors, write_tensors
 from attn_course.training.progress import Bar, Interrupt
 
@@ -31,22 +30,20 @@ class Update(NamedTuple):
     """One update, a function of its number alone, so that a resumed run sees the same.
 
     batch: a named tuple of tensors on the CPU. size: what the summed loss is divided by, and what the
-    step takes off the budget. seed: of dropout. shared: False where this process has no share of the batch
-    and its loss does not count.
+    step takes off the budget. seed: of dropout.
     """
 
     batch: Any
     size: int
     rate: float
     seed: int
-    shared: bool = True
 
 
 class BaseTrainer:
     """A model with its optimiser, the loss of every step so far, and the file that keeps them.
 
     loss: (model, batch) -> the summed loss, a scalar. settings: plain data that a checkpoint must agree
-    with. compiled: whether steps go through torch.compile; a checkpoint does not know.
+    with.
     """
 
     def __init__(
@@ -59,7 +56,6 @@ class BaseTrainer:
         clip: float = 1.0,
         checkpoint: Path | None = None,
         save_every: int = 200,
-        compiled: bool = False,
     ) -> None:
         self.model = model
         self.loss = loss
@@ -69,14 +65,6 @@ class BaseTrainer:
         self.save_every = save_every
         self.counters: dict[str, Any] = {}  # plain data of a subclass that a checkpoint keeps
         self.device = next(model.parameters()).device
-        self.rank, self.world = rank_and_world()
-        self.called = model
-        if (
-            self.world > 1
-        ):  # gradients are averaged over processes; a slot may leave parameters unused
-            self.called = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
-        if compiled:
-            self.called = torch.compile(self.called, dynamic=True)  # batches differ in length
         self.precision = Precision(self.device, half_precision(self.device))
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
@@ -143,16 +131,11 @@ class BaseTrainer:
         torch.manual_seed(step.seed)
         batch = to_device(step.batch, self.device)
         with self.precision.autocast():
-            total = self.loss(self.called, batch) * step.shared
+            total = self.loss(self.model, batch)
         for group in self.optimiser.param_groups:
             group["lr"] = step.rate
-        # processes average their gradients: undo it
-        mean = total * self.world / step.size
-        self.precision.update(mean, self.optimiser, self.clip)
-        total = total.detach()
-        if self.world > 1:
-            dist.all_reduce(total)
-        self._waiting.append((total, step.size))
+        self.precision.update(total / step.size, self.optimiser, self.clip)
+        self._waiting.append((total.detach(), step.size))
         if len(self._waiting) >= FETCH_EVERY:
             self._fetch()
 
@@ -167,9 +150,9 @@ class BaseTrainer:
         self._waiting.clear()
 
     def save(self) -> None:
-        """Keep everything in the checkpoint; only one process writes."""
+        """Keep everything in the checkpoint, if there is one."""
         losses = self.losses
-        if self.checkpoint is None or self.rank > 0:
+        if self.checkpoint is None:
             return
         state = {
             "settings": self.settings,

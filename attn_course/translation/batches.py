@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from attn_course.translation.vocabulary import BOS, EOS, PAD
+from attn_course.translation.vocabulary import BOS, EOS, PAD, Pair
 
 Ids = list[int]
-Pair = tuple[Ids, Ids]
 
 
 class Batch(NamedTuple):

@@ -1,10 +1,8 @@
 """`attn translate`: train, score, or translate. torch is imported after the options are read."""
 
 import logging
-import os
 import shutil
 import sys
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -128,12 +126,6 @@ def _say(text):
     "--data", help="The folder of Multi30k's raw files, if they are not to be downloaded."
 )
 @click.option("--out", required=True, metavar="RUN", help="The folder of the run.")
-@click.option(
-    "--compile",
-    "compiled",
-    is_flag=True,
-    help="Compile the model first (a minute), for long runs on a GPU; a CPU gains nothing.",
-)
 @click.pass_obj
 def train(words: list[str], **given: Any) -> None:
     """Train a translator and record the run.
@@ -151,31 +143,11 @@ def train(words: list[str], **given: Any) -> None:
     )
     from attn_course.translation.training import Trainer
 
-    with _processes() as rank:
-        config = _for_device(config, options)
-        _say(f"learning {config.vocabulary:,} subwords, or finding them learnt ...")
-        trainer = Trainer(
-            corpus,
-            config,
-            options.out,
-            device=options.device,
-            compiled=options.compiled,
-        )
-        run = _compiled_fit(trainer) if options.compiled else trainer.fit()
-        if rank == 0:
-            _report(record(trainer, run, without_paths(words)))
-
-
-def _compiled_fit(trainer):
-    """The run, or one sentence where torch lacks what it needs to compile."""
-    from torch._dynamo.exc import TorchDynamoException
-
-    try:
-        return trainer.fit()
-    except TorchDynamoException:
-        raise UserError(
-            "torch cannot compile the model on this machine: leave --compile out, nothing was lost."
-        ) from None
+    config = _for_device(config, options)
+    _say(f"learning {config.vocabulary:,} subwords ...")
+    trainer = Trainer(corpus, config, options.out, device=options.device)
+    run = trainer.fit()
+    _report(record(trainer, run, without_paths(words)))
 
 
 def _config(options):
@@ -206,22 +178,6 @@ def _for_device(config, options):
         return config
     suited = for_gpu(config)
     return replace(suited, tokens=config.tokens) if options.tokens else suited
-
-
-@contextmanager
-def _processes():
-    """Join the other processes when torchrun has started several; the rank of this one."""
-    if "RANK" not in os.environ:
-        yield 0
-        return
-    import torch
-    import torch.distributed as dist
-
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
-    try:
-        yield dist.get_rank()
-    finally:
-        dist.destroy_process_group()
 
 
 def _report(result):

@@ -21,7 +21,7 @@ CHECKSUMS = {
     "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
 }
 SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
-ADVICE = "the embedded corpus needs no download and works now"
+ADVICE = 'the preset "default" needs no download'
 
 TextPair = tuple[str, str]
 
@@ -68,49 +68,36 @@ def multi30k(data: str | None = None) -> Corpus:
     From the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded.
     """
     folder = data or os.environ.get("ATTN_DATA")
-    find = _fetched
-    if folder:
-        find = _given(Path(folder))
     splits = {}
     for split, stem in SPLITS.items():
-        german = find(f"{stem}.de.gz")
-        english = find(f"{stem}.en.gz")
-        pairs = zip(_unzip(german), _unzip(english), strict=True)
-        splits[split] = list(pairs)
+        texts = []
+        for name in (f"{stem}.de.gz", f"{stem}.en.gz"):
+            path = _given(Path(folder), name) if folder else _fetched(name)
+            texts.append(_unzip(path))
+        splits[split] = list(zip(*texts, strict=True))
     return Corpus(**splits, links=[])
 
 
-def _given(folder):
-    """A finder of checked files in the reader's own folder, which is never written to."""
-
-    def find(name: str) -> Path:
-        path = folder / name
-        if not path.is_file():
-            raise UserError(
-                f"{path} is missing: give the folder of Multi30k's raw files, or none; {ADVICE}."
-            )
-        if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
-            raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
-        return path
-
-    return find
-
-
-def cache_folder() -> Path:
-    """Where downloads and what is made of them are kept for this user."""
-    import pooch  # only a large corpus needs it
-
-    return Path(pooch.os_cache("attn_utils"))
+def _given(folder, name):
+    """The checked file in the reader's own folder, which is never written to."""
+    path = folder / name
+    if not path.is_file():
+        raise UserError(
+            f"{path} is missing: --data or ATTN_DATA names the folder of Multi30k's raw files; {ADVICE}."
+        )
+    if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
+        raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
+    return path
 
 
 def _fetched(name):
     """The cached file; one that is missing or damaged is downloaded aside, checked, then moved in."""
-    import pooch
+    import pooch  # only a large corpus needs it
     from requests import RequestException
 
     pooch.get_logger().setLevel("WARNING")
     checksum = "sha256:" + CHECKSUMS[name]
-    folder = cache_folder() / "multi30k"
+    folder = Path(pooch.os_cache("attn_utils")) / "multi30k"
     try:
         return Path(pooch.retrieve(URL + name, checksum, fname=name, path=folder))
     except (OSError, RequestException, ValueError) as error:

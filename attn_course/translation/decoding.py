@@ -5,41 +5,32 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from attn_course.translation.batches import Ids
 from attn_course.translation.vocabulary import BOS, EOS, PAD
 
 
-class Decoded(NamedTuple):
-    """tokens: list of B lists of ids, end mark included; weights: list of B tensors (T_b, S)."""
-
-    tokens: list[list[int]]
-    weights: list[Tensor]
-
-
 class Hypothesis(NamedTuple):
-    """One of several translations: its ids, weights (T, S), and log-probability / length."""
+    """One of several translations: its ids, and log-probability / length."""
 
-    tokens: list[int]
-    weights: Tensor
+    tokens: Ids
     score: float
 
 
-def advance(
-    model: Any, last: Tensor, memory: Any, state: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
+def advance(model: Any, last: Tensor, memory: Any, state: Tensor | None) -> tuple[Tensor, Tensor]:
     """One step of any search.
 
     last: (N, 1), the tokens written last. memory: of N sentences. state: None at the start.
-    Returns log-probabilities (N, V) of the next token, weights (N, 1, S) and the new state.
+    Returns log-probabilities (N, V) of the next token, and the new state.
     """
-    logits, weights, state = model.decode(last, memory, state)
+    logits, _, state = model.decode(last, memory, state)
     logits = logits[:, -1].float()
     logits[:, :EOS] = -torch.inf  # label smoothing leaves PAD and BOS a little mass
-    return logits.log_softmax(-1), weights, state
+    return logits.log_softmax(-1), state
 
 
 @torch.inference_mode()
-def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor) -> Decoded:
-    """The likeliest token at each step.
+def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor) -> list[Ids]:
+    """The likeliest token at each step, for each sentence.
 
     source: (B, S). lengths: (B,) on the CPU.
     max_length: of a translation, in tokens; one number, or one for each sentence, (B,) on the CPU.
@@ -50,18 +41,16 @@ def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Ten
     last = source.new_full((len(source), 1), BOS)
     done = torch.zeros_like(last, dtype=torch.bool)
     tokens: list[Tensor] = []
-    rows: list[Tensor] = []
     for step in range(1, num_steps + 1):
-        log_probs, weights, state = advance(model, last, memory, state)
+        log_probs, state = advance(model, last, memory, state)
         likeliest = log_probs.argmax(-1, keepdim=True)  # (B, 1)
         last = likeliest.masked_fill(done, PAD)
         done |= last == EOS
         done |= limits == step
         tokens.append(last)
-        rows.append(weights)
         if done.all():  # the only wait for the device
             break
-    return _trimmed(torch.cat(tokens, 1), torch.cat(rows, 1))
+    return _trimmed(torch.cat(tokens, 1))
 
 
 def _limits(max_length, source):
@@ -70,45 +59,37 @@ def _limits(max_length, source):
     return limits.to(source.device, non_blocking=True), int(limits.max())
 
 
-def _trimmed(tokens, weights):
-    """tokens (B, T), weights (B, T, S) -> Decoded on the CPU, each sentence cut after its end mark."""
-    rows = tokens.cpu().tolist()
-    maps = weights.cpu()
-    decoded = Decoded([], [])
-    for b, row in enumerate(rows):
-        length = len(row) - row.count(PAD)
-        decoded.tokens.append(row[:length])
-        decoded.weights.append(maps[b, :length])
-    return decoded
+def _trimmed(tokens):
+    """tokens (B, T) -> B lists of ids, each cut after its end mark."""
+    return [row[: len(row) - row.count(PAD)] for row in tokens.cpu().tolist()]
 
 
 class _Beams:
     """K hypotheses for each of B sentences, in rows b * K + k.
 
     sentences: (B*K,), the sentence of each row; first: (B, 1), the first row of each sentence.
-    tokens: (B*K, t); weights: (B*K, t, S).
+    tokens: (B*K, t).
     scores: (B, K) log-probabilities; sizes: (B, K) lengths; done: (B, K).
     """
 
     def __init__(self, source: Tensor, K: int, length_penalty: float) -> None:
-        B, S = source.shape
+        B = len(source)
         numbers = torch.arange(B, device=source.device)
         empty = torch.zeros(B, K, device=source.device)
         self.length_penalty = length_penalty
         self.sentences = numbers.repeat_interleave(K)
         self.first = K * numbers[:, None]
         self.tokens = numbers.new_zeros(B * K, 0)
-        self.weights = empty.new_zeros(B * K, 0, S)
         self.sizes = empty
         self.done = empty > 0
         # only one start hypothesis is alive, or the beam would hold K copies
         self.scores = torch.full_like(empty, -torch.inf)
         self.scores[:, 0] = 0.0
 
-    def extend(self, log_probs: Tensor, weights: Tensor) -> Tensor:
+    def extend(self, log_probs: Tensor) -> Tensor:
         """Keep the best K of all hypotheses that are one token longer.
 
-        log_probs: (B*K, V). weights: (B*K, 1, S).
+        log_probs: (B*K, V).
         Returns the rows (B*K,) that the new hypotheses grew from.
         A finished hypothesis stays, extended by PAD at no cost, and competes under its own length.
         """
@@ -129,7 +110,6 @@ class _Beams:
         self.done |= chosen == EOS
         rows = (self.first + parents).flatten()
         self.tokens = torch.cat([self.tokens[rows], chosen.view(-1, 1)], 1)
-        self.weights = torch.cat([self.weights[rows], weights[rows]], 1)
         return rows
 
     def _ranks(self, scores, sizes):
@@ -142,10 +122,6 @@ class _Beams:
         values, order = values.sort(dim=-1, descending=True, stable=True)
         return self.first + order, values
 
-    def decoded(self, rows: Tensor) -> Decoded:
-        """The hypotheses in these rows (N,)."""
-        return _trimmed(self.tokens[rows], self.weights[rows])
-
 
 def _searched(model, source, lengths, max_length, size, length_penalty):
     """The beams when every hypothesis has come to its end, or is as long as it may be."""
@@ -156,8 +132,8 @@ def _searched(model, source, lengths, max_length, size, length_penalty):
     state = None
     last = torch.full_like(beams.sentences[:, None], BOS)
     for step in range(1, num_steps + 1):
-        log_probs, weights, state = advance(model, last, memory, state)
-        rows = beams.extend(log_probs, weights)
+        log_probs, state = advance(model, last, memory, state)
+        rows = beams.extend(log_probs)
         beams.done |= limits == step
         last = beams.tokens[:, -1:]
         state = state[:, rows]
@@ -175,14 +151,14 @@ def beam(
     max_length: int | Tensor,
     size: int = 5,
     length_penalty: float = 1.0,
-) -> Decoded:
+) -> list[Ids]:
     """The best of `size` hypotheses by log-probability / length ** length_penalty.
 
     source, lengths, max_length: as for `greedy`.
     """
     beams = _searched(model, source, lengths, max_length, size, length_penalty)
     rows, _ = beams.ranked()
-    return beams.decoded(rows[:, 0])
+    return _trimmed(beams.tokens[rows[:, 0]])
 
 
 @torch.inference_mode()
@@ -195,8 +171,7 @@ def n_best(
     ranks = values.cpu().tolist()
     lists = []
     for chosen, scores in zip(rows, ranks, strict=True):
-        decoded = beams.decoded(chosen)
-        hypotheses = map(Hypothesis, *decoded, scores)
+        hypotheses = map(Hypothesis, _trimmed(beams.tokens[chosen]), scores)
         # a wide beam may have places that nothing could fill
         found = [hypothesis for hypothesis in hypotheses if hypothesis.score > -torch.inf]
         lists.append(found)

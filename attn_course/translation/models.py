@@ -22,18 +22,14 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
     if config.attention not in SLOTS:
         known = ", ".join(SLOTS)
         raise UserError(f"attention must be one of {known}, not {config.attention!r}.")
-    if config.architecture == "transformer":
-        return _transformer(config, num_tokens, slot)
-    return RecurrentTranslator(
-        slot or SLOTS[config.attention](config.width),
-        num_tokens=num_tokens,
-        embedding=config.embedding,
-        width=config.width,
-        dropout=config.dropout,
-    )
-
-
-def _transformer(config, num_tokens, slot):
+    if config.architecture == "gru":
+        return RecurrentTranslator(
+            slot or SLOTS[config.attention](config.width),
+            num_tokens=num_tokens,
+            embedding=config.embedding,
+            width=config.width,
+            dropout=config.dropout,
+        )
     if slot is not None or config.attention != "multihead":
         raise UserError("a Transformer has multi-head cross-attention of its own and no slot.")
     return TransformerTranslator(

@@ -128,28 +128,15 @@ def table(ladder: Ladder) -> str:
     """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
     lines = [f"{'':5} test BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
     for name, found in ladder.items():
-        lines.append(f"{name:10} {_line(found)}")
+        bleu = np.array([record["test"]["greedy"]["bleu"] for record in found])
+        perplexity = np.mean([record["test"]["perplexity"] for record in found])
+        seconds = np.mean([record["cpu_seconds"] for record in found])
+        seeds = " ".join(f"{score:5.1f}" for score in bleu)
+        spread = f"{bleu.std(ddof=1):.1f}" if len(bleu) > 1 else "-"
+        lines.append(
+            f"{name:10} {seeds:20} {bleu.mean():7.1f} {spread:>7} {perplexity:11.2f} {seconds:12.0f}"
+        )
     return "\n".join(lines)
-
-
-def _line(found):
-    """What `table` says of the seeds of one attention."""
-    tests = [record["test"] for record in found]
-    bleu = np.array([test["greedy"]["bleu"] for test in tests])
-    perplexity = np.mean([test["perplexity"] for test in tests])
-    seconds = np.mean([record["cpu_seconds"] for record in found])
-    seeds = " ".join(f"{score:5.1f}" for score in bleu)
-    spread = "-"
-    if len(bleu) > 1:
-        spread = f"{bleu.std(ddof=1):.1f}"
-    parts = [
-        f"{seeds:20}",
-        f"{bleu.mean():7.1f}",
-        f"{spread:>7}",
-        f"{perplexity:11.2f}",
-        f"{seconds:12.0f}",
-    ]
-    return " ".join(parts)
 
 
 def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curves]:
@@ -168,14 +155,6 @@ def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curv
         rows = numbers == k
         middles.append(words[rows].mean())
         for name, found in ladder.items():
-            series[name].append(_mean_bleu(found, rows))
+            bleu = [scoring.bleu_of_counts(record["counts"][rows].sum(0)) for record in found]
+            series[name].append(float(np.mean(bleu)))
     return middles, series
-
-
-def _mean_bleu(found, rows):
-    """BLEU of some sentences, averaged over seeds."""
-    bleu = []
-    for record in found:
-        counts = record["counts"][rows].sum(0)
-        bleu.append(scoring.bleu_of_counts(counts))
-    return float(np.mean(bleu))

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from attn_course.errors import UserError
 from attn_course.training.devices import DeviceLike, best_device
-from attn_course.translation.batches import collate, pad_source
+from attn_course.translation.batches import Ids, collate, pad_source
 from attn_course.translation.config import Config
-from attn_course.translation.decoding import Decoded, Hypothesis, advance, beam, greedy, n_best
+from attn_course.translation.decoding import Hypothesis, advance, beam, greedy, n_best
 from attn_course.translation.models import Translator, build
 from attn_course.translation.scoring import subword_losses
 from attn_course.translation.vocabulary import PAD, Vocabulary
@@ -58,8 +58,8 @@ class Run(NamedTuple):
 
     def search(
         self, sentences: Sequence[str], *, beam_size: int = 1, length_penalty: float = 1.0
-    ) -> Decoded:
-        """Translate one batch of sentences.
+    ) -> list[Ids]:
+        """Translate one batch of sentences into subwords.
 
         beam_size: hypotheses kept; a beam of one is greedy search. length_penalty: the exponent of the
         length that a log-probability is divided by.
@@ -105,7 +105,7 @@ class Run(NamedTuple):
         def step(last: Any, state: Any) -> tuple[torch.Tensor, Any]:
             tokens = torch.as_tensor(last, device=self.device)
             tokens = tokens.reshape(-1, 1)
-            logits, _, state = advance(self.model, tokens, memory, state)
+            logits, state = advance(self.model, tokens, memory, state)
             return logits.cpu(), state
 
         return step
@@ -139,8 +139,8 @@ class Run(NamedTuple):
         for first in range(0, len(order), AT_A_TIME):
             rows = order[first : first + AT_A_TIME]
             batch = [sentences[i] for i in rows]
-            decoded = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
-            for i, ids in zip(rows, decoded.tokens, strict=True):
+            found = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
+            for i, ids in zip(rows, found, strict=True):
                 results[i] = self.vocabulary.decode(ids)
         return results
 

@@ -12,10 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from attn_course.translation.batches import Batch, Pair, collate
-from attn_course.translation.vocabulary import BOS, PAD
-
-Link = tuple[int, int]
+from attn_course.translation.batches import Batch, collate
+from attn_course.translation.vocabulary import BOS, PAD, Pair
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
@@ -74,7 +72,7 @@ def bootstrap(
 
     worse, better: what `counts` gives for each system.
     The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
-    test sets, the better system did not win. `at_most` says how large it may really be.
+    test sets, the better system did not win. `p_value` puts it into words.
     """
     n = len(worse)
     chances = np.full(n, 1 / n)
@@ -101,19 +99,6 @@ def p_value(count: int, num_samples: int) -> str:
     if count == num_samples:
         return f"p above {1 - least:.4f}"
     return f"p = {count / num_samples:.4f}"
-
-
-def alignment_error_rate(found: Sequence[set[Link]], gold: Sequence[set[Link]]) -> float:
-    """1 - 2 |found and gold| / (|found| + |gold|) over sets of (target word, source word) links.
-
-    found, gold: one set for each sentence; 0 is perfect.
-    """
-    common = 0
-    size = 0
-    for ours, theirs in zip(found, gold, strict=True):
-        common += len(ours & theirs)
-        size += len(ours) + len(theirs)
-    return 1 - 2 * common / max(size, 1)
 
 
 @torch.inference_mode()

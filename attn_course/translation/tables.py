@@ -15,11 +15,11 @@ from attn_course.translation.vocabulary import Vocabulary
 def of_trainers(
     trainers: Mapping[str, Trainer], runs: Mapping[str, Run], pairs: Sequence[TextPair]
 ) -> str:
-    """A line for each trainer: its last validation, and the precisions of its run on the test pairs."""
+    """A line for each trainer: loss and validation of its last epoch, precisions on the test pairs."""
     sources = [source for source, _ in pairs]
     references = [reference for _, reference in pairs]
     lines = [
-        "      validation                               test",
+        "      train validation                         test",
         "      loss  perplexity  cross-entropy   BLEU   n-grams right, n = 1 to 4",
     ]
     for name, trainer in trainers.items():

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
@@ -22,11 +21,10 @@ from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import Corpus
-from attn_course.translation.encoding import encode_corpus
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.models import build
 from attn_course.translation.runs import Run
-from attn_course.translation.vocabulary import PAD
+from attn_course.translation.vocabulary import PAD, encode_corpus
 
 SEED_BITS = 2**63
 
@@ -57,9 +55,8 @@ class Trainer(BaseTrainer):
     """One run in one folder: `fit` starts it, or carries it on exactly where it was stopped.
 
     Without a folder it has one of its own, which is gone when `fit` returns. A module given as `slot`
-    takes the place of the configured attention. Data order and dropout are functions of seed, epoch,
-    step and rank, so no generator needs saving. Under torchrun each process takes its share of every
-    batch, and the loss is that of one process.
+    takes the place of the configured attention. Data order and dropout are functions of seed, epoch
+    and step, so no generator needs saving.
     """
 
     def __init__(
@@ -72,7 +69,6 @@ class Trainer(BaseTrainer):
         device: DeviceLike = None,
         progress: bool = True,
         save_every: int = 200,
-        compiled: bool = False,
     ) -> None:
         self.clock = time.process_time()
         self.corpus = corpus
@@ -96,7 +92,6 @@ class Trainer(BaseTrainer):
             clip=config.clip,
             checkpoint=self.folder / "last.pt",
             save_every=save_every,
-            compiled=compiled,
         )
         self.counters = {
             "epoch": 0,
@@ -107,7 +102,7 @@ class Trainer(BaseTrainer):
             "best": -1.0,
             "metrics": [],
         }
-        self.progress = progress and self.rank == 0
+        self.progress = progress
         self._count_time()
 
     @property
@@ -152,8 +147,6 @@ class Trainer(BaseTrainer):
             bar.close()
         if self.progress and not self.spent:
             say(self.why_early())
-        if self.world > 1:
-            dist.barrier()  # the best model is on disk before any process reads it
         run = Run.load(self.folder, device=self.device, slot=self.slot)
         if self.temporary:
             self.temporary.cleanup()
@@ -191,16 +184,13 @@ class Trainer(BaseTrainer):
         return total
 
     def _step(self, group, number, tokens):
-        """Step `number`, taken after `tokens` target subwords, on this process's share of a group."""
-        mine = group[self.rank :: self.world]
-        pairs = [self.encoded.train[i] for i in mine or group[:1]]
-        seed = (self.config.seed << 40) + (number << 8) + self.rank
+        """Step `number`, taken after `tokens` target subwords, on a group of pairs."""
+        seed = (self.config.seed << 40) + (number << 8)
         return Update(
-            batch=collate(pairs),
+            batch=collate([self.encoded.train[i] for i in group]),
             size=self._size(group),
             rate=rate_at(number, tokens / self.config.tokens, self.config),
             seed=seed % SEED_BITS,
-            shared=bool(mine),
         )
 
     def count(self, step: Update) -> None:
@@ -211,12 +201,7 @@ class Trainer(BaseTrainer):
 
     def _evaluate(self, bar):
         """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
-        scores: list[dict[str, float]] = [{}]
-        if self.rank == 0:
-            scores = [self.validate()]
-        if self.world > 1:
-            dist.broadcast_object_list(scores)
-        found = scores[0]
+        found = self.validate()
         num_steps = self.counters["position"]
         self._count_time()
         self.counters["epoch"] += 1
@@ -235,8 +220,7 @@ class Trainer(BaseTrainer):
         if found["bleu"] > self.counters["best"]:
             self.counters["best"] = found["bleu"]
             self.counters["stale"] = 0
-            if self.rank == 0:
-                write_tensors(self.folder / "best.pt", self.model.state_dict())
+            write_tensors(self.folder / "best.pt", self.model.state_dict())
 
     def validate(self) -> dict[str, float]:
         """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
@@ -258,7 +242,7 @@ class Trainer(BaseTrainer):
         """Start the folder, or resume the run that was left in it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if self.resume() or self.rank > 0:
+            if self.resume():
                 return
             self.vocabulary.save(self.folder / "vocabulary.json")
             write_json(self.folder / "config.json", asdict(self.config))
@@ -271,5 +255,4 @@ class Trainer(BaseTrainer):
         """Keep everything in the checkpoint, and the metrics in a file of their own."""
         self._count_time()
         super().save()
-        if self.rank == 0:
-            write_json(self.folder / "metrics.json", self.metrics)
+        write_json(self.folder / "metrics.json", self.metrics)

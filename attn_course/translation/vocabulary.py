@@ -1,13 +1,19 @@
 """Subwords: text to ids and back, one vocabulary for both languages."""
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from attn_course.translation.corpora import Corpus
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
 SPACE = "\u2581"  # stands for the blank before a word
+
+Pair = tuple[list[int], list[int]]  # the ids of a German and an English text, without marks
 
 
 class Vocabulary:
@@ -50,7 +56,7 @@ class Vocabulary:
         """The ids of a text's pieces, without any mark of start or end."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
-    def encode_pair(self, pair: tuple[str, str]) -> tuple[list[int], list[int]]:
+    def encode_pair(self, pair: tuple[str, str]) -> Pair:
         """The ids of a German and an English text."""
         german, english = pair
         return self.encode(german), self.encode(english)
@@ -89,3 +95,27 @@ class Vocabulary:
                 word += 1
             numbers.append(word)
         return numbers
+
+
+class EncodedCorpus(NamedTuple):
+    """The vocabulary of a corpus, and the ids of its training and validation pairs."""
+
+    vocabulary: Vocabulary
+    train: list[Pair]
+    val: list[Pair]
+
+
+ENCODED: dict[
+    tuple, EncodedCorpus
+] = {}  # of this process: notebooks train several slots on one text
+
+
+def encode_corpus(corpus: Corpus, *, size: int) -> EncodedCorpus:
+    """The corpus in `size` subwords, learnt once in a process."""
+    key = (size, tuple(corpus.train), tuple(corpus.val))
+    if key not in ENCODED:
+        vocabulary = Vocabulary.learn(chain(*corpus.train), size=size)
+        train = [vocabulary.encode_pair(pair) for pair in corpus.train]
+        val = [vocabulary.encode_pair(pair) for pair in corpus.val]
+        ENCODED[key] = EncodedCorpus(vocabulary, train, val)
+    return ENCODED[key]

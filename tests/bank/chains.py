@@ -143,7 +143,7 @@ of_2, of_1 = maker(far_2), maker(far_1)
 
 # 11.5 and 12.1
 q_1, q_2, k_1, k_2, theta, m, place, delta = sp.symbols(
-    "q_1 q_2 k_1 k_2 theta m n delta", real=True
+    "q_1 q_2 k_1 k_2 theta p_q p_k delta", real=True
 )
 inner, cross = q_1 * k_1 + q_2 * k_2, q_1 * k_2 - q_2 * k_1
 rotation = maker(rotated, {m: place + delta})
@@ -774,7 +774,7 @@ FALSE = {
     "11.5 score": {
         "the sum of positions": (rotation(at(m + place), at(delta)), "step 1 of `score`"),
         "another sign": (rotation(at(m - place), at(-delta)), "step 2 of `score`"),
-        "m is left": (rotation(sp.expand(rotated), at(m - place)), "still contains m and n"),
+        "m is left": (rotation(sp.expand(rotated), at(m - place)), "still contains p_k and p_q"),
         "a jump": (rotation(at(delta)), "show at least one line between"),
     },
     "12.1 share": {

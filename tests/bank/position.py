@@ -190,7 +190,7 @@ def half_blocks(k, d):
 
 # 11.5, the chain
 
-names = "q_1 q_2 k_1 k_2 theta m n delta"
+names = "q_1 q_2 k_1 k_2 theta p_q p_k delta"
 q1, q2, k1, k2, theta, m, n, delta = sp.symbols(names, real=True)
 a, b = m * theta, n * theta
 given = (q1 * sp.cos(a) - q2 * sp.sin(a)) * (k1 * sp.cos(b) - k2 * sp.sin(b)) + (

@@ -286,7 +286,7 @@ WRONG = {
         ),
         "mostly long cuts": (
             corruption(cut=lambda rng, block: int(rng.integers(block // 2, 7 * block // 8 + 1))),
-            "should be as likely.",
+            "should be equally likely.",
         ),
         "never all of 7/8": (
             corruption(cut=lambda rng, block: int(rng.integers(4, 7 * block // 8))),
@@ -317,7 +317,7 @@ WRONG = {
                 span=lambda rng, n: 1 + int(rng.binomial(n - 1, rng.uniform(0, 0.5))),
                 place=lambda rng, room: int(rng.integers(room + (rng.random() < 0.1) or 1)),
             ),
-            "should be as likely, the first and the last too",
+            "should be equally likely, the first and the last too",
         ),
         "the start is never masked": (
             corruption(place=lambda rng, room: int(rng.integers(min(1, room), room + 1))),
@@ -400,8 +400,8 @@ WRONG = {
             (finetuning_pair, lambda answers, truths: score(*map(small, (answers, truths)))),
             "capitals are ignored",
         ),
-        "one standard error": ((finetuning_pair, wilson(1.0)), "holds the true chance in 68"),
-        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "holds the true chance in 9"),
+        "one standard error": ((finetuning_pair, wilson(1.0)), "contains the true share in 68"),
+        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "contains the true share in 9"),
     },
 }
 

@@ -337,7 +337,7 @@ WRONG = {
             (lambda T, D, t: differ_at(lambda t: slice(t + 1, None))(T, D, t),),
             "only after t",
         ),
-        "differ by a hair": ((differ_at(lambda t: 0, 1e-9),), "moves by only"),
+        "differ by a hair": ((differ_at(lambda t: 0, 1e-9),), "changes by only"),
         "too large for any layer": (
             (lambda T, D, t: (np.full((T, D), 1e308), np.full((T, D), 1e308)),),
             "overflow in a layer",
