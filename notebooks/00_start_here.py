@@ -4,7 +4,7 @@
 #
 # > How a notebook of this course works: read, predict, answer, check.
 #
-# *22 min, 3 questions, 0 points, needs nothing*
+# *20 min, 3 questions, 0 points, needs nothing*
 #
 # After this notebook you can
 #
@@ -54,10 +54,8 @@ plots.attention_map(found.weights, found.english, found.german, title="who looks
 
 # %% [markdown]
 # An English word with a clear counterpart (*hat*) has one dark cell; the attention of the first word and of the full stop is
-# spread over several cells. Nobody told the model which words belong together: it learnt this in training. You will build
-# such a model yourself. After [05](05_keys_queries_values.ipynb) you can explain how such a row comes about, and in
-# [09](09_translation.ipynb) your own attention translates. The command `attn playground` (it needs torch) lets you try this
-# model on sentences of your own.
+# spread over several cells. Nobody told the model which words belong together: it learnt this in training. In
+# [09](09_translation.ipynb) your own attention translates.
 #
 # *Attention* is a look-up that returns a blend instead of a single entry. A **query** is compared with several **keys**.
 # Each comparison gives a **score**, the inner product of the two. The scores are turned into **weights**, positive numbers
@@ -158,8 +156,8 @@ hint("0.1")
 #
 # **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Write** it as one fraction in which $x$ occurs once. **Form:**
 # `derive(...)` with one `(expression, reason)` for each line, in SymPy, and at least one line between the first and the last.
-# The first line is given. `where={x: (0, 1)}` says that $x$ lies between 0 and 1; `where={x: 2 * y}` would say that $x$ is $2y$.
-# Put formulas in a reason between dollar signs, as in `"divide by $1 + x$"`.
+# The first line is given, and `where={x: (0, 1)}` says that $x$ lies between 0 and 1. Put formulas in a reason between dollar
+# signs, as in `"divide by $1 + x$"`.
 #
 # Each line is compared with the line before it, and algebra must prove that the two are equal. The first line that does not
 # follow is marked, together with a value of $x$ at which it differs from the line before.

@@ -4,7 +4,7 @@
 #
 # > When does attention return one single value, as if it had been picked by hand?
 #
-# *97 min, 7 questions, 6 points, needs 00; a pause is marked in the middle*
+# *85 min, 7 questions, 6 points, needs 00; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -30,8 +30,6 @@ from attn_course import check, derive, hint, plots
 from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend, softmax
 
-rng = np.random.default_rng(1)
-
 # %% [markdown]
 # ## Which row copies?
 #
@@ -48,8 +46,8 @@ for word, german, weight in found.strongest():
     print(f"{word:10} gives {weight:.2f} of its weight to {german}")
 
 # %% [markdown]
-# No row copies exactly, but some come close. This notebook asks what decides how close: which queries and keys make one weight
-# almost 1, and how far the output is then from a copy. For this we need letters.
+# No row copies exactly, but some come close. This notebook asks which queries and keys make one weight almost 1, and how far
+# the output is then from a copy.
 #
 # ## Notation
 #
@@ -60,19 +58,17 @@ for word, german, weight in found.strongest():
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
 # | $n$ | the number of items, each with a key and a value | number | `n` |
-# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
 # | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
-# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
 # | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: how far the score of item $j$ is above the next one | number | `gap` |
 # | $Z = \sum_h e^{s_h}$ | the sum of the exponentials, by which each of them is divided | number | `Z` |
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
 #
-# Queries, keys, values, scores, weights and the context are those of [00](00_start_here.ipynb). The other letters are new;
-# each is explained again where it is first used.
-
-# %% [markdown]
+# The last four rows are new; each letter is explained again where it is first used.
+#
 # ## The definition
 #
 # Attention turns scores into weights with the *softmax* and returns the weighted average of the values:
@@ -81,26 +77,23 @@ for word, german, weight in found.strongest():
 #
 # The cell below computes both for four keys. The scores are left as they are (`scale=1.0`); later notebooks divide them by
 # $\sqrt d$. The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that
-# key, and write your prediction into the first line of the cell.
+# key.
 
 # %%
 # my prediction for 1, 4, 16 times key 0: ...
 keys = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
 values = np.array([[1.0], [2.0], [3.0], [4.0]])
-groups = {}
 for length in (1, 4, 16):
-    context, weights = attend(length * keys[:1], keys, values, scale=1.0)
-    groups[f"query {length} k₀"] = weights[0]
-    print(f"query {length:2d} times key 0: context {context[0, 0]:.4f}")
-plots.bars(groups, title="the same direction, three lengths")
+    context, weights = attend(length * keys[0], keys, values, scale=1.0)
+    print(f"query {length:2d} times key 0: context {context[0]:.4f}, weights {weights.round(3)}")
 
 # %% [markdown]
 # The direction never changes, and yet the output moves from a blend of all values almost to the first value: the longer the
 # query, the more sharply it distinguishes the keys. Key 1, which points nearly in the direction of key 0, keeps its weight
-# longest. If you predicted 1.0000 for the longest query, you were nearly right: the small difference is the weight of key 1.
+# longest.
 #
-# The direction and the length of a query make it a point in the plane, and each point can be coloured by the key that gets
-# the largest weight there. Here are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* in
+# A query with two coordinates is a point of the plane. In the next figure each point has the colour of the key that gets the
+# largest weight there. There are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* in
 # which part of the plane key 4 wins; then drag the query, and drag key 4.
 
 # %%
@@ -150,7 +143,7 @@ check("1.1", sum_of_weights, one_weight)
 # `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
 # *Predict:* from which score on does `np.exp` return infinity? And can a computed weight be exactly zero, although you have
-# just proved that every weight is above zero? The last cell of *Common mistakes* shows both answers.
+# just proved that every weight is above zero? The last lines under *Common mistakes* show both answers.
 
 
 # %% answer="1.1 code"
@@ -171,8 +164,8 @@ check("1.1", attention_weights)
 # *derive · 1 point · 10 min*
 #
 # **Given** that key $j$ has the score $s$ (short for $s_j$), and that the best of its $n-1$ rivals scores exactly $\Delta$ less.
-# Let $R = \sum_{i\ne j} e^{s_i}$ be the sum of the rivals' exponentials. It is at most $(n-1)\,e^{s-\Delta}$ (all rivals score
-# $s - \Delta$) and at least $e^{s-\Delta}$ (almost reached when all rivals but one score far lower). **Find** the best lower
+# Let $R = \sum_{i\ne j} e^{s_i}$ be the sum of the rivals' exponentials. The best rival alone contributes $e^{s-\Delta}$, so
+# $R$ is at least $e^{s-\Delta}$. No rival contributes more, so $R$ is at most $(n-1)\,e^{s-\Delta}$. **Find** the best lower
 # bound and the best upper bound on the weight of key $j$ that contain only $\Delta$ and $n$. **Form:** two derivations,
 # `at_least` and `at_most`, each from the definition, with a line `(">=", expression, reason)` or `("<=", expression, reason)`.
 
@@ -198,8 +191,8 @@ display(at_least, at_most)
 check("1.2", at_least, at_most)
 
 # %% [markdown]
-# The figure computes the weight with the softmax itself, with all rivals exactly $\Delta$ below key $j$. *Predict* how the
-# curves for 1, 10, 100 and 1000 rivals differ: in shape, in steepness, or only in position?
+# In the figure all rivals score exactly $\Delta$ less than key $j$. *Predict* how the curves for 1, 10, 100 and 1000 rivals
+# differ: in shape, in steepness, or only in position?
 
 # %%
 # my prediction: ...
@@ -213,8 +206,7 @@ plots.curves(gaps, series, **label)
 
 # %% [markdown]
 # All curves have the same shape and are only shifted to the right: ten times as many rivals always need the same additional
-# lead. A gap of 5 is enough against one rival, but not against a thousand. If only the best rival is exactly $\Delta$
-# below key $j$, the weight lies between the curve for one rival and the curve for all of them.
+# lead. A gap of 5 is enough against one rival, but not against a thousand.
 
 # %% [markdown]
 # ### 1.3 Does it copy?
@@ -300,7 +292,7 @@ def draw(angle, length):
 plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 
 # %% [markdown]
-# The query points exactly along key 0, and yet key 1, which is three times as long and 60° away, gets almost all of the
+# The query points along key 0, and yet key 1, three times as long and 60° away, gets almost all of the
 # weight. A score is the signed length of the key's *projection* onto the query, times the length of the query. Turn key 1
 # until its projection is shorter than key 0, and key 0 wins again.
 #
@@ -309,8 +301,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 # *code · 1 point · 10 min*
 #
 # **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$ and no value is further than `diameter`
-# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: a number that this distance never exceeds, and that it
-# reaches for some scores and values. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
+# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and for some scores and
+# values reaches it. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
 # %% answer="1.5"
@@ -323,28 +315,6 @@ def copy_error_bound(gap, n, diameter):
 check("1.5", copy_error_bound)
 
 # %% [markdown]
-# The figure shows 1,500 random settings with ten items in which every other value is at distance 1 from $v_j$. Your bound is
-# drawn as well, once it is right. *Predict:* do the points reach it?
-
-# %%
-# my prediction: ...
-spread = rng.uniform(0, 12, 1500)  # the gap of each random trial
-scores = np.c_[spread, np.zeros(1500), -rng.exponential(2, (1500, 8))]  # (1500, 10)
-points = rng.normal(size=(1500, 10, 3))
-points /= np.linalg.norm(points, axis=-1, keepdims=True)
-points[:, 0] = 0  # v_j is the origin
-distance = np.linalg.norm(np.einsum("bn,bnd->bd", softmax(scores), points), axis=-1)
-label = {"xlabel": "gap", "ylabel": "distance of c from v_j"}
-ax = plots.scatter(np.c_[spread, distance], label="random settings", colour=5, log="y", **label)
-ax.limits(y=(1e-6, 3))
-if check("1.5", copy_error_bound):
-    bound = np.ravel([copy_error_bound(gap, 10, 1.0) for gap in gaps])
-    plots.curves(gaps, {"your bound": bound}, ax=ax, **label)
-
-# %% [markdown]
-# The distances fall as the bound does, but none reaches it: most rivals are further below key $j$ than the gap, and the values
-# lie in different directions. "Tight" means that *some* setting reaches the bound. Which one?
-#
 # ### 1.6 How sharp is sharp enough
 #
 # *code · 0.5 points · 8 min*
@@ -354,7 +324,7 @@ if check("1.5", copy_error_bound):
 # the weight stays on the other keys. **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
 # *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
-# less than twice?
+# less than twice? The cell after the check prints the answer.
 
 
 # %% answer="1.6"
@@ -368,21 +338,14 @@ def copy_sharpness(n, d, epsilon):
 check("1.6", copy_sharpness)
 
 # %%
-multiples = np.linspace(0, 120, 121)
-series = {}
-for d in (16, 64, 256):
-    scores = np.c_[multiples / np.sqrt(d), np.zeros((121, 15))]  # (121, 16)
-    series[f"d = {d}"] = softmax(scores)[:, 1:].sum(-1)
-label = {"xlabel": "multiple t", "ylabel": "weight left elsewhere", "title": "16 orthonormal keys"}
-plots.curves(multiples, series, **label)
 if check("1.6", copy_sharpness):
-    few, many = (np.ravel(copy_sharpness(n, 16, 0.01))[0] for n in (100, 10_000))
-    print(f"100 keys: t = {few:.1f}; 10,000 keys: t = {many:.1f}, {many / few:.2f} times as much")
+    for size, width in ((100, 16), (10_000, 16), (100, 64)):
+        length = np.ravel(copy_sharpness(size, width, 0.01))[0]
+        print(f"{size:6,} keys, d = {width}: t = {length:5.1f}")
 
 # %% [markdown]
-# The same query copies in 16 dimensions and blends in 256: each curve is the one before it, stretched by a factor of two.
-# Dividing by $\sqrt d$ keeps the scores of random vectors at a moderate size (notebook 06 measures this), so a query that
-# copies must be longer by the factor $\sqrt d$. The printed line tells you whether your prediction was right.
+# Four times the width $d$ doubles the length that a copying query needs, because every score is divided by $\sqrt d$. Notebook
+# 06 explains why scores are divided at all.
 #
 # ### 1.7 In your own words
 #
@@ -398,35 +361,26 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of the first four printed statements is often given as the condition for copying; the weight after it refutes it. Such
-# conditions are not *necessary* either: in the last three lines all scores are positive, or all are negative, or their ratio
-# is almost one, and yet the first value is copied.
+# Each of the first six conditions is often given as the one for copying. The cell prints the weight of a key that satisfies the
+# condition; the value is not copied. The two lines after them show that all scores may be positive, or all negative, when a
+# value is copied.
+#
+# The last two lines are about another mistake: "a weight can be exactly 0 or 1". By 1.1 no weight is exactly 0 or 1 if
+# there are two keys or more; a weight that is printed as 0 or 1 has been rounded.
 
 # %%
 claims = {
-    "a score 200 times the others": [0.02, 0.0001, 0.0001],
-    "the others oppose the query": [0.1, -0.1, -0.1],
-    "a positive score, the others negative": [1.0, -0.5, -0.5, -0.5, -0.5],
-    "a lead of 5, whatever the number": [5.0] + [0.0] * 2000,
+    "its score is 200 times the others": [0.02, 0.0001, 0.0001],
+    "the other keys oppose the query": [0.1, -0.1, -0.1],
+    "only its score is positive": [1.0, -0.5, -0.5, -0.5, -0.5],
+    "its lead is 5, here over 2,000 rivals": [5.0] + [0.0] * 2000,
+    "the query points along it, but is short": [0.001, 0.0, 0.0],
+    "the query points along it, a rival is long": [1.0, 10 * np.cos(np.pi / 3)],  # 60° away
+    "copied, all scores positive": [300.0, 100.0, 100.0],
+    "copied, all scores negative": [-100.0, -200.0, -200.0],
 }
 for claim, scores in claims.items():
-    print(f"{claim:40} weight {softmax(np.array(scores))[0]:.3f}")
-for scores in ([300.0, 100.0, 100.0], [-100.0, -200.0, -200.0], [1000.0, 990.0, 990.0]):
-    print(f"scores {scores!s:25} weight {softmax(np.array(scores))[0]:.5f}")
-
-# %% [markdown]
-# "The query is aligned with the key" is not the condition either, for two reasons: a short aligned query hardly
-# distinguishes the keys, and a key along the query can lose to a longer key at an angle. And if a key lies between others, its
-# value can never be copied, whatever the query is.
-#
-# The last mistake is "weights lie between 0 and 1, including 0 and 1": $e^s$ is *positive*, so with two keys or more no
-# weight is ever exactly 0 or 1; this follows from 1.1. A weight that is printed as 0 or 1 has been rounded.
-
-# %%
-short = softmax(np.eye(3) @ (0.001 * np.eye(3)[0]))[0]
-longer = softmax(np.array([1.0, 10 * np.cos(np.pi / 3)]))[0]  # a rival at 60°, ten times as long
-between = max(softmax(q * np.array([1.0, -1.0, 0.0]))[2] for q in np.linspace(-50, 50, 2001))
-print(f"aligned, short: {short:.4f}   aligned, rival longer: {longer:.3f}   between: {between:.4f}")
+    print(f"{claim:43} weight {softmax(np.array(scores))[0]:.3f}")
 print("scores 0, -40, -800:", softmax(np.array([0.0, -40.0, -800.0])))
 with np.errstate(over="ignore"):
     print("exp(709) is finite:", np.isfinite(np.exp(709.0)), " exp(710):", np.exp(710.0))
@@ -443,11 +397,11 @@ with np.errstate(over="ignore"):
 #
 # 1. Why does adding 100 to every score change nothing?
 # 2. Which scores give the first key more weight: $(3, 1)$ or $(103, 102)$?
-# 3. Some lead is enough whatever the rivals score. How does it change when the number of keys is squared?
+# 3. How much larger must the lead of a key be when the number of its rivals is squared?
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
 # 5. What must be true of $k_j$ so that *some* query copies $v_j$?
 #
 # **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #
 # **References.** Bahdanau, Cho and Bengio (2015), the first attention of this kind; Vaswani et al. (2017), the
-# division by $\sqrt d$; Graves, Wayne and Danihelka (2014), addressing a memory by content.
+# division by $\sqrt d$.

@@ -4,7 +4,7 @@
 #
 # > When does one query return the average of two chosen values?
 #
-# *84 min, 5 questions, 7 points, needs 01; a pause is marked in the middle*
+# *72 min, 5 questions, 7 points, needs 01; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -43,9 +43,9 @@ rng = np.random.default_rng(2)
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
 # | $n$ | the number of items, each with a key and a value | number | `n` |
-# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
 # | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
-# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
@@ -109,10 +109,9 @@ plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders
 # *code + written · 1.5 points · 16 min*
 #
 # **Given** two matrices $A$ and $B$ of height $d$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
-# $A^\top B = 0$. **Find** a matrix
-# $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every* $v_b$ in that of $B$'s columns, and
-# **prove** that your matrix does so: say where $A^\top A = I$ is used, and where $A^\top B = 0$. **Form:** `projection(A, B)`,
-# returning a $(d, d)$ array; the proof in words and formulas.
+# $A^\top B = 0$. **Find** a matrix $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every*
+# $v_b$ in that of $B$'s columns, and **prove** that your matrix does so: say where $A^\top A = I$ is used, and where
+# $A^\top B = 0$. **Form:** `projection(A, B)`, returning a $(d, d)$ array; the proof in words and formulas.
 #
 # *Predict:* is there only one such matrix?
 
@@ -147,23 +146,23 @@ if check("2.1", projection):
     plots.curves(angles, {"M (v_a + v_b)": distance}, title="what orthogonality is for", **label)
 
 # %% [markdown]
-# At a right angle the error is zero, as it must be. At other angles most right answers count the projection of $v_b$ onto
-# $v_a$ as a part of $v_a$. The smaller the angle, the longer this projection; at 60° it is half as long as $v_b$. If your
-# curve is flat, your $M$ works for *any* two independent subspaces, which is more than was asked. Two right answers may also
-# differ in what they do to vectors orthogonal to both subspaces.
+# At a right angle the error is zero. At any other angle $v_b$ has a part along $v_a$, its projection, and most matrices
+# that are right in 2.1 leave this part in the result. At 60° the projection is half as long as $v_b$. If your curve is flat,
+# your $M$ works for *any* two independent subspaces, which is more than was asked.
+#
+# Is there only one such matrix? Two right answers may differ in what they do to vectors orthogonal to both subspaces.
 
 # %% [markdown]
 # ### 2.2 A query that averages
 #
 # *code · 1.5 points · 10 min*
 #
-# **Given** orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which the output is the
-# average of the values of $a$ and $b$, with an error of at most 1% of the largest distance between two values, whatever the
-# values are. **Form:** `average_query(keys, a, b)`, returning $d$ numbers.
+# **Given** between 2 and 100 orthonormal keys and two different indices $a$, $b$, in either order. **Find** a query for which
+# the output is almost the average of the values of $a$ and $b$, whatever the values are: by (1), the two keys must have
+# equal weights, and at most 1% of the weight may be on other keys. **Form:** `average_query(keys, a, b)`, returning $d$
+# numbers.
 #
-# The check looks at the weights, not at values: the two keys must have equal weights, and at most 1% of the weight may be
-# anywhere else. There are between 2 and 100 keys. *Predict:* is one length of the query enough for all these numbers of keys?
-# The sliders below show the answer.
+# *Predict:* is one length of the query enough for all these numbers of keys? The sliders below show the answer.
 
 
 # %% answer="2.2"
@@ -201,8 +200,8 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # keys always need the same additional height $t$. This height grows like $\log n$, so a length that is enough for the
 # largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
 #
-# **A good place for a pause.** You can build a query that averages two values. The second half derives how exactly, and
-# asks how long the query must be.
+# **A good place for a pause.** You can build a query that averages two values. The second half derives the weights exactly,
+# and asks how long the query must be.
 
 # %% [markdown]
 # ### 2.3 The weight, from its definition
@@ -253,8 +252,8 @@ check("2.3", score_a, score_i, two_tied)
 # **Given** any real number $t$ and any $n \ge 2$. **Compute** the weight $\alpha_a$ of 2.3 without overflow and without a
 # warning. **Form:** `average_weight(t, n)`, returning a float.
 #
-# *Predict* which line of your derivation overflows first when it is computed, and at which $t$. The last line under *Common
-# mistakes* tries it.
+# *Predict* from which $t$ on the definition of the softmax, computed as it is written, overflows. The last line under
+# *Common mistakes* tries it.
 
 
 # %% answer="2.4"
@@ -272,13 +271,13 @@ check("2.4", average_weight)
 #
 # *code · 1 point · 7 min*
 #
-# In 1.6 you found the size of a query that copies *one* value. Here two keys share the weight. **Given** $n > 2$ orthonormal
-# keys of width $d$ and the query $t(k_a + k_b)$; if `scaled` is true, all scores are divided by $\sqrt d$, otherwise not.
-# **Change** your formula of 1.6 so that it gives the smallest $t$ for which at most a share $\varepsilon < \frac{n-2}{n}$ of
-# the weight stays on the other keys. **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a float.
+# In 1.6 you found the size of a query that copies *one* value. **Given** $n > 2$ orthonormal keys of width $d$ and the query
+# $t(k_a + k_b)$; if `scaled` is true, all scores are divided by $\sqrt d$, otherwise not. **Change** your formula of 1.6 so that
+# it gives the smallest $t$ for which at most a share $\varepsilon < \frac{n-2}{n}$ of the weight stays on the other keys.
+# **Form:** `average_sharpness(n, d, epsilon, scaled)`, returning a float.
 #
-# *Predict* before you write it: is the $t$ for two values larger or smaller than the $t$ for a single value, and by how
-# much? The last printed line after the check compares the two.
+# *Predict:* is the $t$ for two values larger or smaller than the $t$ for a single value? The cell after the check compares
+# the two.
 
 
 # %% answer="2.5"
@@ -292,80 +291,48 @@ def average_sharpness(n, d, epsilon, scaled):
 check("2.5", average_sharpness)
 
 # %%
-sizes = [10, 30, 100, 300, 1000, 3000, 10_000]
 if check("2.5", average_sharpness):
-    for d in (16, 64, 1024):
-        plain, divided = (average_sharpness(10, d, 0.01, scaled) for scaled in (False, True))
-        height, top = np.ravel(plain)[0], np.ravel(divided)[0]
-        left = softmax(np.r_[top, top, np.zeros(8)] / np.sqrt(d))[2:].sum()
-        print(f"10 keys, d = {d:4}: t = {height:.2f}, scaled {top:6.2f}, which leaves {left:.4f}")
-    print(f"one value of 10 needs t = {math.log(9 * 99):.2f} (1.6), two need {height:.2f}")
-    law = {}
-    for share in (0.01, 0.001):
-        heights = [average_sharpness(n, n, share, False) for n in sizes]
-        law[f"leftover {share:g}"] = np.ravel(heights)
-    label = {"xlabel": "number of keys n", "ylabel": "height t needed"}
-    plots.curves(sizes, law, log="x", title="scores not divided", **label)
-
-# %% [markdown]
-# The lines are almost straight on a logarithmic axis: ten times as many keys, or a tenth of the leftover, need about the same
-# additional height, the logarithm of ten. A moderately large $t$ is therefore enough for very many keys, but not
-# if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times as long.
-#
-# ## Going further
-#
-# This section is optional and has no questions. **How many keys does the query attend to?** The exponential of the entropy of
-# the weights counts them: $n$ equal weights count as $n$. *Predict* the two ends of the curve for 50 keys.
-
-# %%
-# my prediction, left end and right end: ...
+    for size in (10, 100, 1000):
+        plain, divided = (average_sharpness(size, 64, 0.01, scaled) for scaled in (False, True))
+        low, high = np.ravel(plain)[0], np.ravel(divided)[0]
+        print(f"{size:5} keys, d = 64: t = {low:5.2f}, and {high:5.2f} if scores are divided by 8")
 heights = np.linspace(0, 15, 1501)
-weights = softmax(np.c_[heights, heights, np.zeros((1501, 48))])
-seen = np.exp(-(weights * np.log(weights)).sum(-1))
-crossing = heights[np.argmax(weights[:, 2:].sum(-1) < 0.5)]
-label = {"xlabel": "height t", "ylabel": "exp(entropy)", "title": "50 keys, two of them tied"}
-marks = {f"half the weight left over, t = {crossing:.2f}": crossing}
-plots.curves(heights, {"keys seen": seen}, marks=marks, **label)
+left = softmax(np.c_[heights, np.zeros((1501, 9))])[:, 1:].sum(-1)  # one key at height t, nine at 0
+print(f"a single value of 10 needs t = {heights[np.argmax(left <= 0.01)]:.2f}")
 
 # %% [markdown]
-# The number falls from fifty to two, mostly within a few units of height around the $t$ at which half of the weight is left
-# over. It stops at two, not at one: no height breaks a tie.
+# Ten times as many keys always need about the same additional height, the logarithm of ten. A moderately large $t$ is
+# therefore enough for very many keys, but not if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times
+# as long.
 #
-# **Attention is kernel smoothing.** For unit keys and a query of length $t$, the weights are those of a Gaussian with standard
-# deviation $1/\sqrt t$ around the query's unit vector. Averaging with them is the kernel regression of Nadaraya and Watson (1964).
+# **Attention is kernel smoothing.** If keys have length one and the query has the direction of $k_0$ and the length $t$, the
+# weights are proportional to $e^{-t\lVert k_i - k_0\rVert^2/2}$, a bell curve of the distance. An average with such weights is
+# called kernel regression (Nadaraya and Watson, 1964). The cell compares the two for $t = 7$.
 
 # %%
 keys = rng.normal(size=(6, 3))
 keys /= np.linalg.norm(keys, axis=-1, keepdims=True)
-bumps = np.exp(-((keys - keys[0]) ** 2).sum(-1) * 7 / 2)  # width 1/sqrt(7)
-difference = np.abs(softmax(7 * keys @ keys[0]) - bumps / bumps.sum()).max()
-print(f"the two kinds of weight differ by less than 1e-12: {difference < 1e-12}")
+bell = np.exp(-7 * ((keys - keys[0]) ** 2).sum(-1) / 2)
+difference = np.abs(softmax(7 * keys @ keys[0]) - bell / bell.sum()).max()
+print(f"attention and kernel regression differ by less than 1e-12: {difference < 1e-12}")
 
 # %% [markdown]
 # ## Common mistakes
 #
-# Each statement that the first cell prints is often made; the number printed after it refutes it.
+# The cell prints five statements that are often made, each with a number that refutes it. "Softmax never averages exactly" is
+# not true either: with two keys it does at every height, and with more keys the two weights are still exactly equal.
 #
-# The second cell is about "softmax never averages exactly": with two keys it does, at every height. With more keys the two
-# weights are still exactly equal; only the leftover is not zero. Two more mistakes are about computing: a tiny leftover is
-# lost to rounding if it is found by subtraction, and $e^t / (2e^t + n - 2)$, the formula in its usual form, fails above
-# $t = 709$, where $e^t$ overflows.
+# The last two lines are about computing: a tiny leftover is lost to rounding if it is found by subtraction, and an exponential
+# that is not shifted overflows.
 
 # %%
 low, divided = softmax(np.r_[1, 1, np.zeros(8)]), softmax(np.r_[10, 10, np.zeros(8)] / 8)
-length = np.linalg.norm(np.eye(10)[5])
 share = softmax(np.array([20, 20.5]))[0]
 print(f"'a tie is enough': at height 1, 10 keys, {low[2:].sum():.2f} is left over")
 print(f"'the other keys oppose the query': they score 0, not less, and get {low[2]:.3f} each")
-print(f"'the other keys are zero': their length is {length:.0f}; it is the score that vanishes")
-print(f"'k_i · k_j = 0 for all i, j': not for i = j, there it is {length**2:.0f}")
+print(f"'k_i · k_j = 0 for all i, j': for i = j it is {np.eye(10)[5] @ np.eye(10)[5]:.0f}")
 print(f"'the score is the weight': 10 / sqrt(64) gives {divided[0]:.3f}, others {divided[2]:.3f}")
 print(f"'nearly tied is nearly averaged': scores 20 and 20.5 give key a {share:.3f}")
-
-# %%
-for n in (2, 5, 50):
-    weights = softmax(np.r_[3.0, 3.0, np.zeros(n - 2)])
-    print(f"n = {n:2}: equal weights {weights[0] == weights[1]}, leftover {weights[2:].sum():.4f}")
 forty, eight_hundred = np.r_[40.0, 40.0, np.zeros(8)], np.r_[800.0, 800.0, np.zeros(8)]
 weights = softmax(forty)
 print(f"t = 40: left over {1 - weights[0] - weights[1]:.1e}, added up {weights[2:].sum():.1e}")
@@ -376,7 +343,7 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # ## Summary
 #
-# 1. One matrix recovers a vector from its sum with a vector of an orthogonal subspace.
+# 1. If two subspaces are orthogonal, one matrix recovers $v_a$ from every sum $v_a + v_b$ (2.1).
 # 2. A query averages two values when their keys are *tied* and score higher than all others; the error comes from the
 #    leftover alone (1).
 # 3. The height needed grows like the logarithm of the number of keys; dividing scores by $\sqrt d$ multiplies it by $\sqrt d$.
@@ -387,9 +354,9 @@ with np.errstate(all="ignore"):
 # 1. Which weights change when the same vector is added to every key?
 # 2. Why does the check of 2.2 not need to look at any values?
 # 3. When is the average of two exact?
-# 4. A tie at height 10 is divided by $\sqrt{64}$: with 10 keys, is the output still close to the average?
+# 4. Two of ten keys are tied at height 10. If all scores are divided by $\sqrt{64}$, is the output still close to the average?
 # 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them becomes smaller when $t$ grows?
 #
 # **Next:** [03, one noisy head](03_one_noisy_head.ipynb), adds noise to the keys and asks whether the average survives.
 #
-# **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964) and Watson (1964), kernel regression.
+# **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964); Watson (1964).

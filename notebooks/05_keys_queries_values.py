@@ -4,7 +4,7 @@
 #
 # > Three matrices decide which tokens a token attends to, and what it receives from them.
 #
-# *96 min, 5 questions, 9 points, needs 04; a pause is marked in the middle*
+# *80 min, 5 questions, 9 points, needs 04; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -42,8 +42,8 @@ rng = np.random.default_rng(5)
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
 # | $n$ | the number of items, each with a key and a value | number | `n` |
-# | $d$, $d_v$ | the width of queries and keys, and of values; from 06 on those of one head | numbers | `d` |
-# | $\alpha_i$ | the weight of item $i$, or of a group of items | $(n,)$ | `weights` |
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
 # | $x_i$, $x$ | token $i$, and all tokens | rows of $(n, d)$ | `tokens`, `x` |
 # | $K$, $Q$, $V$ | the projections: $k_i = Kx_i$, $q_i = Qx_i$, $v_i = Vx_i$ | $(d, d)$ | `K`, `Q`, `V` |
@@ -109,8 +109,8 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 #
 # **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s that the output
 # $c_2$ approaches as $\rho$ grows: for the tokens as they are (`added=None`), after $u_d$ is added to $x_2$ (`added="d"`), and
-# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers. Both
-# the limit and the exact output for the given $u$'s pass.
+# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers:
+# the limit, or the exact output for the given $u$'s.
 #
 # *Predict:* adding $u_d$ makes token 2 resemble token 1, which carries $u_b$. Does $c_2$ then contain more of $u_b$?
 
@@ -127,18 +127,13 @@ check("5.1", limit_of_c2)
 
 # %% tags=["spoiler"]
 if check("5.1", limit_of_c2):
-    groups = {}
     for added in (None, "d", "c"):
         tokens = three_tokens(*(3 * np.eye(4)), added)
         shares = self_attention(tokens, *[np.eye(4)] * 3)[0][1] / 3
-        groups[f"u_{added} added" if added else "as things are"] = shares
-        print(f"added {added!s:4}  u_b in c_2: {shares[1]:.6f}")
-    label = {"xlabel": "part of the output", "ylabel": "share in c₂", "title": "ρ = 3"}
-    plots.bars(groups, ["u_a", "u_b", "u_c", "u_d"], **label)
+        print(f"added {added!s:4}  share of u_b in c_2 at ρ = 3: {shares[1]:.6f}")
 
 # %% [markdown]
-# Once your answer is right, the bars show what $c_2$ consists of in each case. The share of $u_b$ is too
-# small to be seen; the printed numbers show whether it grows. Did you predict this?
+# Once your answer is right, the printed shares show whether $c_2$ contains more of $u_b$. Did you predict this?
 #
 # ### 5.2 Why not u_b
 #
@@ -187,8 +182,8 @@ for added in (None, "d"):
 # $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Every right triple passes: only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. It is easiest to find
-# first a $V$ that makes two of the values equal to the two wanted outputs, and then to decide which token should attend to which.
+# Only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. Find first a $V$ that
+# makes two of the values equal to the two wanted outputs; then decide which token should attend to which.
 #
 # *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
 
@@ -264,7 +259,7 @@ check("5.4", error_2, error_1)
 # %%
 if check("5.4", error_2, error_1):
     lengths = np.linspace(0.1, 4, 40)
-    wanted = np.array([[1, 0], [1, -1], [0, 0]])  # by 2, by 1, by none; along u_b and u_c
+    wanted = np.array([[1, 0], [1, -1], [0, 0]])  # wanted by token 2, by token 1, by neither
     series = {}
     for token, (name, chain) in enumerate({"c₂": error_2, "c₁": error_1}.items()):
         outputs = softmax(np.outer(lengths**2, np.eye(3)[token])) @ wanted  # (40, 2)
@@ -281,8 +276,8 @@ if check("5.4", error_2, error_1):
 #
 # *code · 1 point · 9 min*
 #
-# In 5.3 both outputs are known when $V$ is written down, so a suitable $V$ can produce them for almost any weights. Such a
-# design does not show what keys and queries are *for*. In this question the contents are therefore not known in advance.
+# In 5.3 you know both outputs before you choose $V$, and then $V$ can produce them from almost any weights: keys and queries
+# are hardly needed. In this question the contents are not known in advance.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
 # $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
@@ -323,17 +318,15 @@ plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 # %% [markdown]
 # A token that attends only to itself returns the same output whatever the others carry: the line is flat. With your
 # projections the output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches
-# token 2. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
+# token 2. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*. The scores depend
+# on $K$ and $Q$ only through one product, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# The first cell, at $\rho = 3$, is about "adding $u_d$ to $x_2$ makes token 2 attend to $x_1$, so that $c_2$ receives both $u_d$
-# and $u_b$" and "it works if *enough* of $u_d$ is added".
-#
-# The second cell is about "the weights of query 2 tend to $(1, 0, 1)$, because both $x_1$ and $x_3$ contain $u_b$": weights sum
-# to one, and the values in 5.4 are $u_b$, $u_b - u_c$ and zero. And "the matrix $uv^\top$ maps $v$ to $u$" is true only after a
-# division by $v^\top v$.
+# "If $u_d$ is added to $x_2$, token 2 attends to $x_1$, and $c_2$ receives both $u_d$ and $u_b$." "It works if *enough* of $u_d$ is
+# added." The first two lines refute both, at $\rho = 3$. "The matrix $uv^\top$ maps $v$ to $u$" is true only after a division
+# by $v^\top v$, as the last line shows.
 
 # %%
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
@@ -343,29 +336,9 @@ print(f"u_d added multiplies the weight on x_1 by {gain:.5f} and u_b in c_2 by {
 more = (three_tokens(*u) + np.outer([0, 1, 0], times * u[3]) for times in np.linspace(0, 5, 501))
 most = max(self_attention(tokens, *one)[1][1, 0] for tokens in more)
 print(f"with 0 to 5 times u_d added, the weight on x_1 is at most {most:.4f}")
-
-# %%
-values = np.array([[1, 0], [1, -1], [0, 0]])  # along u_b and u_c
-print("weight 1 on both sums to 2; it would give", np.array([1, 1, 0]) @ values)
-print("made to sum to one it would give", np.array([0.5, 0.5, 0]) @ values)
-print("what 5.4's scores give at length 3:", (softmax([9.0, 0, 0]) @ values).round(4).tolist())
-print("u and v are 3 long, (u v^T) v is", np.linalg.norm(np.outer(u[0], u[1]) @ u[1]))
-
-# %% [markdown]
-# ## Going further: narrow heads
-#
-# The scores depend only on the product $K^\top Q$, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$. If the rank of $K^\top Q$ is
-# less than $d$, then keys and queries whose width is only this rank can give the same weights. The cell finds the rank of
-# your own design, and computes the weights with keys and queries of that width.
-
-# %%
-if check("5.3", projections):
-    tokens, (K, Q, V) = three_tokens(*(3 * np.eye(4))), projections(*(3 * np.eye(4)))
-    out, sizes, into = np.linalg.svd(np.transpose(K) @ Q)
-    rank = int((sizes > 1e-9 * sizes.max()).sum())
-    narrow = (out * sizes)[:, :rank].T, into[:rank]  # two matrices, (rank, d)
-    gap = self_attention(tokens, *narrow, V)[1] - self_attention(tokens, K, Q, V)[1]
-    print(f"width {rank} instead of 4; weights agree: {np.abs(gap).max() < 1e-9}")
+print(
+    f"u and v are 3 long; u v^T maps v to a vector of length {np.linalg.norm(np.outer(u[0], u[1]) @ u[1]):.0f}"
+)
 
 # %% [markdown]
 # ## A real sentence
@@ -383,9 +356,9 @@ axes = {"xlabel": "German: keys and values", "ylabel": "English: queries", "numb
 plots.attention_map(found.weights, found.english, found.german, title="recorded", **axes)
 
 # %% [markdown]
-# Where the two languages put their words in a different order, the dark cells leave the diagonal: a query need not attend to
-# the key at its own position. A pale row belongs to a word that attends to several German words. The map is the mean of the
-# four heads in the last layer of the model. The translation is not perfect: the verb *is* is missing.
+# Where the two languages put their words in a different order, the dark cells leave the diagonal. A pale row belongs to a word
+# that attends to several German words. The map is the mean of the four heads in the last layer of the model. The translation
+# is not perfect: the verb *is* is missing.
 
 # %% [markdown]
 # ## Summary
@@ -407,5 +380,5 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this in PyTorch, with batches, several
 # heads and masks.
 #
-# **References.** Vaswani et al. (2017), self-attention and narrow heads; Elhage et al. (2021), where a head looks and
+# **References.** Vaswani et al. (2017), self-attention; Elhage et al. (2021), where a head looks and
 # what it moves, as two circuits.

@@ -4,7 +4,7 @@
 #
 # > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *74 min, 2 questions, 9 points, needs 06*
+# *70 min, 2 questions, 9 points, needs 06*
 #
 # After this notebook you can
 #
@@ -42,62 +42,65 @@ torch.set_default_dtype(torch.float64)
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $X$ | a sequence, one token a row | $(T, D)$ | `x`, with a batch in front |
-# | $A_i, b_1$ | head $i$'s first map and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
-# | $B_i$ | head $i$'s second map, a column per position | $(d, L)$ | `B[i]` |
-# | $b_2$ | its bias, shared by the heads | $(L,)$ | `b2` |
-# | $V_i$, $W_O$ | values and the last projection | as in 06 | `value`, `out` |
-# | $L$ | the longest sequence allowed | number | `max_length` |
+# | $W_A^{(i)}$, $\gamma_A$ | the first map of head $i$ and its bias | $(D, d)$, $(d,)$ | columns of `A`, an `nn.Linear` |
+# | $W_B^{(i)}$ | the second map of head $i$, one column for each position | $(d, L)$ | `B[i]` |
+# | $\gamma_B$ | the bias of the second map, the same for all heads | $(L,)$ | `b2` |
+# | $W_V^{(i)}$, $W_O$ | the value projection of head $i$ and the last projection, as in 06 | $(D, d)$, $(D, D)$ | `value`, `out` |
+# | $L$ | the length of the longest sequence allowed | number | `max_length` |
 
 # %% [markdown]
 # ## The definition
 #
-# In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared with
-# every other. A *synthesizer* computes each row of scores from one token alone, by a small network with a hidden layer:
+# In [06](06_transformer_attention.ipynb) the scores of a head were $q k^\top/\sqrt d$: every token was compared
+# with every other. A *synthesizer* computes each row of scores from one token alone, by a small network with one
+# hidden layer:
 #
-# $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X A_i + b_1)\, B_i + b_2\big)\, X V_i . \tag{1}$$
+# $$Y_i = \operatorname{softmax}\big(\operatorname{ReLU}(X W_A^{(i)} + \gamma_A)\, W_B^{(i)} + \gamma_B\big)\, X W_V^{(i)} . \tag{1}$$
 #
-# A sequence of $T \le L$ tokens uses the first $T$ columns of $B_i$ and $b_2$; the causal mask, the merging of heads
-# and both dropouts are as before. Here are the weights of two heads on six random tokens.
+# A sequence of $T \le L$ tokens uses the first $T$ columns of $W_B^{(i)}$ and $\gamma_B$. The causal mask, the
+# merging of the heads by $W_O$ and both dropouts are as before. Here are the weights of two heads on six random
+# tokens.
 
 # %%
 torch.manual_seed(7)
 synthesizer = layers.SynthesizerAttention(8, 2, 6)  # D, heads, longest sequence
 x = torch.randn(1, 6, 8)
 past = torch.ones(6, 6, dtype=torch.bool).tril()
-axis = {"xlabel": "position looked at", "ylabel": "who looks"}
+axis = {"xlabel": "position looked at", "ylabel": "position that looks"}
 plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 
 # %% [markdown]
-# They look like any other attention maps: rows sum to one, and the future is hidden (hatched). The difference lies in what the
-# numbers depend on, and no single map can show that.
+# They look like any other attention maps. The difference is what the numbers depend on, and no single map can show
+# that.
 #
 # ### 7.1 Attention that compares nothing
 #
 # *code · 5 points · 15 min*
 #
-# **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class below.
-# The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As in 6.6, the gradient
-# with respect to a later token must be exactly 0, however large its score is.
+# **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class
+# below. The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As
+# in 6.6, the gradient with respect to a later token must be exactly 0, however large its score is.
 #
-# *Predict* two shapes, with the batch in front: that of the hidden features of all heads, and that of the scores. Step 4 answers.
+# *Predict* two shapes, with the batch in front: that of the hidden features of all heads, and that of the scores.
+# The text below the check answers.
 
 
 # %% answer="7.1"
-# my predictions, hidden features and scores: ...
+# my predictions, the two shapes: ...
 class SynthesizerAttention(nn.Module):
     """x (batch, T, D) -> (batch, T, D): every token writes its own weights over itself and its past."""
 
     def __init__(self, D, num_heads, max_length, *, attention_dropout=0.0, residual_dropout=0.0):
         super().__init__()
-        # 1. A, value, out: an nn.Linear(D, D) each, with bias; the bias of A is b1
+        # 1. A, value, out: an nn.Linear(D, D) each, with bias
         # 2. B: an nn.Parameter (H, d, max_length); b2: an nn.Parameter (max_length,)
         # 3. an nn.Dropout for the weights and one for the final output
         raise NotImplementedError("your answer here")
 
     def forward(self, x):
-        # 4. hidden features, split into heads: (batch, H, T, d); scores (batch, H, T, T)
-        # 5. the causal mask, the softmax, dropout on the weights
-        # 6. times the values, merged, projected, dropout: (batch, T, D)
+        # 4. the hidden features, split into heads, and from them the scores
+        # 5. the causal mask, the softmax, the dropout of the weights
+        # 6. the context: split into heads, merged, projected, with dropout (batch, T, D)
         raise NotImplementedError("your answer here")
 
 
@@ -105,11 +108,13 @@ class SynthesizerAttention(nn.Module):
 check("7.1", SynthesizerAttention)
 
 # %% [markdown]
+# The hidden features have shape (batch, H, T, d), and the scores (batch, H, T, T): one row for each token and head.
+#
 # ## What a row of weights depends on
 #
-# A gradient shows it. The number in row $t$ and column $s$ below is the size of $\partial\,(\text{row } t \text{ of the weights}) /
-# \partial x_s$, for the layer of 06 and for the synthesizer, both with random parameters. *Predict* which entries are
-# exactly zero in each of the two figures.
+# Gradients can tell. The number in row $t$ and column $s$ below is the size of the derivative of row $t$ of the
+# weights with respect to token $x_s$. One panel shows the layer of 06 and the other a synthesizer, both with random
+# parameters. *Predict* for each panel which entries are exactly zero.
 
 
 # %%
@@ -122,17 +127,19 @@ names = {"rows": [f"row {t}" for t in range(6)], "columns": "x₀ x₁ x₂ x₃
 top = max(float(sizes.max()) for sizes in found.values())  # one scale for both
 for (title, sizes), ax in zip(found.items(), plots.panels(2, height=3.0), strict=True):
     plots.matrix(sizes, **names, top=top, colour_bar=False, title=title, ax=ax)
-print(f"synthesizer, largest off the diagonal: {found['synthesizer'].fill_diagonal_(0).max():g}")
+off_diagonal = found["synthesizer"][~torch.eye(6, dtype=torch.bool)]
+print(f"synthesizer, largest off the diagonal: {off_diagonal.max():g}")
 
 # %% [markdown]
-# With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from zero, and all
-# other entries are exactly zero: row $t$ depends on $x_t$ alone. (The first row is constant in both: it has one weight, equal
-# to one.) The columns of each $B_i$ stand for *positions*, not for contents, so there are no weights for a sequence longer than $L$.
+# With keys and queries, row $t$ depends on every token up to $t$. In the synthesizer only the diagonal differs from
+# zero, and all other entries are exactly zero: row $t$ depends on $x_t$ alone. (The first row is zero in both
+# panels, because its only weight is always 1.) The columns of $W_B^{(i)}$ stand for *positions*, not for contents, so
+# there are no weights for a sequence longer than $L$.
 #
 # ## What it saves
 #
-# A synthesizer has three projections instead of four, and in addition the $B_i$. We count the parameters of both layers, and let PyTorch
-# count the operations for one sequence of $T = L$ tokens.
+# A synthesizer has three projections instead of four, and the matrices $W_B^{(i)}$ in addition. We count the
+# parameters of both layers, and let PyTorch count the operations for one sequence of $T = L$ tokens.
 
 # %%
 from torch.utils.flop_counter import FlopCounterMode
@@ -155,14 +162,15 @@ for D, length in ((256, 128), (512, 1024)):
     print("  keys and queries {:9,} {:13,}".format(*numbers))
 
 # %% [markdown]
-# The $(D+1)\,L$ parameters of all $B_i$ and $b_2$ replace the $D(D+1)$ of a projection, so the synthesizer is the smaller layer
-# only if $L < D$. It saves the operations of one projection, but none of the products over all pairs of tokens.
+# All $W_B^{(i)}$ and $\gamma_B$ together have $(D+1)\,L$ parameters, and they replace one projection, which has
+# $D(D+1)$. So the synthesizer is the smaller layer only if $L < D$. It saves the operations of one projection, but
+# none of the products over all pairs of tokens.
 #
 # ## A tempting argument that fails
 #
-# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." We build a
-# layer by hand: all scores are zero, so that at the last token every weight is $1/T$; values that are zero unless the token is marked; and an
-# output projection that multiplies by $T$. *Predict* how often this layer is wrong.
+# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." We
+# build one by hand. All its scores are zero, so at the last token every weight is $1/T$. Its values are zero unless
+# the token is marked, and its output projection multiplies by $T$. *Predict* how often it is wrong.
 
 # %%
 # my prediction, wrong in so many of 1000: ...
@@ -180,19 +188,18 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# It is never wrong: the weights did not have to find the token, because all other values are zero. A sound proof needs a target
-# that no choice of values can reach.
+# It is never wrong: the weights need not find the token, because all other values are zero. A proof needs a target
+# that no values can reach.
 #
 # ### 7.2 What it cannot do
 #
 # *written + code · 4 points · 20 min*
 #
-# **Given** one layer whose output at the last token is read by a linear map, and two tasks. **OR:** two tokens, each 0 or 1, then a fixed query
-# token; report whether either is 1. **Recall:** three key-value pairs in random order, then a token naming a key;
-# report its value. **Explain** why the synthesizer fails and keys and queries do not.
+# **Given** one layer whose last output is read by a linear map, and two tasks. **OR:** two tokens, each 0 or 1,
+# then a fixed third; report whether at least one is 1. **Recall:** three key-value pairs in random order, then the
+# name of a key; report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First we measure: each layer is trained three times on all sequences, by the optimiser L-BFGS, until the loss no longer falls.
-# *Predict* the *worst* error over the four sequences that the best synthesizer makes at OR, with one head and with four.
+# First we train each layer. *Predict* the worst error of a synthesizer at OR, with one head and with four.
 
 # %%
 # my predictions, one head and four: ...
@@ -206,9 +213,9 @@ curves = synthesizer_tasks.curves(found, {"1/16": 1 / 16})
 plots.curves(range(200), curves, **axis, title="OR of two tokens")
 
 # %% [markdown]
-# With one head, two or four, the synthesizer ends at a mean squared error of 1/16 from every start, with a worst error of
-# 0.25. With keys and queries one head reaches $10^{-6}$, where the curves end. The next task is recall: *predict* what a
-# second and a third head will change.
+# With one head, two or four, the synthesizer ends at a mean squared error of 1/16 from every start, and its worst
+# error is 0.25. With keys and queries one head reaches $10^{-6}$, where the curves are cut off. The next task is
+# recall: *predict* what a second and a third head will change.
 
 # %%
 # my predictions, two heads and three: ...
@@ -219,20 +226,22 @@ curves = synthesizer_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
 plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
-# Each further head of the synthesizer lowers the error by one step: 2/12, then 1/12. With three heads the error is as low as with one head
-# that compares keys and queries.
+# At recall heads help: a synthesizer with one head ends at 2/12, with two heads at 1/12, and with three heads it is
+# as good as one head with keys and queries.
 #
-# **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that position, as
-# a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any number of heads.
-# (c) Describe one head with keys and queries whose error is as small as you like. A sentence on recall is welcome.
+# **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that
+# position, as a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any
+# number of heads. (c) Describe one head with keys and queries whose error is as small as you like. A sentence on
+# recall is welcome.
 
 # %% [markdown] written="7.2"
 # *Your answer to 7.2: replace this line.*
 
 # %% [markdown]
-# **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Find** two inputs that are equal at position
-# $t$ but for which row $t$ of the weights of a layer with keys and queries differs. In a synthesizer this row cannot differ.
-# **Form:** `two_inputs(T, D, t)` returns two arrays of shape (T, D); the judge tries them on random layers of both kinds.
+# **The code part** (1 point). **Given** $T$, $D$ and a position $t \ge 1$. **Find** two inputs that have the same
+# token at position $t$, and yet a layer with keys and queries gives them different weights in row $t$. (A
+# synthesizer cannot.) **Form:** `two_inputs(T, D, t)` returns two arrays of shape (T, D); the check tries them on
+# random layers of both kinds.
 
 
 # %% answer="7.2"
@@ -245,8 +254,9 @@ def two_inputs(T: int, D: int, t: int):
 check("7.2", two_inputs)
 
 # %% [markdown]
-# Now we look at the same for recall. The question is always *which value has key 0?*, and the three pairs come in three orders. We train both
-# layers once more and draw the weights of their last token on the three positions. *Predict* what changes from row to row.
+# The weights of the last token show this at recall too. The sequences below all ask *which value has key 0?*, but
+# their three pairs come in three different orders. We train both layers once more, and draw how much weight their
+# last token puts on each of the three positions. *Predict* what changes from row to row.
 
 # %%
 # my prediction, left and right: ...
@@ -265,13 +275,15 @@ for (kind, layer), ax in zip(contestants.items(), plots.panels(2, height=2.8), s
     plots.attention_map(weights, *labels, **axis, title=kind, ax=ax)
 
 # %% [markdown]
-# On the left, the largest weight follows key 0 wherever it is. On the right, all three orders get the same row (a quarter of it is
-# on the asking token itself): the layer has to choose positions without knowing what is there.
+# On the left, the largest weight follows key 0 wherever it is. On the right, all three orders get the same row: the
+# layer has to choose positions without knowing what is there. (A quarter of the weight is on the asking token
+# itself, which is not drawn.)
 #
 # ## Common mistakes
 #
 # 1. "More heads will solve it." At OR four heads end at the same error as one.
-# 2. "It is a convolution." The weights of a convolution depend only on the distance between two positions; these do not.
+# 2. "It is a convolution." In a convolution a weight depends only on the distance between two positions. Here it
+#    does not.
 # 3. "It takes any length." It has $L$ columns, one for each position.
 
 # %%
@@ -291,14 +303,15 @@ except ValueError as error:
 # %% [markdown]
 # ## Summary
 #
-# 1. In (1) row $t$ of the weights is a function of $x_t$ alone: every other gradient is exactly zero.
-# 2. At OR a synthesizer stops at a worst error of 1/4, with any number of heads; at recall it needs one head for each key.
+# 1. In (1) row $t$ of the weights depends on $x_t$ alone: all other gradients are exactly zero.
+# 2. At OR a synthesizer has a worst error of at least 1/4, with any number of heads; at recall it needs one head
+#    for each key.
 # 3. One head with keys and queries solves both.
 #
-# **Without notes:** What do the columns of $B$ stand for? Why does the task of the marked token prove nothing? Why do more heads
-# not help at OR? Why do they help at recall? When is a synthesizer the larger layer?
+# **Without notes:** What do the columns of $W_B^{(i)}$ stand for? Why does the task of the marked token prove
+# nothing? Why do more heads help at recall and not at OR? When is a synthesizer the larger layer?
 #
-# **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), builds a language model from such layers and asks where
-# its facts come from.
+# **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), asks where a language model's facts come
+# from.
 #
-# **References:** Tay and others (2021), *Synthesizer: rethinking self-attention for transformer models*.
+# **Reference:** Tay et al. (2021), *Synthesizer*.

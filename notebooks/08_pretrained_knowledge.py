@@ -4,7 +4,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *105 min, 5 questions, 14 points, needs 06 and 07; a pause is marked in the middle*
+# *100 min, 5 questions, 14 points, needs 06 and 07; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -36,17 +36,19 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## The question
 #
-# A model is *pretrained* on plain text, then *fine-tuned* on a few questions with answers. Asked about a person whom no
-# fine-tuning question named, it is often right. Did it know, or did it guess?
+# A model is *pretrained* on plain text, then *fine-tuned* on a few questions with answers. Asked about a person who
+# is in none of these questions, it is often right. Did it know, or did it guess?
 #
-# For real text nobody can say which fact was in which document. So here is an invented world of 150 people and ten cities, in
-# which everything is known. *Predict* the share of right answers in each group; the table under *Three ways to answer* shows it:
+# For real text nobody can say which fact was in which document. So here is an invented world of 150 people and ten
+# cities, in which everything is known:
 #
 # | group | in the pretraining text | in the fine-tuning questions |
 # |---|---|---|
 # | `told` | yes | yes |
 # | `held` | yes | no |
 # | `strangers` | no | no |
+#
+# *Predict* the share of right answers in each group. The section *Three ways to answer* measures it.
 
 # %%
 # my predictions, told, held, strangers: ...
@@ -59,22 +61,21 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # %% [markdown]
 # A person who is named in the text has four short biographies. First and family names are shared between people, so
 # each *word* of a stranger's name is familiar and only the person is new. One city is more common than the others.
-# To name it always is the **majority** baseline: the best that can be done without looking at the name.
+# Always naming this city is the **majority** baseline: nobody can do better without looking at the name.
 
 # %% [markdown]
 # ### 8.1 A span to fill in
 #
 # *code · 4 points · 15 min*
 #
-# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* draw $n$ uniformly from 4
-# to ⌊7/8 `block_size`⌋, both included, whatever the length of the document, and keep its first $n$ characters (all of them if it has
-# fewer). *Span:* take out a run of characters of random length, at least one and on average a quarter of what was kept; all
-# places where this run fits are equally likely. *Join:* prefix, MASK, suffix, MASK, span, then PAD up to `block_size` characters.
-# **Form:** `corrupt_span(document, rng, block_size)` → string.
-
-# %% [markdown]
-# (This is *span corruption* with one span. The model will predict each character from those before it.)
-# *Predict:* how long is the span that your formula takes out of three characters?
+# **Given** a document, a numpy Generator `rng` and a `block_size` ≥ 16. **Make** a training string. *Cut:* draw $n$
+# uniformly from 4 to ⌊7/8 `block_size`⌋, both included, whatever the length of the document; keep its first $n$
+# characters (all, if it has fewer). *Span:* take out a run of characters, at least one and on average a quarter of
+# what was kept; its length is random, and all places where it fits are equally likely. *Join:* prefix, MASK,
+# suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` →
+# string.
+#
+# *Predict:* how long a span does your formula take out of three characters?
 
 
 # %% answer="8.1"
@@ -89,12 +90,13 @@ def corrupt_span(document, rng, block_size):
 check("8.1", corrupt_span)
 
 # %% [markdown]
-# Even out of three characters the span takes at least one: `3 // 4` is 0, and the check refuses an empty span.
+# The span has at least one character, even if only three were kept: `3 // 4` is 0, and the check refuses an empty
+# span. (This way of training is called *span corruption*.)
 #
-# Learning from letters is slow, because a model has to learn to spell first. In the default preset each *word* is therefore written
-# as one character of its own, and the same function works on words. Below are four draws from one biography, made by your function if
-# it passed, otherwise by the course's; ▒ is MASK and · is PAD. If the span is the city, the model must produce the city from the name: this
-# is the same task as answering a question.
+# Learning from letters is slow, because a model has to learn to spell first. So in the default preset each *word*
+# is written as one character of its own, and the same function works on words. Below are four draws from one
+# biography, made by your function if it passed; ▒ is MASK and · is PAD. If the span is the city, the model has to
+# find the city from the name, as it must when it answers a question.
 
 
 # %%
@@ -109,16 +111,16 @@ for _ in range(4):
 #
 # *code · 4 points · 18 min*
 #
-# **Given** a question and its answer, which fit into the block. **Make** two strings of `block_size` − 1 characters. The model
-# reads $x$: question, MASK, answer, MASK, PAD. It predicts $y$: at each place the next character of $x$ if that character belongs to the
-# answer or is the MASK that closes it, otherwise PAD, which means *no loss here*. (You may also count the first MASK.)
-
-# %% [markdown]
-# **Given** the answers of a model and the true ones. An answer is right if it equals the truth; an empty answer or a part of the
-# truth is wrong. **Compute** the share of right answers and a 95% interval within $[0, 1]$ that is also valid when nearly all or nearly
-# no answers are right. **Form:** the functions below.
+# **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
+# question, MASK, answer, MASK, PAD. It predicts $y$: at each place the character that comes next in $x$, if this
+# belongs to the answer or is the MASK that closes it; otherwise PAD, *no loss here*. (The first MASK may count
+# too.)
 #
-# *Predict* the interval for 20 right answers of 20; it is printed below the table under *Three ways to answer*.
+# **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
+# interval within $[0, 1]$ that is valid when nearly all or nearly no answers are right. **Form:** the functions
+# below.
+#
+# *Predict* the interval for 20 right of 20.
 
 
 # %% answer="8.2"
@@ -139,13 +141,13 @@ check("8.2", finetuning_pair, score)
 # %% [markdown]
 # ## Three ways to answer
 #
-# *Majority* always names the most common city. *No pretraining* is trained only on the 50 questions about `told` people,
-# until it answers all of them correctly. *Pretrained* first reads the corrupted biographies of `told` and `held` people, for 900 steps,
-# and then sees the same questions for 20 steps at a low learning rate. Both models have two layers of the `CausalSelfAttention` of
-# [06](06_transformer_attention.ipynb).
+# *Majority* always names the most common city. *No pretraining* is trained only on the 50 questions about `told`
+# people, until it answers all of them correctly. *Pretrained* first reads the corrupted biographies of `told` and
+# `held` people, for 900 steps, and then sees the same questions for 20 steps at a low learning rate. Both models
+# have two layers of the `CausalSelfAttention` of [06](06_transformer_attention.ipynb).
 #
-# The next cell trains both models, in less than a minute on one core. It uses your functions if they passed. Look at your prediction of
-# the table once more: would you change it?
+# The next cell trains both models, in less than a minute on one core, with your functions if they passed. Look at
+# your predictions once more: would you change them?
 
 # %% tags=["nbval-ignore-output"]
 own_score = findings.score
@@ -165,9 +167,9 @@ print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 
 # %% [markdown]
 # ## The same, three times, recorded
 #
-# One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all answers; the
-# command that is stored in it makes the file again. In a second file the synthesizer of 07 takes the place of the attention, and nothing
-# else changes. Intervals are over the 3 · 50 people of a group.
+# One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all
+# answers; the command stored in it makes the file again. In a second file the synthesizer of 07 takes the place of
+# the attention, and nothing else changes. In the figure each group has 3 · 50 people.
 
 # %%
 recorded = findings.recorded("knowledge")
@@ -193,24 +195,24 @@ for label, row in rows.items():
     print(f"{label:26} %.3f (%.3f to %.3f)" % row)
 
 # %% [markdown]
-# Pretraining lifts the share right for `held` people from 9% to 97%, and for strangers from 11% to 15%, which may be chance. Only the two rows *pretrained,
-# held* and *synthesizer, held* are clearly above the majority's 14%; the intervals of all other rows contain 14%. A guess that follows
-# the frequencies of the cities (the second dashed line) would be right even less often. The model without pretraining is not too
-# small: it answers correctly for every `told` person. Three seeds show no difference between the two kinds of attention. In these texts
-# a name is at one of a few places, so weights that depend on the place alone may be enough to find it.
+# With pretraining the share of right answers for `held` people rises from 9% to 97%. For strangers it goes from 11%
+# to 15%, which may be chance. Only *pretrained, held* and *synthesizer, held* are clearly above the majority's 14%;
+# the intervals of all other rows contain 14%. The model without pretraining is not too small: it is right about
+# every `told` person. Three seeds show no difference between the two kinds of attention: in these texts a name
+# stands at one of a few positions, so weights that depend on the position alone may be enough to find it.
 
 # %% [markdown]
-# **A good place for a pause.** You have measured *that* the model knows. The second half asks how one would notice that it does
-# not know, and how it forgets.
-
-# %% [markdown]
+# **A good place for a pause.** You have measured *that* the model knows. The second half asks how one would notice
+# that it does not know, and how it forgets.
+#
 # ### 8.3 Where the knowledge comes from
 #
 # *written · 2 points · 6 min*
 #
-# **Given** the table and the figure. **Explain** in three or four sentences why the pretrained model is right about `held`
-# people and the other is not, although both saw the same questions; what fine-tuning taught the pretrained model; and which rows rule out
-# that this model is better only because it read more. **Form:** words, with numbers from above.
+# **Given** the table and the figure. **Explain** in three or four sentences why the pretrained model is right about
+# `held` people and the other is not, although both saw the same questions; what fine-tuning taught the pretrained
+# model; and which rows show that "it read more text" is not the explanation. **Form:** words, with numbers from
+# above.
 
 # %% [markdown] written="8.3"
 # *Your answer to 8.3: replace this line.*
@@ -219,12 +221,12 @@ for label, row in rows.items():
 # ## Recall or invention?
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
-# four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which four are the right ones? The cell after
-# them prints the solution.
+# four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which four are the
+# right ones? The next cell prints the solution.
 #
-# The figure shows all answers. A model is *calibrated* if, of all answers that it gives with probability 0.8, eight
-# in ten are right. The left panel shows the probabilities of right recalls and of inventions, the right one the share of right answers
-# at each level of probability.
+# Its figure shows all answers. The left panel shows the probabilities of right recalls and of inventions, the right
+# one the share of right answers at each level of probability. A model is *calibrated* if, of all answers that it
+# gives with probability 0.8, eight in ten are right, and so on at every level.
 
 # %%
 # my prediction, the four recalls: ...
@@ -248,22 +250,23 @@ plots.curves(levels, series, xlabel="probability of the answer", ylabel="share r
 right.limits(x=(0, 1), y=(0, 1.05))
 print("recalled:", *(number for number, place in enumerate(order, 1) if place < 4))
 surer = np.greater.outer(*samples.values()).mean()
-print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an invention")
+print(
+    f"of a recall and an invention, the recall has the higher probability in {surer:.0%} of pairs"
+)
 
 # %% [markdown]
-# Nothing in the words distinguishes recalls from inventions. The probability, which a reader of the answer never sees, is higher
-# for the recall in 73% of pairs, so it does not separate them well either; the end of this notebook counts what a threshold would refuse
-# and what it would let through. About `held` people the model's probabilities are, if anything, too low. About strangers the same
-# probabilities mean next to nothing: calibration holds only for the kind of people for whom it was measured.
-
-# %% [markdown]
+# Nothing in the words distinguishes recalls from inventions. The probability, which a reader does not see, would
+# help little: the invention has the higher one in about a quarter of pairs. About `held` people the probabilities
+# are, if anything, too low. About strangers they mean next to nothing: a model that is calibrated for one kind of
+# people need not be so for another.
+#
 # ### 8.4 Recall and invention look alike
 #
 # *written · 2 points · 8 min*
 #
-# **Given** that nothing in an answer shows whether it was recalled or invented. **Give** two *different* reasons why
-# this is a concern where people use such a system, each with an example of who is harmed and how. **Form:** two short
-# paragraphs.
+# **Given** that nothing in an answer shows whether it was recalled or invented. **Give** two *different* reasons
+# why this is a concern where people use such a system, each with an example of who is harmed and how. **Form:** two
+# short paragraphs.
 
 # %% [markdown] written="8.4"
 # *Your answer to 8.4: replace this line.*
@@ -271,12 +274,13 @@ print(f"the right recall is the surer of the two in {surer:.0%} of pairs with an
 # %% [markdown]
 # ## First failure: a name it never saw
 #
-# The model answers for strangers as well. The figure compares the cities that it names with how common they are. The bars of
-# the answers do not add up to one, because some answers are no city; these are printed last. The lines below it count how often the
-# model names the birthplace of somebody in its text with the same first or family name; for "by chance" the same answers are
-# dealt out to the strangers at random, a thousand times. The last number in each line is about `held` people whose names are
-# *swapped*: Mina Zellorn and Zellorn Mina would be two people, and the text contains one. *Predict:* does the model
-# notice?
+# The model answers for strangers as well. The figure compares the cities that it names with how common they are;
+# answers that are no city are printed last.
+#
+# Each printed line then tests a suspicion: does the model name the birthplace of somebody in its text who has the
+# same first or family name? ("By chance" deals the same answers out to the strangers at random.) Last, we ask about
+# `held` people with their two names *swapped*. In this world Zerrith Jari is not Jari Zerrith, and the text
+# contains only one of them. *Predict:* does the model notice?
 
 
 # %%
@@ -289,20 +293,21 @@ for run in runs:
     share, chance = tables.namesakes(run)
     swapped, _, _ = findings.score_of(run["swapped"])
     print(f"seed {run['seed']}: a namesake's city {share:.0%}, by chance {chance:.0%}", end="")
-    print(f"; swapped, the city of the other {swapped:.0%}")
+    print(f"; swapped: as for the unswapped name {swapped:.0%}")
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, one is a piece of biography. Both kinds come from the pretraining text, where a MASK may be
-# followed by the second MASK at once (a gap at the end), or by such a piece. Twenty gentle steps of fine-tuning taught
-# the model that a city follows a question; for these eight names, what it learnt in pretraining is still stronger.
+# Seven answers are empty, and one is a piece of biography. In pretraining both may be right: a gap at the end of a
+# document leaves nothing between the two MASKs, and a span may be any piece. For these eight names that habit is
+# stronger than what fine-tuning taught.
 #
 # ### 8.5 A name it never saw
 #
 # *written · 2 points · 8 min*
 #
-# **Given** the figure and the table. **Explain** what the model does for a stranger, with the numbers that show it, and
-# give one reason why that is a concern if the system is used on real people. **Form:** four or five sentences.
+# **Given** the figure and the printed lines. **Explain** what the model does for a stranger, with the numbers that
+# show it, and give one reason why that is a concern if the system is used on real people. **Form:** four or five
+# sentences.
 
 # %% [markdown] written="8.5"
 # *Your answer to 8.5: replace this line.*
@@ -310,10 +315,11 @@ print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 # %% [markdown]
 # ## Second failure: forgetting
 #
-# What if fine-tuning goes on after every `told` person is answered correctly? We take ten times the usual number of steps, in three
-# ways: at the usual rate (*gentle*), at six times that rate (*harsh*), and at that high rate with 64 biographies mixed into each batch
-# (*rehearsal*). The curves are recorded means of the same three seeds. At step 0 the model is pretrained but was never asked a
-# question. *Predict* where the curves start, and which of them fall later.
+# What if fine-tuning goes on after every `told` person is answered correctly? We take ten times the usual number of
+# steps, in three ways: at the usual rate (*gentle*), at six times that rate (*harsh*), and at that high rate with
+# 64 biographies mixed into each batch (*rehearsal*). The curves are recorded means of the same three seeds. At step
+# 0 the model is pretrained but has never been asked a question. *Predict* where the curves start, and which of them
+# fall later.
 
 # %%
 # my predictions: ...
@@ -329,23 +335,24 @@ for way in findings.WAYS:
     print(f"after 200 steps {[share[-1] for share in shares]}")
 
 # %% [markdown]
-# At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. After a few steps it answers
-# for `told` and `held` people alike. Later, in all three ways, the model stays right about every person in its questions (left; the three lines
-# cover one another), so nothing seems wrong. On the right, the gentle way loses a few of the other people and the harsh one about three in
-# ten, most of them by step 40. Rehearsal prevents this at the same harsh rate, because each batch also trains on what was
-# stored. The other remedy is to use a small rate and to stop early. To watch it forget live, run `findings.forgetting(lab, pretrained, "harsh")`.
+# At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. Later it
+# stays right about every `told` person (left), so nothing seems wrong. On the right, the gentle way loses a few of
+# the other people, and the harsh one about three in ten. Rehearsal prevents this at the same rate, because each
+# batch also trains on what was stored. The other remedy is a small rate and an early stop. (The rate falls ten
+# times more slowly here than in the table above, so step 20 is not the model of the table: for seed 2 the gentle
+# way never reaches the table's 92%.)
 
 
 # %% [markdown]
 # ## The full preset
 #
-# With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people) the
-# same experiment needs a GPU. One line starts it, resumes it after an interruption, and uses mixed precision on CUDA:
+# With letters in place of words and the classic sizes (4 layers, 8 heads, width 256, blocks of 128, 2,000 people)
+# the same experiment needs a GPU. One line starts it, and the same line resumes it after an interruption:
 #
 # `python -m attn_course.runs knowledge_gpu --folder runs --out full.json`
 #
-# We ran it for the number of steps printed below, on one core, with a quarter of the batch and a world of 80 people: not to
-# its end, and not on a GPU. The model has the sizes of the preset, and the run can be resumed.
+# Nobody has run it to its end yet. The recorded run below has the model of this preset, but a world of 80 people
+# and a quarter of the batch, and it took only the printed number of steps, on one core.
 
 # %%
 full = findings.recorded("knowledge_full")
@@ -356,19 +363,16 @@ print(f"{done:,} of {whole:,} steps, {run['cpu_seconds'] / 60:.0f} CPU minutes")
 for group in GROUPS:
     shares = [findings.score_of(run[name][group])[0] for name in ("no pretraining", "pretrained")]
     print(f"{group:10} right without pretraining {shares[0]:4.0%}, pretrained {shares[1]:4.0%}")
-steps = np.linspace(0, done, len(run["loss"]))
-label = {"xlabel": "step", "ylabel": "pretraining loss", "title": "letters instead of words"}
-plots.curves(steps, {"mean of each hundredth": run["loss"]}, **label)
 
 # %% [markdown]
-# Letters tell the same story: for `held` people three quarters of the answers are right, without pretraining a seventh, and
+# With letters the result is the same: 75% of the answers for `held` people are right, 15% without pretraining, and
 # for strangers pretraining does little. With 20 people in a group the intervals are wide.
 #
 # ## Common mistakes
 #
 # Four claims are common: *it is right because it read more text*; *the people asked about were in the fine-tuning
-# questions*; *it says nothing when it does not know*; *where it is unsure, it could look the person up*. Each line below
-# prints a number that speaks against one of them.
+# questions*; *it says nothing when it does not know*; *where it is unsure, it could look the person up*. Each line
+# below prints a number that speaks against one of them.
 
 # %%
 told, asked = ({person.name for person in world.group(group)} for group in ("told", "held"))
@@ -382,19 +386,20 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # ## Summary
 #
 # 1. Pretraining fills gaps, fine-tuning answers questions: one model and one loss, but two kinds of string.
-# 2. A share means little without an interval and a baseline; here, besides `told` people, only `held` people after pretraining are above it.
-# 3. What was stored can be lost by fine-tuning too long or too fast, and rehearsal keeps it.
+# 2. A share means little without an interval and a baseline. Of all that was asked beyond the fine-tuning
+#    questions, only `held` people after pretraining are above the baseline.
+# 3. Fine-tuning too long or too fast loses what was stored; rehearsal keeps it.
 #
 # **References.** Raffel et al. (2020), span corruption; Petroni et al. (2019), language models as knowledge bases;
-# Allen-Zhu and Li (2024), where facts are stored and when they can be extracted; McCloskey and Cohen (1989),
-# catastrophic interference; Wilson (1927), the interval; Tay et al. (2021), the synthesizer.
+# Allen-Zhu and Li (2024), where facts are stored; McCloskey and Cohen (1989), catastrophic interference; Wilson
+# (1927), the interval; Tay et al. (2021), the synthesizer.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why is the majority baseline, and not one in ten, the number to beat?
 # 2. Which of the three groups shows whether the model has learnt a fact in pretraining?
-# 3. Why is PAD in $y$ not the same as PAD in $x$?
+# 3. What does PAD mean in $x$, and what in $y$?
 # 4. What would change if the span could never touch the end of a document?
 # 5. Name two ways of fine-tuning that keep what pretraining stored.
 #

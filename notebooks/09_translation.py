@@ -4,11 +4,12 @@
 #
 # > A translator with a slot for cross-attention: what you put into the slot decides what the translator can learn.
 #
-# *115 min, 4 questions, 14 points, needs 06; a pause is marked in the middle*
+# *105 min, 4 questions, 14 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **implement** three modules for the slot, on which neither padding nor the other sentences of a batch have any influence,
+# - **implement** three modules for the slot whose results depend neither on padding nor on the other sentences of a
+#   batch,
 # - **measure** what a trained translator looks at, against alignments that are known,
 # - **implement** greedy search for a whole batch, and **predict** what a beam adds.
 
@@ -49,11 +50,11 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## One setting
 #
-# With `"default"` everything below runs offline on one core. The text is an invented corpus of German scenes with their
-# English translations and **gold alignments**: whoever makes up a sentence knows which word became which. With `"full"` the same
-# cells train on Multi30k, 29,000 real captions, downloaded or from the folder named by the environment variable `ATTN_DATA`. A GPU is
-# found automatically. (`"tiny"` shows within seconds whether every cell runs; its scores mean nothing.) The next cell prints what
-# will be used and how long it may take.
+# With `"default"` everything below runs offline on one core, on an invented corpus: a program makes German scenes
+# and their English translations, and keeps the **gold alignments**, that is, which word was translated by which.
+# With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or from the folder named by the
+# environment variable `ATTN_DATA`. A GPU is found automatically. (`"tiny"` shows within seconds whether every cell
+# runs; its scores mean nothing.) The next cell prints what will be used and how long it may take.
 
 # %% tags=["nbval-ignore-output"]
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
@@ -63,22 +64,17 @@ for german, english in corpus.test[3:7]:
     print(f"{german}\n    {english}")
 
 # %% [markdown]
-# Look at the verbs. In the invented corpus *schalten ... ein* has two parts that are far apart in German and together in
-# English; after *weil* or *während* the verb comes last; and after an adverb at the beginning the subject follows the verb. Real
-# captions have the same differences, though less often. So a translator cannot go from word to word.
-
-# %% [markdown]
+# Look at the verbs of the invented corpus: *schalten ... ein* has two parts, far apart in German and together in
+# English; after *weil* or *während* the verb comes last. Real captions have such differences too, though less
+# often.
+#
 # ## The model
 #
-# The model has three parts: the **encoder** reads the German sentence, the **decoder** writes the English one, and the
-# **slot** between them decides what the decoder sees of the German words.
-#
-# - The text is cut into **subwords**: frequent words are one piece, rare ones are made of several, so that no word is unknown.
-# - A **GRU** (gated recurrent unit) reads a sequence from left to right and updates a vector, its state, at every step; it learns what to
-#   keep and what to replace. The encoder has one GRU in each direction; the states of both are the *memory*.
-# - The decoder is a GRU too. It starts from the encoder's last state. In training it reads the *true* English words so far,
-#   whatever it would have written itself; this is called **teacher forcing**. So the inputs of all $T$ steps are known
-#   beforehand, and the slot computes all steps at once.
+# - The text is cut into **subwords**: a frequent word is one piece, a rare one several, so that no word is unknown.
+# - The **encoder** reads German with a **GRU** (gated recurrent unit) in each direction. A GRU goes from subword to
+#   subword and updates a vector, its state. All states together are the *memory*.
+# - The **decoder**, another GRU, writes English. It starts from the encoder's last state.
+# - The **slot** between them decides what the decoder sees of the memory.
 
 # %%
 boxes = {
@@ -90,7 +86,7 @@ boxes = {
     "queries\n(B, T, D)": (5, 2),
     "slot:\ncross-attention": (2.5, 2),
     "context\n(B, T, D)": (2.5, 3),
-    "logits of the next\nsubword (B, T, V)": (5, 3),
+    "logits of the next\nsubword (B, T, num_tokens)": (5, 3),
 }
 source, encoder, memory, target, decoder, queries, slot, context, logits = boxes
 arrows = [(source, encoder), (encoder, memory), (memory, slot), (target, decoder)]
@@ -99,12 +95,15 @@ arrows += [(context, logits), (queries, logits)]
 plots.diagram(boxes, arrows, strong=[slot], ax=plots.panels(1, width=9, height=3.6)[0])
 
 # %% [markdown]
-# Attention in the slot is called **cross-attention**: the queries come from one sequence, English, and the keys and values from
-# another, German. (In [06](06_transformer_attention.ipynb) both came from the same sequence: *self*-attention.) Keys and values are
-# both the memory. If the slot is empty, the only way from German to English is the arrow from encoder to decoder, one vector for a whole sentence.
+# In training the decoder reads the *true* English words so far, whatever it would have written itself: **teacher
+# forcing**. Then all $T$ steps can be computed at once.
 #
-# Sentences of a batch have different lengths, so shorter ones are filled up with **padding**, and a mask (B, S) is True at real
-# places. Below is a batch of two sentences with seven and three places. *Predict:* how much weight does *dot*, attention by dot products, give to
+# Attention in the slot is **cross-attention**: queries come from English, keys and values are both the German
+# memory. (In [06](06_transformer_attention.ipynb) all came from one sequence: *self*-attention.) If the slot is
+# empty, only one vector gets from German to English.
+#
+# Shorter sentences of a batch are filled up with **padding**; a mask (B, S) is True at real places. Below are two
+# sentences with seven and three places. *Predict:* how much weight does *dot*, attention by dot products, give to
 # padding if the mask is forgotten?
 
 # %%
@@ -124,25 +123,19 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 print("weight on padding if the mask is forgotten:", weights[:, 3:].sum(1).numpy().round(2))
 
 # %% [markdown]
-# The figure shows the second sentence, which has three real places. Hatched entries are hidden, because they are padding. On the right
-# no error is raised, and yet each query gives weight to places that hold no word.
-
-# %% [markdown]
+# On the right no error is raised, and yet padding gets weight.
+#
 # ### 9.1 What goes into the slot
 #
 # *code · 5 points · 15 min*
 #
-# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three modules for the slot: *none*
-# returns zeros, both for the context and for the weights; *mean* averages the real places of each sentence, in the same way for every query;
-# *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** three modules that return
-# `(context, weights)`, of shape (B, T, D) and (B, T, S).
-
-# %% [markdown]
-# The check uses scores of any size; padding must have no influence at all, so the gradient with respect to a padded place is exactly 0.
-# Make new tensors from those given (`queries.new_zeros`), so that the module works on a GPU too.
+# **Given** queries (B, T, D), memory (B, S, D) and a mask (B, S), True = real. **Write** three modules: *none*
+# returns zeros as context and as weights; *mean* averages the real places of each sentence, for every query alike;
+# *dot* weights them by a softmax of dot products divided by $\sqrt D$, without projections. **Form:** each returns
+# `(context, weights)`, (B, T, D) and (B, T, S). Padding must have no influence. Make new tensors by
+# `queries.new_zeros`, so that a GPU works too.
 #
-# *Predict:* which of the three could translate a sentence of three words, and which one of twenty?
-# [10](10_bleu_comparison.ipynb) plots the score against the length.
+# *Predict:* which of the three could translate three words, and which could translate twenty?
 
 
 # %% answer="9.1"
@@ -179,16 +172,15 @@ check("9.1", NoAttention, MeanAttention, DotAttention)
 #
 # *code + written · 3 points · 15 min*
 #
-# Before training, we need a number that says how well weights agree with alignments. **Given** for each sentence its weights
-# (target words, source words) and a set of links $(t, s)$ that are taken as right. Each target word is linked to the source word with the largest
-# weight, or to the first of them if several tie; a row without any weight is linked to nothing. Let $A$ be the links found and $G$ the right
-# ones, in *all* sentences together. The **alignment error rate** is
+# How well do weights agree with alignments? **Given** for each sentence its weights (target words, source words)
+# and a set $G$ of right links $(t, s)$. Each target word is linked to the source word with the largest weight, the
+# first of them if several tie; a row without any weight is linked to nothing. Let $A$ be the links found. With both
+# sets counted over *all* sentences, the **alignment error rate** is
 #
 # $$\mathrm{AER} = 1 - \frac{2\,|A \cap G|}{|A| + |G|}.\tag{1}$$
-
-# %% [markdown]
-# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot, and whether it can
-# be 0 if some target word has *two* gold links. The numbers under *What it looks at* answer both.
+#
+# **Compute** (1). **Form:** `alignment_error_rate(weights, gold)` → float. *Predict* its value for an empty slot,
+# and whether it can be 0 if some target word has *two* right links.
 
 
 # %% answer="9.2 code"
@@ -205,11 +197,11 @@ check("9.2", alignment_error_rate)
 # %% [markdown]
 # ## Three translators
 #
-# The text, the seed and the number of parameters are the same; only the slot differs. The slot is yours if 9.1 passed, otherwise the
-# course's. *Predict* two rankings before you run the cell: that of the three losses, and that of the three **BLEU** scores. BLEU goes
-# from 0 to 100 and measures how many runs of one to four words agree with the reference; [10](10_bleu_comparison.ipynb) builds
-# it. **Perplexity** is $e^{\text{cross-entropy}}$: a model with perplexity 5 is as unsure about the next subword as if it had to guess
-# among 5 equally likely ones.
+# Text, seed and number of parameters are the same; only the slot differs. It is yours if 9.1 passed, otherwise the
+# course's. *Predict* two rankings before you run the cell: that of the three losses, and that of the three **BLEU**
+# scores. BLEU goes from 0 to 100 and measures how many runs of one to four words agree with the reference;
+# [10](10_bleu_comparison.ipynb) builds it. **Perplexity** is $e^{\text{cross-entropy}}$: a model with perplexity 5
+# is as unsure about the next subword as if it had to guess among 5 equally likely ones.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, loss and BLEU: ...
@@ -226,7 +218,8 @@ for name, trainer in trainers.items():
     steps, losses = tables.running_mean(trainer.losses, 20)
     plots.curves(steps, {name: losses}, xlabel="step", ylabel="loss, last 20 steps", ax=left)
     seen, bleu = zip(*((row["tokens"] / 1000, row["bleu"]) for row in trainer.metrics), strict=True)
-    plots.curves(seen, {name: bleu}, xlabel="thousand subwords", ylabel="validation BLEU", ax=right)
+    axis = {"xlabel": "thousand subwords", "ylabel": "validation BLEU", "dots": True}
+    plots.curves(seen, {name: bleu}, **axis, ax=right)
 
 # %% tags=["nbval-ignore-output"]
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
@@ -236,13 +229,14 @@ floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
 print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
-# Loss, perplexity and the BLEU of this table are measured on the *validation* set, the precisions on the *test* set. Loss and
-# perplexity are measured with teacher forcing. The loss is computed with *smoothed* labels, which spread 0.1 of their weight equally over
-# all subwords, so its smallest possible value is not zero; the cross-entropy has no such floor. BLEU is measured on what the model
-# writes by itself.
+# The loss of this table is that of the last epoch of *training*; perplexity, cross-entropy and BLEU are those of
+# the *validation* set, the precisions those of the *test* set. All but BLEU and the precisions are measured with
+# teacher forcing. The loss uses *smoothed* labels, which spread 0.1 of their weight equally over all subwords, so
+# it cannot reach zero; the cross-entropy can.
 #
-# **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in cross-entropy, and how
-# large in validation BLEU? Why should one not compare the raw losses? Why is the gap in BLEU, in proportion, wider?
+# **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
+# cross-entropy, and how large in validation BLEU? Why should one not compare the raw losses? Why is the gap in
+# BLEU, as a ratio, the wider one?
 
 # %% [markdown] written="9.2"
 # *Your answer to 9.2: replace this line.*
@@ -250,9 +244,10 @@ print(f"smallest possible loss: {floor:.2f}")
 # %% [markdown]
 # ## The same on real text, recorded
 #
-# These runs were trained on 400,000 subwords of Multi30k, less than one pass over its training text, with three seeds for each slot;
-# BLEU is measured on the test set of 2016. The command that made each run is stored with it. *Predict:* are the differences as large as
-# above? Notebook [10](10_bleu_comparison.ipynb) compares these runs in detail.
+# These runs were trained on 400,000 subwords of Multi30k, less than one pass over its training text, with three
+# seeds for each slot; BLEU is that of the test set of 2016. The command that made each run is stored with it.
+# *Predict:* are the differences as large as above? Notebook [10](10_bleu_comparison.ipynb) compares these runs in
+# detail.
 
 # %%
 # my prediction: ...
@@ -264,22 +259,17 @@ print(f"{first['num_parameters']:,} parameters; {first['machine']}")
 print(recorder.table(ladder))
 
 # %% [markdown]
-# **A good place for a pause.** The translators are trained. The second half looks at what they attend to, and at how they
-# write.
+# **A good place for a pause.** The second half looks at what the translators attend to, and at how they write.
 #
 # ## What it looks at
 #
-# First comes your error rate (1) for the three translators above, beside the smallest possible one: (1) takes one link for each English
-# word, but the word may have two gold links or none, so even the best choice is wrong at some. (Real captions have no gold links. There the links of
-# the *bundled model*, described below, take their place; they are another model's opinion, not the truth.)
-
-# %% [markdown]
-# Then come maps of *dot* for two sentences: each row is an English word, each column a German one. The weights of the subwords of one German word are
-# added up, those of one English word averaged. On the right are the links. Last come two failures: what each translator writes
-# for the second sentence, and the test sentence in which the weights of *dot* agree least with the links.
+# First comes your error rate (1) for the three translators. The smallest possible rate is above 0, since (1) finds
+# one link for each English word, and a word may have two gold links or none. (Real captions have no gold links.
+# There the links of the *bundled model*, introduced below, take their place: another model's opinion, not the
+# truth.)
 #
-# The next cell prints the two sentences. *Predict:* which German words do the words of the English verb look at?
-
+# Then maps show *dot* on two sentences, beside the links. A German word gets the sum of the weights of its
+# subwords. *Predict:* which German words do the English verbs look at?
 
 # %% tags=["nbval-ignore-output"]
 # my prediction, the words of the verb: ...
@@ -317,6 +307,10 @@ def show(*numbers):
 
 show(10, 12)
 
+# %% [markdown]
+# Two failures: what each translator writes for the second sentence, and the test sentence in which the weights of
+# *dot* agree least with the links.
+
 # %% tags=["nbval-ignore-output"]
 for name, run in runs.items():
     print(f"{name:6} {run.translate([german[12]])[0]}")
@@ -328,10 +322,10 @@ if measured:
 # %% [markdown]
 # ## Real captions
 #
-# The course comes with a *bundled* translator, so that this section works offline: a Transformer (more about it below) that was trained on 10 million
-# subwords of Multi30k and stored in half precision. Its test BLEU is in [10](10_bleu_comparison.ipynb), in the last row of a
-# table. Here it translates two captions that are not in its training text, with a beam of 5 (explained below). The maps show its last layer of
-# cross-attention, averaged over four heads.
+# The course comes with a *bundled* translator, so that this section works offline: a Transformer (more about it
+# below) that was trained on 10 million subwords of Multi30k. Here it translates two captions that are not in its
+# training text, with a beam of 5 (explained below). The maps show its last layer of cross-attention, averaged over
+# four heads.
 #
 # *Predict:* which German word do *sand* and *castle* look at? What does *wearing* look at?
 
@@ -368,13 +362,14 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 #
 # *code · 3 points · 12 min*
 #
-# **Given** a function `step(last, state)` → `(logits, state)`: from the tokens just chosen, shape (B,), and the state (None at
-# first) it computes the logits (B, V) of the next of $V$ tokens. **Choose** the likeliest token at every step, for all sentences at once. Start
-# from `BOS`. A sentence ends with its own `EOS` and is filled with `PAD` after it. Stop when all sentences have ended or at
-# `max_length` tokens, and do not call `step` more often than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` →
-# long tensor (B, T), with `EOS` and without `BOS`.
+# **Given** a function `step(last, state)` → `(logits, state)`. `last` are the tokens just chosen, (B,), the state
+# is None at first, and the logits (B, num_tokens) are those of the next token. **Choose** the likeliest token at
+# every step, for all sentences at once. Start from `BOS`. A sentence ends with its own `EOS` and is filled with
+# `PAD` after it. Stop when all sentences have ended or at `max_length` tokens, and do not call `step` more often
+# than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), with `EOS` and
+# without `BOS`.
 #
-# *Predict:* which of these rules is never tested by a batch of one sentence? The text below the check answers.
+# *Predict:* which rule is never tested by a batch of one?
 
 
 # %% answer="9.4"
@@ -391,17 +386,20 @@ check("9.4", greedy_search)
 if check("9.4", greedy_search):  # yours against the course's, the whole test set in one batch
     tokens = greedy_search(runs["dot"].stepper(german), len(german), 100)
     written = [runs["dot"].vocabulary.decode(map(int, row)) for row in tokens]
-    same = sum(a == b for a, b in zip(written, runs["dot"].translate(german), strict=True))
-    print(f"equal to the course's search for {same} of {len(german)} sentences")
+    pairs = zip(written, runs["dot"].translate(german), strict=True)
+    same = sum(yours.startswith(courses) for yours, courses in pairs)
+    print(f"the same translation for {same} of {len(german)} sentences")
 
 # %% [markdown]
-# A batch of one sentence stops at its `EOS`, so the rule never tested is that a sentence is filled with `PAD` while others go on.
+# A batch of one sentence stops at its `EOS`, so the rule never tested is that a sentence is filled with `PAD` while
+# others go on. (The course's search cuts a translation that never ends at about twice the length of its source.
+# Such a beginning counts as the same.)
 #
 # ## A beam
 #
-# Greedy search cannot take a word back. *Beam search* with width $K$ keeps the $K$ best beginnings of each sentence. It compares
-# log-probabilities divided by length, because otherwise short sentences would win. Here we use the course's function. *Predict:* how much
-# test BLEU does $K = 5$ gain here, what does it cost, and does $K = 20$ gain as much again?
+# Greedy search cannot take a word back. *Beam search* keeps several beginnings of each sentence, say the best five.
+# It compares log-probabilities divided by length, because otherwise short sentences would win. *Predict:* how much
+# test BLEU does a beam of 5 gain here, what does it cost, and does a beam of 20 gain as much again?
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
@@ -416,33 +414,28 @@ result, share = scoring.score(short, english)["bleu"], len("".join(short)) / len
 print(
     f"beam  5, not divided by length: test BLEU {result:.1f}, {share:.0%} of the references' letters"
 )
-
-# %%
 for name, records in ladder.items():
     tests = [record["test"] for record in records]
     gains = [f"{test['beam 5']['bleu'] - test['greedy']['bleu']:+.1f}" for test in tests]
     print(f"Multi30k, {name:5} beam 5 against greedy, three seeds: {' '.join(gains)} test BLEU")
 
 # %% [markdown]
-# On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. A beam of 20 costs at least four times as
-# much as one of 5, and gains little or nothing. (The beam of 1 above is greedy search. Its *test* BLEU differs from the
-# *validation* BLEU in the table of losses, because these are different sentences.)
-
-# %% [markdown]
+# On Multi30k a beam of 5 adds more than a point of test BLEU to *dot*, and next to nothing to *none*. A beam of 20
+# costs at least four times as much as one of 5, and gains little or nothing. (The beam of 1 is greedy search. Its
+# *test* BLEU is not the *validation* BLEU of the table above.)
+#
 # ## From here to a Transformer
 #
-# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. It has no recurrence. A GRU passes
-# on what it knows from word to word, so that two words that are seven places apart are seven steps apart. In the self-attention of
-# [06](06_transformer_attention.ipynb) every word reaches every other in one step. In exchange, the order of the words is no
-# longer built in: positions are added to the words, and the model has to learn what they mean. Notebook
-# [10](10_bleu_comparison.ipynb) compares the two on the same text.
+# A Transformer keeps this cross-attention, with several heads and in every layer of its decoder. In place of GRUs
+# it uses the self-attention of [06](06_transformer_attention.ipynb), in which every word reaches every other in one
+# step. In exchange it has to learn what positions mean. [10](10_bleu_comparison.ipynb) compares the two.
 
 # %% [markdown]
 # ## Trained as a mean, or made a mean afterwards
 #
-# The slot *mean* above was trained as a mean. The bundled Transformer was trained with cross-attention, on far more
-# text. *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
-# weight, and if it returns zeros. Do these two stay above the slots *mean* and *none* in the table of recorded runs?
+# The slot *mean* was trained as a mean. The bundled Transformer was trained with cross-attention, on far more text.
+# *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
+# weight, and if it returns zeros. Are these two above or below the slots *mean* and *none* of the recorded runs?
 
 # %%
 # my prediction: ...
@@ -453,21 +446,21 @@ for name in ("mean", "none"):
     print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
 
 # %% [markdown]
-# Both fall far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to rely on
-# its attention weights. In `attn playground` you can type a sentence and take out more of its attention.
+# Both are far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to
+# rely on its attention weights. In `attn playground` you can type a sentence and take out more of its attention.
 #
 # ## Common mistakes
 #
-# Here are three claims, and the cell prints a number against each: *padding does no harm if its states are zero*; *the axis of a
-# softmax does not matter*; *perplexity and BLEU say the same*.
+# Here are three claims, and the cell prints a number against each: *padding does no harm if its states are zero*;
+# *the axis of a softmax does not matter*; *perplexity and BLEU say the same*.
 
 # %%
 silent = torch.where(mask[..., None], memory, 0.0)
 real, padded = (mean(queries, silent, look)[0][1].norm() for look in (mask, all_true))
-print(f"zeros averaged in: the mean keeps {padded / real:.0%} of its length")
+print(f"zeros averaged in: the mean shrinks to {padded / real:.0%} of its length")
 scores = torch.randn(2, 4, 7)  # (B, T, S)
 sums = [scores[:B].softmax(0)[0, 0].sum() for B in (2, 1)]
-print(f"softmax over the batch: a row sums to {sums[0]:.1f}, and to {sums[1]:.1f} alone")
+print(f"softmax over a batch of 2: a row of weights sums to {sums[0]:.1f}, of 1: to {sums[1]:.1f}")
 worst, best = (ladder[name][0]["test"] for name in ("none", "dot"))
 print(f"perplexity differs by a factor of {worst['perplexity'] / best['perplexity']:.1f}", end=", ")
 print(f"test BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu']:.1f}")
@@ -476,16 +469,13 @@ print(f"test BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu
 # ## Summary
 #
 # 1. The slot for cross-attention takes queries, memory and a mask; the mask acts before the softmax or the mean.
-# 2. The loss is computed with the true words as input, BLEU on what the model writes; AER (1) says where it looks, not why.
+# 2. The loss is computed with the true words as input, BLEU on what the model writes; AER (1) says where it looks,
+#    not why.
 # 3. Greedy search keeps one beginning of each sentence; a beam keeps several.
 #
-# ## Without notes
-#
-# 1. Why must the mean divide by a different number for each sentence?
-# 2. What does the decoder know about the source when the slot is empty?
-# 3. What would you see if the softmax ran over the batch?
-# 4. Why is the error rate of an empty slot exactly 1?
-# 5. Why does a beam need a length penalty?
+# **Without notes:** Why must the mean divide by a different number for each sentence? What does the decoder know
+# about the source when the slot is empty? What would you see if the softmax ran over the batch? Why is the error
+# rate of an empty slot exactly 1? Why does a beam divide by the length?
 
 # %% [markdown]
 # **Next:** [10, a fair comparison](10_bleu_comparison.ipynb), builds BLEU and asks which of these differences are real.

@@ -4,7 +4,7 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *100 min, 3 questions, 12 points, needs 09; a pause is marked in the middle*
+# *95 min, 3 questions, 12 points, needs 09; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -34,6 +34,7 @@ from attn_course.translation import (
     Trainer,
     ablation,
     bleu_of_counts,
+    expected_time,
     recorder,
     scoring,
     setting,
@@ -45,16 +46,16 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## The score
 #
-# A *hypothesis* is what the translator wrote, an *n-gram* a run of $n$ words. Let $m_n$ be the number of n-grams of the hypotheses
-# that also occur in their reference, each counted at most as often as it occurs *there* (**clipped**), $h_n$ the number of all n-grams
-# of the hypotheses, and $c$ and $r$ the lengths of hypotheses and references. Each is a sum over the **whole** test set. Then
+# A *hypothesis* is what the translator wrote; an *n-gram* is a run of $n$ words. $h_n$ is the number of n-grams in
+# the hypotheses, and $m_n$ the number of those that match the reference. Matches are **clipped**: an n-gram that
+# occurs twice in the reference can match at most twice. $c$ and $r$ are the lengths of hypotheses and references.
+# All are sums over the **whole** test set. Then
 #
 # $$\mathrm{BLEU} = 100 \cdot \min\!\big(1, e^{1 - r/c}\big) \cdot
 # \Big(\prod_{n=1}^{4} \frac{m_n}{h_n}\Big)^{1/4}. \tag{1}$$
 #
-# A fixed tokeniser, called 13a, cuts the text into words, so that everyone counts the same ones. Here are the counts of one
-# sentence, by the standard tool sacrebleu: $m$ and $h$ for $n = 1$ to 4. *Predict* from the two sentences by how much $m_1$ would be larger
-# without clipping.
+# A fixed tokeniser, called 13a, cuts the text into words. Here are the counts of one sentence, by the standard tool
+# sacrebleu. *Predict* from the two sentences by how much $m_1$ would be larger without clipping.
 
 # %%
 # my prediction: ...
@@ -72,12 +73,13 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 #
 # *code · 4 points · 18 min*
 #
-# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1); if some $m_n$ is
-# 0, BLEU is 0 too. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number
-# from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (Its default, `smooth:exp`, replaces an $m_n$ of 0
-# by a small number. In a whole test set hardly any $m_n$ is 0, so the default gives the same number under another signature.)
+# **Given** hypotheses and references as lists of token lists, one reference for each. **Compute** (1); if some
+# $m_n$ is 0, BLEU is 0 too. A hypothesis may be empty or shorter than four tokens. **Form:** `bleu(hypotheses,
+# references)` → a number from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (By default sacrebleu
+# replaces an $m_n$ of 0 by a small number. In a whole test set this hardly ever happens.)
 #
-# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The answer is under *Common mistakes*.
+# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The answer is under
+# *Common mistakes*.
 
 
 # %% answer="10.1"
@@ -95,9 +97,9 @@ check("10.1", bleu)
 # %% [markdown]
 # ## One file, many scores
 #
-# The file is recorded: what a small *dot* translator wrote for the 500 test sentences of the *embedded* corpus, the invented one of
-# 09. First we print your number for it beside sacrebleu's. Then the translations stay the same, and only the scoring changes. *Predict:*
-# which of the five bars is highest, and which lowest?
+# We score a recorded file: what a small *dot* translator wrote for the 500 test sentences of the *embedded* corpus,
+# the invented one of 09. First we print your number for it beside sacrebleu's. Then the translations stay the same,
+# and only the way of scoring changes. *Predict:* which of the five bars is highest, and which lowest?
 
 # %%
 from attn_course.translation import corpora
@@ -125,9 +127,10 @@ ax = plots.panels(1, width=8.5)[0]
 plots.bars(list(scores.values()), list(scores), ylabel="BLEU", xlabel="", top=70, ax=ax)
 
 # %% [markdown]
-# The same file has scores that differ by more than eleven points. Tokenisation alone moves the score in both directions, and the
-# mean of sentence scores is a different quantity under the same name. That is why a score needs its *signature*, a list of the
-# settings; without it two papers may differ in these alone. Here are the signatures of the first bar, the third and the last:
+# The scores of this one file differ by more than eleven points. Tokenisation alone moves the score in both
+# directions, and the mean of sentence scores is a different quantity under the same name. That is why a score is
+# published with its *signature*, a list of the settings: two scores may be compared only if their signatures agree.
+# Here are the signatures of the first bar, the third and the last:
 
 # %%
 for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
@@ -136,20 +139,19 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
     print(metric.get_signature())
 
 # %% [markdown]
-# **A good place for a pause.** You can compute BLEU and read its signature. The second half asks what a difference of two scores
-# means.
+# **A good place for a pause.** The second half asks what a difference of two scores means.
 #
 # ### 10.2 Is the difference real?
 #
 # *code · 4 points · 15 min*
 #
-# A test set is a sample; another sample gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays
-# (N, 10) of $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Find** how the gain in BLEU varies over `num_samples`
-# test sets, each of $N$ sentences drawn with replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` →
-# `(gain, low, high, p)`: the gain of `other` over `one` on the whole set, the limits of the central 95% of resampled gains, and the
-# share $p$ of samples in which `other` is *not* better (one-sided). `bleu_of_counts(sums)`, sums (..., 10), is given.
+# Another test set gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays (N, 10) of
+# $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Draw** `num_samples` test sets of $N$ sentences, with
+# replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain in BLEU
+# of `other` over `one` on the whole set, the central 95% of resampled gains, and the share $p$ of samples in which
+# `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
 #
-# *Predict:* if each system is resampled separately, is the interval narrower or wider? The last common mistake answers.
+# *Predict:* if each system is resampled separately, is the interval narrower or wider?
 
 
 # %% answer="10.2"
@@ -163,28 +165,34 @@ def paired_bootstrap(one, other, rng, num_samples):
 check("10.2", paired_bootstrap)
 
 # %% [markdown]
-# ## Five slots, live
+# ## Five slots, two of them live
 #
-# Besides the three of notebook 09 there are *additive* attention, a small network for each pair of query and key, and
-# *multi-head* attention with four heads. All have the same text, the same budget of 120,000 subwords and one seed, and
-# take about a quarter of a minute each. *Predict* the order. (The preset `"full"` does the same on Multi30k, for a GPU.)
+# Besides the three of notebook 09 there are *additive* attention, a small network for each pair of query and key,
+# and *multi-head* attention with four heads. Two of the five are trained here; in the default preset this takes
+# 120,000 subwords and about a quarter of a minute each. *Predict* by how much their test BLEU differs. (The preset
+# `"full"` does the same on Multi30k, for a GPU.)
 
 # %% tags=["nbval-ignore-output"]
-# my prediction, worst to best: ...
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
 corpus, configs = setting(PRESET, tokens=120_000)
+live = ("none", "dot")  # and, if you have the time: "mean", "additive", "multihead"
+print(expected_time(PRESET, configs, num_runs=len(live)))
+
+# %% tags=["nbval-ignore-output"]
+# my prediction: ...
 german, english = (list(side) for side in zip(*corpus.test, strict=True))
-runs = {name: Trainer(corpus, config).fit() for name, config in configs.items()}
+runs = {name: Trainer(corpus, configs[name]).fit() for name in live}
 for name, run in runs.items():
     print(f"{name:10} test BLEU {scoring.score(run.translate(german), english)['bleu']:5.1f}")
 
 # %% [markdown]
 # ## Perplexity and its traps
 #
-# Perplexity ([09](09_translation.ipynb)) is $e^{\text{mean loss}}$, with the mean of cross-entropies over predicted tokens. Here are four ways to get
-# another number from the same *dot* model: count the start mark as if it had been predicted; count padding; divide by the number of
-# words, although the model predicts subwords; and switch **teacher forcing** off, so that the model reads its own words while it is
-# scored on the true ones. *Predict* for each whether the number falls or rises.
+# Perplexity ([09](09_translation.ipynb)) is $e^{\text{mean loss}}$, where the mean is taken over all predicted
+# tokens. Here are four ways to get another number from the same *dot* model: count the start mark as if it had been
+# predicted; count padding; divide by the number of words, although the model predicts subwords; and switch
+# **teacher forcing** off, so that the model reads its own words while it is scored on the true ones. *Predict* for
+# each whether the number falls or rises.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, falls or rises: ...
@@ -193,8 +201,6 @@ taught, real = runs["dot"].losses(some)  # of each true subword (B, T); which ar
 alone, _ = runs["dot"].losses(some, teacher_forcing=False)
 total, count = taught[real].sum(), real.sum()
 words = sum(len(tokenise(text).split()) + 1 for _, text in some)  # and the end mark
-
-# %% tags=["nbval-ignore-output"]
 mean_losses = {
     "as it should be": total / count,
     "start mark counted": total / (count + len(some)),
@@ -206,39 +212,35 @@ for name, value in mean_losses.items():
     print(f"{name:20} {value.exp():9.2f}")
 
 # %% [markdown]
-# Without teacher forcing we ask the model a different question: after the first word that differs from the reference, the "true" next word is
-# no longer the right one. Counting the start mark lowers the perplexity a little, because it adds a token without any
-# loss. The model was never trained on padding, so the number with padding means nothing at all. And with longer subwords a model
-# has a higher perplexity for the same text, which is why only models with the *same* vocabulary may be compared.
+# The start mark lowers the perplexity a little, because it adds a token without any loss. The model was never
+# trained on padding, so the number with padding means nothing at all. Without teacher forcing we ask a different
+# question: after the first word that differs from the reference, the "true" next word is no longer the right one.
+# And the row *per word* shows that the number depends on the unit: only models with the *same* vocabulary may be
+# compared.
 
 # %% [markdown]
-# ## The ladder, recorded
+# ## Three seeds, recorded
 #
-# One seed is one draw. Here are three seeds for each slot, on the embedded corpus at the budget of the live cell (whose seed is
-# the first), with the command that makes such a run. The spread is the sample standard deviation.
-
-# %%
-print(embedded["dot"][0]["command"])
-print(recorder.table(embedded))
-
-# %% [markdown]
-# The next table is for real text, 400,000 subwords of Multi30k; the score is on test 2016, which was used for no decision.
-# *Predict:* are the five slots in the same order?
+# One seed proves little. Here are three for each slot. The first table is for the embedded corpus, with the budget
+# of the live cell (which is its first seed), the second for real text, 400,000 subwords of Multi30k. Above each is
+# a command that makes such a run. All scores are on test sets that were used for no decision; the spread is the
+# sample standard deviation. *Predict:* are the five slots in the same order on both?
 
 # %%
 # my prediction: ...
+print(embedded["dot"][0]["command"])
+print(recorder.table(embedded))
 multi30k = recorder.recorded("translation")
-print(multi30k["dot"][0]["command"])
-print(multi30k["dot"][0]["test"]["greedy"]["signature"].partition(";")[0])
+print("\n" + multi30k["dot"][0]["command"])
 print(recorder.table(multi30k))
 
 # %% [markdown]
 # ## Recurrent network or Transformer?
 #
-# That budget is small, so that we can train three seeds for every slot. Now we use more text, and compare the GRU with
-# another architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces the GRUs as well.
-# Each point is a validation score of a recorded run, against the number of subwords it had seen by then. *Predict:* which of
-# the two learns more from little text, and does the other catch up?
+# That budget is small, so that we can train three seeds for every slot. Now we use more text, and compare the GRU
+# with another architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces
+# the GRUs as well. Each point is a validation score of a recorded run, against the number of subwords it had seen
+# by then. *Predict:* which of the two learns more from little text, and does the other catch up?
 
 # %%
 # my prediction: ...
@@ -253,17 +255,15 @@ for colour, (name, records) in enumerate(compared.items()):
         scores_seen = [row["bleu"] for row in record["metrics"]]
         label = name if record is records[0] else f"_{name}"  # one line of the legend each
         plots.curves(seen, {label: scores_seen}, colours={label: colour}, dots=True, **axis)
-
-# %%
 print(tables.of_architectures(compared))
 
 # %% [markdown]
-# At the ladder's 0.4 million subwords, a tenth of a full run, the GRU has about twice the Transformer's BLEU, with fewer
-# parameters and less time: the order of words is built into a GRU, but a Transformer has to learn it. After 4 million, at nearly equal size
-# and time, both have a test BLEU near 39 with a beam: the gap closes with more text. The longest runs go on, the GRU to 8
-# million, the Transformer to 10, and at 8 million the Transformer is a little ahead. Compare the *last* points of two curves only:
-# the learning rate falls towards the end of each run, and scores rise as it falls. The last row is the bundled translator of notebook
-# 09, before it was stored in half precision.
+# After 0.4 million subwords the GRU has about twice the Transformer's test BLEU: the order of words is built into a
+# GRU, but a Transformer has to learn it. After 4 million, at nearly equal size and time, both are near 39 with a
+# beam: the gap closes with more text. The longest runs end at different budgets, the GRU's at 8 million with 40.0
+# and the Transformer's at 10 million with 41.6 and 41.9, so they do not settle which is better. (Compare only the
+# *ends* of two curves: the learning rate falls towards the end of each run, and the score rises.) The last row is
+# the bundled translator of 09.
 
 # %% [markdown]
 # ## Taken out after training
@@ -284,20 +284,20 @@ without = {
 print(ablation.recorded_table(without))
 
 # %% [markdown]
-# Without the causal mask the model loses 0.5 BLEU, and the interval contains 0: a word that is being written has only
-# earlier words to look at, with or without a mask. In *training* all target words are there at once, and without a mask every place
-# could copy the word that it has to predict ([6.4](06_transformer_attention.ipynb)). Without the scale it loses 3.3: the
-# weights are sharper but still point at the same words. In training, large scores stop the gradients (6.7). Head 1 of layer 2
-# alone (2.1) costs 8.3, head 2.4 hardly anything. The table says what *this* model relies on. To find out what training needs,
-# one would have to train without it, and we have not measured that. With `attn playground` you can take out more.
+# Without the causal mask the model loses 0.5 BLEU, and the interval contains 0: a word that is being written has
+# only earlier words to look at, with or without a mask. In *training* all target words are there at once, and
+# without a mask every place could copy the word that it has to predict ([6.4](06_transformer_attention.ipynb)).
+# Without the scale it loses 3.3: the weights are sharper but still point at the same words. Head 1 of layer 2 alone
+# (2.1) costs 8.3, head 2.4 hardly anything. The table says what *this* model relies on; what training needs, we
+# have not measured. With `attn playground` you can take out more.
 
 # %% [markdown]
-# ## Which steps are real?
+# ## Which differences are real?
 #
-# The counts of each sentence are added over the three seeds, so that only sentences are resampled, by your function if it
-# passed, otherwise by the course's. With 2,000 samples $p$ is known only roughly. If *no* sample goes the other way, the true $p$ need not be 0: even
-# with $p = 0.0015$ this would happen in one case of twenty, so we write "p below 0.0015". If *all* samples go the other way, we write
-# "p above 0.9985" for the same reason.
+# Now your function compares two slots (the course's, if yours has not passed). It gets the counts of each sentence,
+# added up over the three seeds. With 2,000 samples $p$ is known only roughly. If *no* sample goes the other way,
+# the true $p$ need not be 0: even with $p = 0.0015$ this would happen in one case of twenty, so we write "p below
+# 0.0015". If *all* samples go the other way, we write "p above 0.9985" for the same reason.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -323,8 +323,8 @@ for (title, ladder), ax in zip(ladders.items(), plots.panels(2, width=9, height=
     plots.intervals(rows, **axis, title=title, ax=ax)
 
 # %% [markdown]
-# The bootstrap measures the luck of the *test set*, not the luck of *training*. Here it compares two seeds of the
-# same slot, the best and the worst of three, which differ in nothing but the seed. *Predict:* for how many
+# The bootstrap measures the luck of the *test set*, not the luck of *training*. To see this, we let it compare the
+# best and the worst of the three seeds of one slot, which differ in nothing but the seed. *Predict:* for how many
 # of the five slots is $p$ below 0.05?
 
 # %%
@@ -334,12 +334,15 @@ for name, records in embedded.items():
     print(f"{name:10} best seed over worst: {compare([worst], [best])[1]}")
 
 # %% [markdown]
-# It is below 0.05 for all five, although only the seed differs: a small $p$ does not replace several training runs.
+# It is below 0.05 for all five: a small $p$ does not replace several training runs.
 #
 # ## By sentence length
 #
-# One number does not show on which sentences a model does well. Here is the test BLEU for four groups of source length, the mean over three seeds.
-# *Predict* which curves fall, and which fall fastest.
+# One number does not show on which sentences a model does well. Here the test sentences are divided into four
+# groups by the length of the source; the curves show the BLEU of each group, the mean over three seeds. *Predict*
+# which curves fall, and which fall fastest. Below are the outputs of the Multi30k models for two test captions,
+# seed 1. (The captions themselves are not part of the course.) What do the five outputs agree on, and what does one
+# of them invent?
 
 # %%
 # my prediction: ...
@@ -349,23 +352,16 @@ for title, ax in zip(ladders, plots.panels(2, width=9, height=4), strict=True):
     ax.limits(y=(0, min(100, 1.5 * max(map(max, series.values())))))  # room for the legend
     for name, values in series.items():
         print(f"{title} {name:10} {np.round(values, 1)}")
-
-# %% [markdown]
-# Here are the outputs of the Multi30k models for three test captions, seed 1. (The captions themselves are not part of the course.)
-# Compare the five outputs: what do they agree on, and what does one of them invent?
-
-# %%
-for k in (12, 40, 77):
-    for name in multi30k:
+for name in multi30k:
+    for k in (40, 77):
         print(f"{name:10} {multi30k[name][0]['hypotheses'][k]}")
-    print()
 
 # %% [markdown]
 # ### 10.3 The conclusion
 #
 # *written · 4 points · 12 min*
 #
-# **Given** everything above. **Decide** (a) which steps of the ladder you would claim, on which corpus, with gain, interval
+# **Given** everything above. **Decide** (a) which differences between slots you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,
 # *mean* and *dot* fails, by sentence length, with a reason; (d) with which other scores these can be compared, and with which not.
 # **Form:** a paragraph for each part.
@@ -391,31 +387,36 @@ print(f"a perfect sentence of three words, no 4-gram in it: BLEU {three.score:.1
 pair = [embedded["additive"], embedded["multihead"]]
 seeds = [[record["test"]["greedy"]["bleu"] for record in records] for records in pair]
 wins = [b > a for a in seeds[0] for b in seeds[1]]
-print(f"multi-head over additive: {compare(*pair)[1]}; single runs: {sum(wins)} of {len(wins)}")
+print(
+    f"multi-head over additive: {compare(*pair)[1]}, better in {sum(wins)} of {len(wins)} pairs of runs"
+)
 (_, low, high), _ = compare(*pair)
 counts = [sum(record["counts"] for record in records) for records in pair]
-print(f"width of its interval: paired {high - low:.1f}, apart {tables.width_apart(*counts):.1f}")
+apart = tables.width_apart(*counts)
+print(f"width of its interval: paired {high - low:.1f}, resampled separately {apart:.1f}")
 
 # %% [markdown]
 # ## Summary
 #
 # 1. BLEU (1) is a function of ten sums; its signature says which words they count.
-# 2. A paired bootstrap says whether another *test set* would agree, and several seeds say whether another *training run* would.
-# 3. Perplexities can be compared only if they count the same unit, follow the same given words and use the same vocabulary.
+# 2. A paired bootstrap says whether another *test set* would agree, and several seeds say whether another *training
+#    run* would.
+# 3. Perplexities can be compared only for the same vocabulary, the same tokens counted, and teacher forcing on both
+#    sides.
 #
-# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap for BLEU;
-# Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), multi-head attention and the
-# Transformer; Clopper and Pearson (1934), the bound on $p$.
+# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap
+# for BLEU; Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), the Transformer;
+# Clopper and Pearson (1934), the bound on $p$.
 
 # %% [markdown]
 # ## Without notes
 #
 # 1. Why are the counts added up before the precisions are taken?
 # 2. What does clipping prevent, and what does the first factor of (1), the brevity penalty, prevent?
-# 3. Why does drawing separate test sets for two systems make the interval wider?
-# 4. Which perplexity falls when the start mark is scored, and why?
-# 5. Which slots cannot look at one German word more than at another, and what does this cost on long sentences?
+# 3. Why is the interval wider if the two systems are resampled separately?
+# 4. Why does the perplexity fall if the start mark is counted?
+# 5. Which slots cannot prefer one German word, and what does this cost on long sentences?
 #
-# **Next:** the 100 points end here. [11](11_position.ipynb) and [12](12_fast_attention.ipynb) are for those who want
-# more, and `attn translate train --architecture transformer --preset large --tokens 10000000 --data DIR --out RUN` trains
-# the best of these translators, in about an hour on one core.
+# **Next:** the 100 points end here. [11](11_position.ipynb) to [14](14_decoding.ipynb) are for those who want more.
+# `attn translate train --architecture transformer --preset large --tokens 10000000 --data DIR --out RUN` trains the
+# best of these translators, in about an hour on one core.

@@ -4,13 +4,16 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *137 min, 7 questions, 10 bonus points, needs 06; a pause is marked in the middle*
+# *120 min, 7 questions, 10 bonus points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention without a mask does not,
-# - **implement** sinusoids and rotations, and **derive** that a rotated score depends on position only through the distance,
-# - **predict** which model fails at positions that it never saw and which at distances that it never saw, and **extend** RoPE to longer sequences.
+# - **decide** by experiment whether a layer sees the order of its tokens, and **prove** that attention without a
+#   mask does not,
+# - **implement** sinusoids and rotations, and **derive** that a rotated score depends on position only through the
+#   distance,
+# - **predict** which model fails at positions it never saw and which at distances it never saw, and **extend**
+#   RoPE.
 
 # %%
 # Does nothing where the course is installed.
@@ -45,20 +48,17 @@ rng = np.random.default_rng(11)
 # |---|---|---|---|
 # | $X$, $Y$ | tokens and outputs, one a row | $(T, d)$ | `x`, `layer(x)` |
 # | $P$ | a permutation matrix | $(T, T)$ | `x[order]` is $PX$ |
-# | $\theta_i = b^{-2i/d}$ | the frequency of pair $i$, base $b$ | $i = 0 \dots \frac d2 - 1$ | `base` |
+# | $\theta_i = \text{base}^{-2i/d}$ | the frequency of pair $i$ | $i = 0 \dots \frac d2 - 1$ | `base` |
 # | $e(p)$ | the embedding of position $p$ | $(d,)$ | `sinusoid` |
 # | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
-# | $m$, $n$ | positions of a query $q$ and of a key $k$ | integers from 0 | `positions` |
-# | $\delta = m - n$ | how far the query looks back | integer | `delta` |
-
-# %% [markdown]
-# ## The definition
+# | $p_q$, $p_k$ | positions of a query $q$ and of a key $k$, from 0 | integers | `p_q`, `p_k` |
+# | $\delta = p_q - p_k$ | how many positions the query looks back | integer | `delta` |
 #
-# This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases and transposes are left out:
+# This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases are left out:
 #
 # $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$
 #
-# Here it runs on four tokens, and on the same four in reverse. *Predict:* what does each token get in the reversed order?
+# Here it runs on four tokens, and on the same four in reverse. *Predict* the outputs of the reversed sequence.
 
 # %%
 # my prediction: ...
@@ -68,17 +68,16 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
     print(f"{name}:", *context.round(2).tolist())
 
 # %% [markdown]
-# Every token gets what it got before; the four outputs are in reverse order. More layers of this kind cannot tell a sentence
-# from its mirror image either.
+# Every token gets what it got before, and the four outputs are in reverse order. So no stack of such layers can
+# tell a sentence from its mirror image.
 #
 # ### 11.1 Does it see the order?
 #
 # *code + written · 2 bonus points · 8 min*
 #
 # **Given** a `layer`, a function from (T, d) to (T, d), and tokens x, both NumPy. **Decide** whether the layer is
-# *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change otherwise.
-# **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; call the layer on x with its rows in another order. Then write
-# a paragraph below.
+# *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change
+# otherwise. **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
 #
 # *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
 
@@ -102,33 +101,18 @@ layers = {
     "ring": lambda z: attn_utils.attend(z, z, z, mask=ring)[0],
     "padding": lambda z: attn_utils.attend(z, z, z, mask=z.any(-1))[0],
 }
-
-
-def apart(layer, order):
-    return layer(tokens[order]) - layer(tokens)[order]
-
-
-def draw(permutation):
-    order = np.random.default_rng(permutation).permutation(6)
-    gaps = [np.abs(apart(layer, order)).max(-1).round(12) for layer in layers.values()]
-    title = f"largest difference of Y(PX) and PY, order {order}"
-    plots.matrix(gaps, rows=list(layers), xlabel="token", title=title, top=1.5)
-
-
-plots.explore(draw, permutation=(0, 20, 3))
 orders = [list(order) for order in permutations(range(6))]
-kept = {
-    name: sum(np.allclose(apart(layer, p), 0) for p in orders) for name, layer in layers.items()
-}
-print("orders of 720 that merely move the outputs:", kept)
+for name, layer in layers.items():
+    moved = [np.allclose(layer(tokens[p]), layer(tokens)[p]) for p in orders]
+    print(f"{name}: {sum(moved)} of {len(orders)} orders only move the outputs")
 
 # %% [markdown]
-# The padding mask is computed from the tokens, so it moves along with them and does no harm. The causal triangle and the ring stay
-# where they are while the tokens move, so the outputs change. With the ring a few orders only move the outputs: turns of the
-# circle and mirror images. That is why one lucky permutation proves nothing.
+# The padding mask is computed from the tokens, so it moves along with them. The causal triangle and the ring stay
+# where they are while the tokens move, so the outputs change. With the ring twelve orders, turns of the circle and
+# mirror images, only move the outputs: one lucky permutation proves nothing.
 #
-# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$: follow
-# $P$ through equation (1) to the end. Then say what a causal mask changes.
+# **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$:
+# follow $P$ through equation (1) to the end. Then say what a causal mask changes.
 
 # %% [markdown] written="11.1"
 # *Your answer to 11.1: replace this line.*
@@ -138,8 +122,9 @@ print("orders of 720 that merely move the outputs:", kept)
 #
 # *code · 0.5 bonus points · 8 min*
 #
-# **Given** tokens 0 to 5 with random embeddings and no positions, and layers with residual connections. **Find** three pairs
-# of different sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry is a pair of tuples.
+# **Given** tokens 0 to 5 with random embeddings and no positions, and layers with residual connections. **Find**
+# three pairs of different sequences, at most twelve tokens long. **Form:** the dictionary `blind_pairs`; each entry
+# is a pair of tuples.
 #
 # - `"unmasked"`: the mean output is the same for a stack of any depth without a mask.
 # - `"one layer"`: the *last* output of one causal layer is the same, but that of two layers is not.
@@ -182,22 +167,18 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders give the same point. The last token knows itself and the *proportions* of all words up to and including itself, since
-# $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same when the counts $N_w$ of all words $w$ double. Two layers tell
-# orders apart, and also *ab* from *aabb*: after the first layer every token depends on the tokens before it. In a constant
-# sequence all outputs are equal at any depth.
-
-# %% [markdown]
+# With one layer all 24 orders give the same point. The last token knows only the *proportions* of the words up to
+# itself: if all counts $N_w$ of words $w$ double, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same. Two
+# layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any depth.
+#
 # ### 11.3 A clock with many hands
 #
 # *code + written · 2 bonus points · 9 min*
 #
-# **Given** frequencies $\theta_i = b^{-2i/d}$. **Compute** an embedding of integer positions that has a sine and a
-# cosine of $p\,\theta_i$ for each of the $\frac d2$ frequencies, in any order. **Form:**
-# `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
+# **Compute** an embedding of integer positions: a sine and a cosine of $p\,\theta_i$ for each frequency $\theta_i =
+# \text{base}^{-2i/d}$, in any order. **Form:** `sinusoid(positions, d, base)`, shape (T, d); and a paragraph below.
 #
-# Picture each pair as the hand of a clock that turns by $\theta_i$ at every position. *Predict:* every hand goes round again and
-# again. Do two different positions ever have the same embedding?
+# Each pair is a clock's hand that turns by $\theta_i$ a step. *Predict:* do two positions ever agree?
 
 
 # %% answer="11.3"
@@ -237,15 +218,14 @@ print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_
 print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {355 / 113:.6f}")
 
 # %% [markdown]
-# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell the two
-# positions apart: with $d = 64$ no position is as close to position 0 as its neighbour 1. The printed lines name the closest
-# of ten thousand positions. Position 355 is printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position
-# 0, but its cosine is almost $-1$, so the hand points the opposite way. Only at 710, twice as far, is it almost back.
-
-# %% [markdown]
-# **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they agree in
-# one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* happen because every hand goes round again
-# and again.
+# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands
+# tell the two positions apart: with $d = 64$ no position is as close to 0 as its neighbour 1. Position 355 is
+# printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position 0, but its cosine is almost
+# $-1$: the hand points the opposite way.
+#
+# **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they
+# agree in one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* follow from
+# every hand going round again and again.
 
 # %% [markdown] written="11.3"
 # *Your answer to 11.3: replace this line.*
@@ -294,35 +274,33 @@ asks = np.kron(step, np.eye(16)) - np.kron(np.eye(16), step.T)  # W with MW - WM
 print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimensions")
 
 # %% [markdown]
-# Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$ made of
-# blocks $xI + yJ$, where $J$ is a quarter turn: these matrices are the ones that commute with $M$, and they are few (printed above). So a layer
-# with added sinusoids *can* attend by distance, but training has to find one of these few matrices.
-
-# %% [markdown]
-# **A good place for a pause.** So far positions were *added* to the tokens. In the second half queries and keys are *rotated*,
-# and then the scores depend on position by distance alone, for every $W$.
-
-# %% [markdown]
+# Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$
+# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above).
+# Added sinusoids *can* attend by distance, if training finds them.
+#
+# **A good place for a pause.** Next, queries and keys are *rotated*.
+#
 # ### 11.5 Rotate instead of add
 #
 # *derive + code · 2 bonus points · 12 min*
 #
-# **Given** one pair of coordinates of a query at $m$ and one of a key at $n$, each turned by its position times $\theta$. **Prove**
-# that their inner product depends on position only through $\delta = m - n$. **Form:** the chain `score`, with no $m$ or $n$ in its last line.
+# **Given** one pair of coordinates of a query at $p_q$ and one of a key at $p_k$, each turned by its position times
+# $\theta$. **Prove** that their inner product depends on position only through $\delta = p_q - p_k$. **Form:** the
+# chain `score`, which ends without $p_q$ and $p_k$.
 
 # %% answer="11.5 derive"
 q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
-theta, m, n, delta = sp.symbols("theta m n delta", real=True)
-at_m, at_n = m * theta, n * theta  # the two turns
-query = q1 * sp.cos(at_m) - q2 * sp.sin(at_m), q1 * sp.sin(at_m) + q2 * sp.cos(at_m)
-key = k1 * sp.cos(at_n) - k2 * sp.sin(at_n), k1 * sp.sin(at_n) + k2 * sp.cos(at_n)
+theta, p_q, p_k, delta = sp.symbols("theta p_q p_k delta", real=True)
+turn_q, turn_k = p_q * theta, p_k * theta  # the two angles
+query = q1 * sp.cos(turn_q) - q2 * sp.sin(turn_q), q1 * sp.sin(turn_q) + q2 * sp.cos(turn_q)
+key = k1 * sp.cos(turn_k) - k2 * sp.sin(turn_k), k1 * sp.sin(turn_k) + k2 * sp.cos(turn_k)
 product = query[0] * key[0] + query[1] * key[1]
 
 # your answer here
 score = derive(
     (product, "both turned"),
     # your steps here
-    where={m: n + delta},
+    where={p_q: p_k + delta},
 )
 score
 
@@ -330,10 +308,11 @@ score
 check("11.5", score)
 
 # %% [markdown]
-# Now for all pairs. **Compute** the rotation of many vectors at once: a vector at position 0 stays as it is, lengths are kept,
-# turning by $j$ and then by $j'$ is the same as turning by $j + j'$, and pair $i$ turns by $\theta_i = b^{-2i/d}$ at each step. **Form:**
-# `rotate(x, positions, base)` with x (..., T, d), which returns the same shape. Which coordinates you pair, and in which direction they
-# turn, is up to you. *Predict:* must the values be rotated too?
+# Now for all pairs. **Compute** the rotation of many vectors at once: a vector at position 0 stays as it is,
+# lengths are kept, turning by $j$ and then by $j'$ is the same as turning by $j + j'$, and pair $i$ turns by
+# $\theta_i = \text{base}^{-2i/d}$ at each step. **Form:** `rotate(x, positions, base)` with x (..., T, d), which
+# returns the same shape. Which coordinates you pair, and in which direction they turn, is up to you. *Predict:*
+# must the values be rotated too?
 
 
 # %% answer="11.5 code"
@@ -350,35 +329,36 @@ check("11.5", rotate)
 
 
 # %%
-def draw(m, n):
+def draw(query, key):
     left, right = plots.panels(2, height=3.6)
-    turns = {f"query at {m}": 0.4 + 0.3 * m, f"key at {n}": 1.2 + 0.3 * n}
+    turns = {f"query at {query}": 0.4 + 0.3 * query, f"key at {key}": 1.2 + 0.3 * key}
     turned = {name: (np.cos(angle), np.sin(angle)) for name, angle in turns.items()}
-    title = f"one pair: score {np.cos(0.3 * (m - n) - 0.8):.2f}"
+    title = f"one pair: score {np.cos(0.3 * (query - key) - 0.8):.2f}"
     plots.arrows(turned, limit=1.3, title=title, ax=left)
     far, ones = np.arange(-10, 31), np.ones((41, 16))  # below, a leading minus means dashed
     ways = {"q = k": attn_utils.rotate(ones, far), "-another key": attn_utils.rotate(ones, far - 9)}
     series = {name: way.sum(-1) for name, way in ways.items()}
-    label = {"xlabel": "distance m - n", "ylabel": "score", "title": "16 features"}
-    plots.curves(far, series, marks={"m - n": m - n}, **label, ax=right)
+    label = {"xlabel": "distance δ", "ylabel": "score", "title": "16 features"}
+    plots.curves(far, series, marks={"δ": query - key}, **label, ax=right)
 
 
-plots.explore(draw, m=(0, 20, 9), n=(0, 10, 4))
-
-# %% [markdown]
-# Move both sliders by the same amount: query and key turn together, and their score stays the same, for *every* query and key.
-# The score need not fall with distance: the dashed key scores highest at distance nine. Values are not compared with anything,
-# so they are not rotated.
+plots.explore(draw, query=(0, 20, 9), key=(0, 10, 4))
+distances = np.arange(61)
+peak = attn_utils.rotate(np.ones((61, 16)), distances - 9).sum(-1).argmax()
+print(f"the dashed key has its largest score at distance {peak}")
 
 # %% [markdown]
+# Move both sliders by the same amount: the score stays the same. The dashed key scores highest at distance nine.
+# Values are not compared, so not rotated.
+#
 # ### 11.6 Look r tokens back, and beyond the length
 #
 # *code + written · 2 bonus points · 12 min*
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know which coordinates form a pair, which pairs
-# turn fast, or in which direction they turn. **Find** one query and one key, the same at every position, so that each of 24 tokens puts 99% of
-# its causal attention on the token $r$ back, if there is one. Scores are divided by $\sqrt d$.
-# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below, after the experiment.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know how coordinates are paired, or
+# how fast and in which direction each pair turns. **Find** one query and one key, the same at every position, so
+# that each of 24 tokens puts 99% of its causal weight on the token $r$ back, if any. Scores are divided by $\sqrt
+# d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
@@ -391,16 +371,15 @@ def look_back(r, rotate, d):
 check("11.6", look_back)
 
 # %% [markdown]
-# ## Say the token three back
+# ## Say the letter three back
 #
-# You found such vectors by hand. What does *training* find? We draw random sequences from an alphabet of 8 letters. A model of one causal
-# layer with one head must say, at each place, the letter three places back. There are four models: one without positions, one with a learned table
-# of positions, one with added sinusoids, and one with rotation (RoPE). They are trained on sequences of length 16 and tested on length 128.
-
-# %% [markdown]
-# *Predict* the accuracy of each up to position 15, and beyond. The model without positions knows at best the counts $N_w$ of
-# the $m$ earlier letters. All orders are equally likely, so its best guess is the commonest letter, which is right with
-# probability $E[\max_w N_w]\,/\,m$: the dashed line, computed exactly.
+# You found such vectors by hand. What does *training* find? We draw random sequences from an alphabet of 8 letters.
+# A model of one causal layer with one head must say, at each place, the letter three places back. Four models are
+# trained on sequences of length 16 and tested on length 128: without positions, with a learned table of positions,
+# with added sinusoids, and with rotation (RoPE). *Predict* the accuracy of each up to position 15, and beyond.
+#
+# Without positions a model knows at best how often each earlier letter occurred. All orders are equally likely, so
+# its best guess is the commonest letter. The dashed line is its exact chance to be right.
 
 # %% tags=["nbval-ignore-output"]
 # my prediction, none / learned / sinusoid / RoPE: ...
@@ -414,46 +393,40 @@ label = {"xlabel": "position of the query", "ylabel": "share right", "title": "s
 trained = {"trained up to here": 15}
 plots.curves(places, series, marks=trained, **label, ax=upper).limits(y=(0, 1.05)).legend_outside()
 kernel = [delayed_copy.score_at_distance(models["RoPE"], 100, 127, back) for back in range(120)]
-label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
+label = {"xlabel": "distance δ", "ylabel": "mean score", "title": "RoPE, queries 100 to 127"}
 plots.curves(range(120), {"score": kernel}, marks=trained, **label, ax=lower).legend_outside()
-
-# %%
 found = delayed_copy.recorded()  # the same, recorded for seeds 0 / 1 / 2
 print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machine"])
 print(delayed_copy.table(found))
 print(delayed_copy.remarks(found))
 
 # %% [markdown]
-# The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways, which you
-# will tell apart below; how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
-# position in training, not always at 0. If all positions of a trained RoPE model are halved, it mostly says the token *six* back.
+# The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways;
+# how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
+# position in training, not always at 0.
 #
-# **The written part of 11.6** (1 point). Which models fail at once beyond position 15, which one stays right for a while, and what
-# had each of them never seen in training? Use the numbers above.
+# **The written part of 11.6** (1 point). Which models fail at once beyond position 15, which one stays right for a
+# while, and what had each of them never seen in training? Use the numbers above.
 
 # %% [markdown] written="11.6"
 # *Your answer to 11.6: replace this line.*
-
-# %% [markdown]
-# ## Longer than it was trained for
-#
-# A model with RoPE was trained on 16 tokens and should read 64. There are two ways to do this. Both change its frequencies $\theta_i$ by
-# means of a `factor` (here 4), and nothing else:
-#
-# - **Position interpolation** divides every position by the factor, so that 64 positions take up the angles of 16. Every pair
-#   turns `factor` times slower.
-# - The **NTK-aware** way chooses a larger base $b'$ in $\theta_i = b'^{-2i/d}$, so that the slowest pair turns exactly
-#   `factor` times slower, and the fastest as before. (NTK stands for *neural tangent kernel*, from which the idea came.)
 
 # %% [markdown]
 # ### 11.7 Longer than it was trained for
 #
 # *code · 1 bonus point · 12 min*
 #
-# **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots, \theta_{d/2-1})$ for both
-# ways. **Form:** the two functions below, each returning an array (d/2,).
+# A model with RoPE was trained on 16 tokens and should read 64. Two ways change only its frequencies, by this
+# `factor` of 4:
 #
-# *Predict:* the model was trained to say the letter three back. Which way still finds this letter without further training?
+# - **Position interpolation** divides every position by the factor: every pair turns `factor` times slower.
+# - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base, so that the slowest pair turns
+#   exactly `factor` times slower and the fastest as before.
+#
+# **Given** $d \ge 4$, the old base and the factor. **Compute** the new frequencies $(\theta_0, \dots,
+# \theta_{d/2-1})$. **Form:** the two functions below, each returning an array (d/2,).
+#
+# *Predict:* which way still finds the letter three back without further training?
 
 
 # %% answer="11.7"
@@ -476,7 +449,7 @@ ways = delayed_copy.ways_to_extend(4)
 if check("11.7", interpolated, ntk_aware):
     ways |= {"interpolated": interpolated(32, 1e4, 4), "NTK-aware": ntk_aware(32, 1e4, 4)}
 longer = {name: delayed_copy.extend(models["RoPE"], new) for name, new in ways.items()}
-label = {"xlabel": "distance m - n", "ylabel": "mean score", "title": "queries 16 to 63"}
+label = {"xlabel": "distance δ", "ylabel": "mean score", "title": "queries 16 to 63"}
 curves = {
     name: [delayed_copy.score_at_distance(model, 16, 63, back) for back in range(40)]
     for name, model in longer.items()
@@ -487,57 +460,36 @@ print(found["command"], "|", found["cpu_seconds"], "CPU seconds,", found["machin
 print(delayed_copy.table_of_longer(found))
 
 # %% [markdown]
-# The curves of scores show why. Interpolation stretches the whole curve: the peak moves from distance 3 to distance 12, and the
-# model most often says the letter twelve back. It would have to learn its distances again, and 100 steps of further training are not enough. The NTK-aware base
-# leaves the fast pairs as they were, and these decide between neighbours: the peak stays at 3. On this task neither way is
-# better than leaving RoPE alone, since a short distance is all that matters. Both are made for large models that also use the slow
-# pairs, whose angles beyond the trained length were never seen; such models are then trained a little further.
-
-# %% [markdown]
+# Interpolation stretches the whole curve of scores: the peak moves from distance 3 to 12, and the model most often
+# says the letter twelve back. 100 steps of further training are not enough. The NTK-aware base keeps the fast
+# pairs, which decide between neighbours: the peak stays at 3. On this task neither way is better than leaving RoPE
+# alone; both are made for large models that also use the slow pairs.
+#
 # ## Common mistakes
 #
-# The cell prints a number for each of these claims.
-#
-# 1. "Attention is permutation *invariant*." The mean over tokens is invariant; the output at one place is not.
-# 2. "Pairing halves instead of neighbours is a bug." If the features are reordered, the scores agree. It is a bug only with
-#    weights that were trained the other way.
-# 3. "Rotation makes scores decay with distance." With a key turned by nine positions they are highest at distance nine.
-# 4. "Half precision will do for positions." It cannot tell 2048 from 2049.
-# 5. "The slowest hand takes $2\pi b$ steps for a turn." With $\theta_i = b^{-2i/d}$ it takes fewer. (With exponents
-#    $2i/(d-2)$ it does take that many; 11.3 accepts them with a remark.)
-# 6. "Without positions nothing can count." If a causal head looks at all $t$ tokens equally, the first token, a start mark, gets
-#    the weight $1/t$, from which the position $t$ can be read.
+# 1. "Attention is permutation *invariant*." The mean over tokens is; one output is not.
+# 2. "Without positions nothing can count." A causal head that looks at all $t$ tokens equally gives the first one,
+#    a start mark, the weight $1/t$, which tells $t$.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
 gaps = np.abs(moved.mean(0) - context.mean(0)).max(), np.abs(moved - context)[0].max()
 print("1. reversed: mean differs by {:.2f}, place 0 by {:.2f}".format(*gaps))
-pair = rng.normal(size=(2, 8))  # a query at 9 and a key at 4
-order = np.arange(8).reshape(2, 4).T.ravel()  # feature i beside feature i + 4
-turned = {"neighbours": attn_utils.rotate(pair, [9, 4])}
-turned["halves"] = attn_utils.rotate(pair[:, order], [9, 4])[:, order.argsort()]
-turned["neighbours, features reordered"] = attn_utils.rotate(pair[:, order], [9, 4])
-print("2. score:", ", ".join(f"{name} {v[0] @ v[1]:.3f}" for name, v in turned.items()))
-peak = attn_utils.rotate(np.ones((61, 16)), np.arange(61) - 9).sum(-1).argmax()
-whole_turn, slowest = 2 * np.pi * 10_000, 2 * np.pi * 10_000 ** (1 - 1 / 256)
-print(f"3. largest score at distance {peak}   4. 2049 is {float(np.float16(2049)):.0f}")
-print(f"5. 2πb is {whole_turn:.0f}; of 256 hands the slowest takes {slowest:.0f}")
 same = [attn_utils.attend(np.zeros((1, 1)), np.zeros((t, 1)), np.eye(t)) for t in (2, 5, 10)]
-print("6. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
+print("2. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w in same))
 
 # %% [markdown]
 # ## Summary
 #
-# 1. Attention (1) is equivariant; a causal layer is not. Its last output depends on proportions of words, not on order or counts.
-# 2. Sinusoids never repeat, and a step to the next position is a matrix; scores depend on distance alone only for special $W$.
-# 3. Rotated scores do so for every $W$. Unseen positions and unseen distances are two ways to fail.
-# 4. Interpolation slows all pairs down, the NTK-aware base mostly the slow ones.
-
-# %% [markdown]
-# **Without notes:** Which permutations does a masked layer commute with? Why can one causal layer not tell *ab* from *aabb*? Why do
-# two positions never quite agree? For which $W$ do sinusoids score by distance? Which failure do random offsets cure?
+# 1. Attention (1) is equivariant; a causal layer is not. The last output of *one* causal layer depends on
+#    proportions of words, not on order or counts.
+# 2. Sinusoids never repeat; their scores depend on distance alone only for special $W$, rotated scores for every
+#    $W$.
+# 3. Unseen positions and unseen distances are two ways to fail.
 #
-# **Next:** [12](12_fast_attention.ipynb) computes the same attention with less memory.
+# **Without notes:** Why can one causal layer not tell *ab* from *aabb*? For which $W$ do sinusoids score by
+# distance? Which failure do random offsets cure?
 #
-# **References.** Vaswani et al. (2017), sinusoids; Su et al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al.
-# (2023), position interpolation; Peng et al. (2023), YaRN, which also describes the NTK-aware base.
+# **Next:** [12](12_fast_attention.ipynb), with less memory. **References.** Vaswani et al. (2017), sinusoids; Su et
+# al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al. (2023), interpolation; Peng et al. (2023),
+# YaRN.

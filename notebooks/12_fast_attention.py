@@ -4,7 +4,7 @@
 #
 # > The same attention, and the same gradient, with far less memory: what must be kept, and what can be computed again?
 #
-# *77 min, 4 questions, 10 bonus points, needs 06; a pause is marked in the middle*
+# *60 min, 4 questions, 10 bonus points, needs 06*
 #
 # After this notebook you can
 #
@@ -42,17 +42,19 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(S, d)$, $(S, d_v)$ | `q`, `k`, `v` |
 # | $c$, $c_j$ | the context, and that of block $j$ alone | $(T, d_v)$ | `out` |
 # | $\alpha$ | the weight of a key, or of a block of keys | number | `P`, all of them |
-# | $m_j$ | the largest score of block $j$ | number | `m1` |
-# | $s_j$, $l_j$ | its sum of $e^{\text{score} - m_j}$, and its log-sum-exp $m_j + \log s_j$ | numbers | `s1`, `lse` |
+# | $M_j$ | the largest score of block $j$ | number | `M1` |
+# | $Z_j$, $l_j$ | its sum of $e^{\text{score} - M_j}$, and its log-sum-exp $M_j + \log Z_j$ | numbers | `Z1`, `lse` |
 # | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
 # | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
 
 # %% [markdown]
 # ## The definition
 #
-# Split the keys of one query into two blocks, and let each block have its own softmax. Together they give
+# Split the keys of one query into two blocks. Each block computes its own softmax and its own context $c_j$, and subtracts
+# its own largest score $M_j$ first, so that no exponential overflows. Its exponentials then add up to $Z_j$, and to
+# $e^{M_j} Z_j$ without the subtraction. The context of all keys together is
 #
-# $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{m_1} s_1}{e^{m_1} s_1 + e^{m_2} s_2} . \tag{1}$$
+# $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{M_1} Z_1}{e^{M_1} Z_1 + e^{M_2} Z_2} . \tag{1}$$
 #
 # *Predict:* block 1 has two keys with score 0, block 2 has one key with score 1. Which block has the larger weight?
 
@@ -61,7 +63,7 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # my prediction: ...
 def draw(lead):
     common = np.array([2.0, np.exp(lead)]) / max(1.0, np.exp(lead))
-    groups = {"sum in its own unit": [2, 1], "in the unit of the larger maximum": common}
+    groups = {"own maximum subtracted": [2, 1], "larger maximum subtracted": common}
     groups["weights {:.2f} and {:.2f}".format(*common / common.sum())] = common / common.sum()
     plots.bars(groups, ["block 1: 0, 0", f"block 2: {lead:.1f}"], ylabel="", xlabel="", top=2.6)
 
@@ -69,22 +71,22 @@ def draw(lead):
 plots.explore(draw, lead=(-3.0, 3.0, 1.0, 0.1))
 
 # %% [markdown]
-# Measured in its own unit $e^{m_j}$, a block can look larger or smaller than it is. In a common unit the single key is
-# ahead, but by less than its score suggests, because the other block has two keys. Move the slider until both weights are
-# one half: the score of block 2 is then $\log 2$, not 0.
+# $Z_1 = 2$ and $Z_2 = 1$ cannot be compared, because each block has subtracted its own maximum. Once both subtract the
+# larger one, the single key is ahead, though the other block has two keys. Move the slider until both weights are one half:
+# the score of block 2 is then $\log 2$, not 0.
 #
 # ### 12.1 Two halves of a softmax
 #
-# *derive + code · 3 bonus points · 14 min*
+# *derive + code · 3 bonus points · 12 min*
 #
-# **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share` from the
-# definition to a line that contains only $l_1$, $l_2$ and one exponential, which may occur twice.
+# **Given** equation (1). **Prove** that $\alpha$ is a sigmoid of $l_1 - l_2$. **Form:** the chain `share`, which starts at
+# the definition. Its last line contains only $l_1$ and $l_2$, both in the same exponential.
 
 # %%
-m1, m2, l1, l2 = sp.symbols("m_1 m_2 l_1 l_2", real=True)
-s1, s2 = sp.symbols("s_1 s_2", positive=True)
-definition = sp.exp(m1) * s1 / (sp.exp(m1) * s1 + sp.exp(m2) * s2)
-log_sums = {m1: l1 - sp.log(s1), m2: l2 - sp.log(s2)}  # l_j = m_j + log s_j
+M1, M2, l1, l2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
+Z1, Z2 = sp.symbols("Z_1 Z_2", positive=True)
+definition = sp.exp(M1) * Z1 / (sp.exp(M1) * Z1 + sp.exp(M2) * Z2)
+log_sums = {M1: l1 - sp.log(Z1), M2: l2 - sp.log(Z2)}  # l_j = M_j + log Z_j
 
 # %% answer="12.1 derive"
 share = derive(
@@ -98,19 +100,21 @@ share
 check("12.1", share)
 
 # %% [markdown]
-# A block acts as one key with score $l_j$ and value $c_j$, as two tied keys do in [02](02_average_of_two.ipynb). Blocks
-# merge exactly, in any order, one by one or on many processors. FlashAttention merges blocks that fit into fast memory.
+# So a whole block acts as one key with score $l_j$ and value $c_j$. Blocks merge exactly, in any order, one by one or on
+# many processors. FlashAttention merges blocks that fit into fast memory.
 #
-# **The code of 12.1** (2 points). **Given** the scores $(S,)$ of one query and values $(S, d_v)$, tensors, block by block.
-# **Find** what must be kept of a block. **Form:** `summary(scores, values)` returns a *state*, which may be anything of fixed
-# size; `merge(a, b)` makes one state out of two; `finish(state)` returns the context $(d_v,)$. Blocks may be empty, keys may
-# be hidden (score $-\infty$), and scores may be as large as $\pm 10^5$.
+# **The code of 12.1** (2 points). **Given** `summary`: from the scores $(S,)$ of one query and the values $(S, d_v)$ of a
+# block it makes a *state*, the three things that are kept. **Form:** `merge(a, b)` makes one state out of two, and
+# `finish(state)` returns the context $(d_v,)$. A block may be empty, its keys may be hidden (score $-\infty$), and scores may
+# be as large as $\pm 10^5$. You may change `summary`, as long as the size of a state is fixed.
 
 
 # %% answer="12.1 code"
 def summary(scores, values):
     """What is kept of a block. scores (S,), S >= 0, values (S, dv) -> a state."""
-    raise NotImplementedError("your answer here")
+    largest = torch.cat([torch.tensor([-torch.inf]), scores]).max()  # -inf where nothing is seen
+    exps = (scores - largest).exp().nan_to_num(0.0)  # -inf minus -inf is nan: no weight
+    return largest, exps.sum(), exps @ values
 
 
 def merge(a, b):
@@ -129,12 +133,12 @@ check("12.1", summary, merge, finish)
 # %% [markdown]
 # ### 12.2 One block at a time
 #
-# *code · 2 bonus points · 10 min*
+# *code · 2 bonus points · 8 min*
 #
 # **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and a block size that need not divide $S$. **Compute** softmax
 # attention without a mask, never holding all $T \times S$ scores. **Form:** `stream(q, k, v, block)`, shape
 # (..., T, $d_v$). Use torch's basic operations, not ready-made attention: the check watches the largest tensor that
-# you make, and how many numbers you hold at a time. Smaller blocks, or one query after another, are accepted too.
+# you make, and how many numbers you hold at a time. You may use another loop than the given one.
 #
 # *Predict:* does `stream` need fewer multiplications? How does its largest tensor grow with the length?
 
@@ -143,10 +147,14 @@ check("12.1", summary, merge, finish)
 # my predictions: ...
 def stream(q, k, v, block):
     """q (..., T, d), k (..., S, d), v (..., S, dv) -> context (..., T, dv), `block` keys at a time."""
-    # 1. a maximum, a sum and an output for each row, as if there were no key yet
-    # 2. for each block: its scores, the new maximum, everything in its unit
-    # 3. divide once, at the end
-    raise NotImplementedError("your answer here")
+    largest = q.new_full((*q.shape[:-1], 1), -torch.inf)  # of each row, no key seen yet
+    total, output = 0, 0
+    for start in range(0, k.shape[-2], block):
+        keys, values = (x[..., start : start + block, :] for x in (k, v))
+        # 1. the scaled scores of this block, and the new maximum of each row
+        # 2. rescale total and output to the new maximum, and add the block
+        raise NotImplementedError("your answer here")
+    return output / total
 
 
 # %% check="12.2"
@@ -172,21 +180,19 @@ plots.curves(lengths, sizes, title="the way there, d = 16", **label_of_sizes)
 
 # %% [markdown]
 # Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
-# just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it.
-#
-# **A good place for a pause.** You can compute the output without ever holding all scores. The second half does the same
-# for the gradient.
+# just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it. The second half
+# of this notebook does the same for the gradient.
 
 # %% [markdown]
 # ### 12.3 The gradient of attention
 #
-# *derive + code · 3 bonus points · 15 min*
+# *derive + code · 3 bonus points · 12 min*
 #
-# Training needs the way back: from $g$, the gradient of the loss with respect to the context, to those of q, k and v.
+# Training needs the way back: from $g$, the gradient of the loss with respect to the context, to the gradients of q, k, v.
 #
-# **Given** one query and one key. Its score is $s$ (not the sum $s_j$), its value $v$ is one number. All other keys enter
-# through $Z_0$ and $C_0$: $c = (e^s v + C_0)/(e^s + Z_0)$. The quotient rule gives the first line. **Prove** that the
-# derivative of the loss for $s$ is $g\,\alpha\,(v - c)$. **Form:** the chain `pull`, with only $g$, $\alpha$, $v$, $c$ at the end.
+# **Given** one query and one key with score $s$, whose value $v$ is one number. All other keys enter through $Z_0$ and
+# $C_0$: $c = (e^s v + C_0)/(e^s + Z_0)$. The quotient rule gives the first line. **Prove** that the derivative of the loss
+# with respect to $s$ is $g\,\alpha\,(v - c)$. **Form:** the chain `pull`; its last line has only $g$, $\alpha$, $v$ and $c$.
 
 # %%
 s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
@@ -208,11 +214,12 @@ pull
 check("12.3", pull)
 
 # %% [markdown]
-# What counts for a score is how its value would change the loss *compared with the context as it is*. For vectors,
-# $g\,(v - c)$ becomes a dot product. Let $P$ be the weights and $dP = g\,v^\top$ their gradient, and subtract one number
-# $g_t \cdot c_t$ for each query. The gradient of the scores, called $dS$, is then
+# The derivative compares the value of the key with the context. For vectors, $g\,(v - c)$ is a dot product. Let $P$ be the
+# matrix of all weights, and $dP = g\,v^\top$ the gradient with respect to it. The gradient with respect to the scores is
 #
-# $$dS = P \odot (dP - g \cdot c) . \tag{2}$$
+# $$dS = P \odot (dP - g \cdot c) , \tag{2}$$
+#
+# where $g \cdot c$ is one number for each query, $g_t \cdot c_t$, subtracted from its whole row.
 #
 # **The code of 12.3** (2 points). **Given** q (..., T, d), k (..., S, d), v (..., S, $d_v$) and `d_out` of the context's
 # shape, for attention without a mask. **Compute** the gradients of q, k and v. **Form:**
@@ -222,9 +229,10 @@ check("12.3", pull)
 # %% answer="12.3 code"
 def attention_backward(q, k, v, d_out):
     """q (..., T, d), k (..., S, d), v (..., S, dv), d_out (..., T, dv) -> dq, dk, dv, shaped as q, k, v."""
-    # 1. the weights P and the context
-    # 2. dP, then dS by (2): one number for each query is subtracted, so keep its axis
-    # 3. three products; the root of d stands in front of two of them
+    scale = q.shape[-1] ** -0.5
+    P = (scale * q @ k.mT).softmax(-1)  # (..., T, S)
+    # 1. dP, then dS by (2): one number for each query is subtracted, so keep its axis
+    # 2. three products; two of them are multiplied by the scale
     raise NotImplementedError("your answer here")
 
 
@@ -251,25 +259,31 @@ print("rows of dS add up to", *(abs(round(total, 12)) for total in dS.sum(1).tol
 # %% [markdown]
 # ### 12.4 The gradient, block by block
 #
-# *code · 2 bonus points · 10 min*
+# *code · 2 bonus points · 8 min*
 #
-# There are as many weights as scores, so a stream does not keep them. It keeps two things for each query: the context
-# `out` and `lse`, the log-sum-exp of its *scaled* scores.
+# There are as many weights as scores, so a stream cannot keep them for the way back. It keeps two things for each query:
+# its context `out`, and `lse`, the log-sum-exp of its *scaled* scores.
 #
 # **Given** q (T, d), k (S, d), v (S, $d_v$), `out` (T, $d_v$), `lse` (T,), `d_out` (T, $d_v$), `block`. **Compute** the
 # same three gradients, but never hold $T \times S$ numbers. **Form:** `stream_backward`, in torch's basic operations.
 #
-# *Predict:* which number in (2) seems to need all keys of a query at once, and why does it not need them?
+# *Predict:* the number $g \cdot c$ in (2) belongs to a whole row. Can it be known before any block is looked at?
 
 
 # %% answer="12.4"
 # my prediction: ...
 def stream_backward(q, k, v, out, lse, d_out, block):
     """The gradients of q, k and v, `block` keys at a time; shapes as above."""
-    # 1. what is subtracted in (2), once for every query
-    # 2. for each block: its weights again, from scores and lse, then dP and dS
-    # 3. dk and dv of the block are done; dq collects a part from every block
+    scale = q.shape[-1] ** -0.5
+    dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    # 1. what is subtracted in (2), one number for each query
     raise NotImplementedError("your answer here")
+    for start in range(0, len(k), block):
+        part = slice(start, start + block)
+        # 2. the weights of this block again, from its scores and lse; then dP and dS
+        # 3. dk[part] and dv[part] come from this block alone; dq gets a part from every block
+        raise NotImplementedError("your answer here")
+    return dq, dk, dv
 
 
 # %% check="12.4"
@@ -293,44 +307,45 @@ if sizes:
 
 # %% [markdown]
 # The way back has the same two slopes as the way there. Blocks are independent of each other because $g \cdot c$ needs no
-# keys: the context already contains the sum over them. The price is five products instead of the four that kept weights
-# would need, a quarter more operations. In return no $T \times S$ tensor waits in memory between the two passes of a step.
+# keys: the sum over them is already in the context. Count the products in your loop: the weights again, dP, dq, dk and dv.
+# With kept weights the first would not be needed, so the price is a quarter more operations. In return, no
+# $T \times S$ tensor waits in memory between the way there and the way back.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# 1. "A running sum may be kept in the type of the inputs." In half precision a sum of ones stops growing at 2048, so
-#    4096 equal weights add up to 2.
-# 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too high for a row whose scores
+# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048, so the
+#    weights of 4096 equal scores add up to 2.
+# 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too large for a row whose scores
 #    lie 800 below it: the sum of that row is then 0.
 # 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
-# 4. "The gradient of a score is $\alpha(1-\alpha)\,dP$." That uses only the diagonal of the Jacobian; the printed error
-#    is what the other entries contribute.
+# 4. "A score changes only its own weight." It changes all weights of its row; the printed error is what the others
+#    contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]
 print(f"1. 4096 ones in float16 add up to {running:.0f}, the weights to {4096 / running:.0f}")
 low_row = torch.tensor([-800.0, -801.0])  # beside a row whose maximum is 0
-print("2. sum of a low row in the unit of the tensor's maximum:", low_row.exp().sum().item())
+print("2. the sum of a low row, the tensor's maximum subtracted:", low_row.exp().sum().item())
 parts = [attn_utils.summary(q @ k[piece].T, v[piece]) for piece in (slice(1), slice(1, 4))]
 apart = attn_utils.finish(attn_utils.merge(*parts)) - (q @ k.T).softmax(-1) @ v
 print(f"3. two blocks, merged: off by less than 1e-12: {bool(apart.abs().max() < 1e-12)}")
-print(f"4. the diagonal alone is off by up to {(P * (1 - P) * dP - dS).abs().max():.2f}")
+print(f"4. without the other weights dS is off by up to {(P * (1 - P) * dP - dS).abs().max():.2f}")
 
 # %% [markdown]
 # ## Summary
 #
 # 1. A block of keys acts as one key whose score is the log-sum-exp of the block (1); blocks merge exactly, in any order.
-# 2. The gradient of a score compares its value with the context (2); besides the inputs it needs only `out` and `lse`.
+# 2. The gradient of a score compares the value of its key with the context (2); it needs the inputs, `out` and `lse`.
 # 3. Neither pass needs all weights at once: memory grows with the length, not with its square.
 
 # %% [markdown]
 # ## Without notes
 #
-# 1. What is the state of an empty block, and why must it be that?
+# 1. What is the state of an empty block, and why?
 # 2. Which tensor does streaming never hold, and how many operations does it save?
 # 3. Why does a row of $dS$ add up to zero?
-# 4. Which two things does the way there keep for the way back?
+# 4. Which two things are kept for the way back?
 # 5. Why is $dq$ a sum over blocks, and $dk$ not?
 #
 # **Next:** [13](13_induction.ipynb) looks at what heads learn, [14](14_decoding.ipynb) at what a decoder keeps.

@@ -4,7 +4,7 @@
 #
 # > A head that finds what came next: built by hand, trained in seconds, found again in the trained weights, and cut out.
 #
-# *96 min, 7 questions, 10 bonus points, needs 06, and 12.1 for its log-sum-exp; a pause is marked in the middle*
+# *60 min, 7 questions, 10 bonus points, needs 06*
 #
 # After this notebook you can
 #
@@ -39,34 +39,35 @@ torch.set_num_threads(1)  # the models here are small
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $x$ | the *stream*: one row for each token, to which heads add | $(T, D)$ | `x` |
-# | $W_{QK}$ | $x W_{QK} x^\top$ are the scores; rows belong to the query, columns to the key | $(D, D)$ | `W_QK` |
-# | $W_{OV}$ | a head adds $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
-# | $n_1$, $n_0$ | how many keys match, and how many do not | numbers | `num_matches`, $n - n_1$ |
-# | $b_1$, $b_0$ | how many of them are the letter B | numbers | `b_1`, `b_0` |
+# | $W_{QK}$ | gives the scores $x W_{QK} x^\top$; rows: query, columns: key | $(D, D)$ | `W_QK` |
+# | $W_{OV}$ | gives what is added, $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
+# | $n$, $n_1$, $n_0$ | numbers of all keys, of matches, of others | | `n`, `num_matches` |
+# | $f_1$, $f_0$ | how often B is found among the matches, among the others | | `f_1`, `f_0` |
 # | $s$ | the score of a match; all others have score 0 | number | `s` |
 # | $\alpha$ | the weight on all matches together | number | `alpha` |
 # | $\varepsilon$ | the weight that other keys may keep | number | `epsilon` |
-# | $E$, $U$ | embedding of the letters, and read-out | $(n, D)$, $(D, n)$ | `E`, `U` |
+# | $E$, $U$ | embedding of the letters, and read-out | (letters, $D$), ($D$, letters) | `E`, `U` |
 
 # %% [markdown]
 # ## The definition
 #
-# A head is two matrices. With causal weights $A$, it changes the stream to
+# A head is two matrices. It changes the stream to
 #
-# $$x + A\,x\,W_{OV}, \qquad A = \operatorname{softmax}(x W_{QK} x^\top) . \tag{1}$$
+# $$x + \text{weights} \cdot x\,W_{OV}, \qquad \text{weights} = \operatorname{softmax}(x W_{QK} x^\top) , \tag{1}$$
 #
-# Our stream has four *subspaces*. At the start each is one-hot or empty: `token` is the letter; `before` and `after` are
-# empty; `place` is the position. Each of the first three has `num_letters` features, `place` has `length`. We do not divide
-# by $\sqrt d$ here; you may think of that factor as a part of $W_{QK}$.
+# where the softmax is causal.
+#
+# Our stream has four *subspaces*. `token` holds the letter and `place` the position, both one-hot; `before` and `after` are
+# empty at the start. The first three have `num_letters` features each, `place` has `length`. Here $W_{QK}$ contains the
+# factor $1/\sqrt d$, so scores are not divided again.
 
 
 # %%
 def subspaces(num_letters, length):
     """Where the subspaces of the stream lie: {name: slice}."""
-    names = ("token", "before", "after", "place")
-    ends = num_letters * np.arange(4)
-    stops = [*ends[1:], 3 * num_letters + length]
-    return {name: slice(a, b) for name, a, b in zip(names, ends, stops, strict=True)}
+    n = num_letters
+    letters = {"token": slice(0, n), "before": slice(n, 2 * n), "after": slice(2 * n, 3 * n)}
+    return letters | {"place": slice(3 * n, 3 * n + length)}
 
 
 def stream_of(text, num_letters=26, length=20):
@@ -86,24 +87,23 @@ def head(x, W_QK, W_OV):
 # %% [markdown]
 # ### 13.1 A head that looks one back
 #
-# *code · 1 bonus point · 6 min*
+# *code · 1 bonus point · 4 min*
 #
 # **Find** two matrices with which every token from place 1 on puts at least 99% of its weight on the place before it, and
 # copies the letter there into its own `before`. Nothing else in the stream may change. **Form:**
-# `previous_token_head(num_letters, length)`, which returns `(W_QK, W_OV)`, both $(D, D)$ with $D$ = 3 `num_letters` +
-# `length`. Sequences may be shorter than `length`.
-#
-# *Predict:* where does token 0 look?
+# `previous_token_head(num_letters, length)`, which returns `(W_QK, W_OV)`; the second is given. Sequences may be shorter than
+# `length`.
 
 
 # %% answer="13.1"
-# my prediction: ...
 def previous_token_head(num_letters, length):
     """(W_QK, W_OV), each (D, D): look one place back and copy the letter into `before`."""
     D = 3 * num_letters + length
     W_QK, W_OV = np.zeros((D, D)), np.zeros((D, D))
     at = subspaces(num_letters, length)
+    W_OV[at["token"], at["before"]] = np.eye(num_letters)  # read the letter, write it into `before`
     raise NotImplementedError("your answer here")
+    return W_QK, W_OV
 
 
 # %% check="13.1"
@@ -112,14 +112,14 @@ check("13.1", previous_token_head)
 # %% [markdown]
 # ### 13.2 A head that finds what came next
 #
-# *code · 2 bonus points · 9 min*
+# *code · 2 bonus points · 7 min*
 #
-# Token 0 can look only at itself, so it writes its *own* letter into its `before`. That is a trap for the next head.
+# Token 0 can look only at itself, so it writes its *own* letter into its `before`: a trap for the next head.
 #
-# **Given** the stream after head 1. **Find** the second head: the token at place $t$ looks
-# with equal weight at all places $j$ in $1 \dots t$ that stand right after an earlier occurrence of its letter (the letter at
-# $j - 1$ equals that at $t$), and writes the letters there into `after`, as shares that add up to one. Nothing else changes.
-# A token that has no such place may look anywhere. **Form:** `induction_head(num_letters, length)`, as in 13.1.
+# **Given** the stream after head 1. **Find** the second head. A *match* of the token at place $t$ is a place $j$ from 1 to
+# $t$ that comes right after the same letter: the letter at $j - 1$ equals the letter at $t$. Each token looks at all its
+# matches with equal weight, and writes their letters into `after`, as shares that add up to one. Nothing else changes. A
+# token without a match may look anywhere. **Form:** `induction_head`, as in 13.1.
 
 
 # %% answer="13.2"
@@ -150,22 +150,22 @@ if check("13.1", previous_token_head) and check("13.2", induction_head):
     )
 
 # %% [markdown]
-# Head 1 gives a stripe below the diagonal for any letters. Head 2 looks one to the right of each earlier occurrence: at the
-# second *b* it finds *r* and says it; at the *a* before it, *b*, *c* and *d*, a third each. It works for every word.
+# Head 1 looks one back. Head 2 looks one to the right of each earlier occurrence of its letter: the second *b* finds *r*;
+# the fourth *a* finds *b*, *c* and *d*, and gives each a third.
 #
 # ### 13.3 Counting pairs in the context
 #
-# *derive + code · 2 bonus points · 9 min*
+# *derive + code · 2 bonus points · 8 min*
 #
-# **Given** $n_1$ matches with score $s$ and $n_0$ other keys with score 0; $b_1$ and $b_0$ of them are the letter B.
-# **Prove** that the share of B is a mixture of two counted shares. **Form:** the chain `share`; its last line has only
-# $n_0, n_1, b_0, b_1$ and $\alpha$, the weight on all matches.
+# **Given** $n_1$ matches with score $s$ and $n_0$ other keys with score 0. The letter B is found at $f_1$ of the matches and
+# at $f_0$ of the others. **Prove** that the share of B in what the head writes is a mixture of B's share of the matches and
+# B's share of the others. **Form:** the chain `share`; its last line has only $n_0, n_1, f_0, f_1$ and $\alpha$.
 
 # %%
 s, alpha = sp.Symbol("s", real=True), sp.Symbol("alpha", positive=True)
-n_0, n_1, b_0, b_1 = sp.symbols("n_0 n_1 b_0 b_1", positive=True)
-share_of_B = (b_1 * sp.exp(s) + b_0) / (n_1 * sp.exp(s) + n_0)
-score = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))
+n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
+share_of_B = (f_1 * sp.exp(s) + f_0) / (n_1 * sp.exp(s) + n_0)
+score = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))  # from the definition of alpha
 known = {s: score, alpha: (0, 1)}
 
 # %% answer="13.3 derive"
@@ -180,9 +180,9 @@ share
 check("13.3", share)
 
 # %% [markdown]
-# For a sharp head $\alpha \to 1$, and what it says is $b_1/n_1$: a table of pairs, *counted in the context*. A higher
-# score gives no more than that: if three of four followers were B, the share tends to 3/4. The proof is the merging of
-# [12.1](12_fast_attention.ipynb), with the matches and the other keys as the two blocks.
+# If the score is large, $\alpha$ is near 1 and the head says $f_1/n_1$: how often this letter was followed by B *in this
+# text*. A larger score cannot give more: if B followed three times out of four, the share tends to 3/4. The proof merges two
+# blocks of keys, as [12.1](12_fast_attention.ipynb) does.
 #
 # **The code of 13.3** (1 point). **Find** the smallest score $s$ with which the matches keep $1 - \varepsilon$ of the
 # weight. **Form:** `sharpness(n, num_matches, epsilon)`, a number, for $n$ keys in all.
@@ -221,26 +221,25 @@ if is_sharp:
     print(*(f"n = {n:,}: {sharpness(n, 1, 0.01):.2f}" for n in (32, 1000, 1_000_000)), sep="; ")
 
 # %% [markdown]
-# The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by
-# $\log 1000$, the difference between the last two printed numbers.
-#
-# **A good place for a pause.** You have built and derived the two heads. The second half trains a model and looks for them
-# in its weights.
+# The needed score grows with the *logarithm* of the length: a thousand times as many keys raise it by $\log 1000$, the
+# difference between the last two printed numbers.
 #
 # ### 13.4 One head of one layer is not enough
 #
-# *written · 1 bonus point · 7 min*
+# *written · 1 bonus point · 6 min*
 #
-# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. **Prove** that no layer with *one*
-# head, however wide and whatever it knows about places, followed by the residual and a linear read-out, gets all four right.
-# What could two heads do, and what does a second layer do instead? The cell below trains one, two and three heads from 60
-# random starts, with a free score and value for each letter at each place.
+# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. One layer says B or D by a linear
+# read-out of its stream. **Prove** that *one* head cannot get all four right, even with its own score and value for each
+# letter at each place. Begin with the margin logit(B) − logit(D), times the sum of the exponentials. What could two heads
+# do, and what does a second layer do instead? Below, such heads are trained.
 
 # %%
 for H in (1, 2, 3):
     right = induction.rows_right(H)
     counts = {f"{k} rows": int((right == k).sum()) for k in range(5) if (right == k).any()}
-    print(f"{H} heads: right, of 60 starts: {counts}")
+    print(
+        f"{H} {'head' if H == 1 else 'heads'}, how many of 60 starts get this many right: {counts}"
+    )
 
 # %% [markdown] written="13.4"
 # *Your answer to 13.4: replace this line.*
@@ -248,58 +247,55 @@ for H in (1, 2, 3):
 # %% [markdown]
 # ## The experiment: songs
 #
-# Does training find the two heads? A *song* has 4 to 24 different letters. It is sung once, then short pieces of it follow:
-# after each letter it goes on with probability 3/4, else it jumps. Models must say the next letter wherever the song goes on.
-# The models have embeddings, learned places and two heads in each layer, nothing else. They are tested on ten letters
-# *said twice* in the same order, a kind of text on which they were never trained.
+# Does training find the two heads? A *song* has 4 to 24 different letters. A text is a song followed by short pieces of it:
+# after each letter, the next letter of the song follows with probability 3/4; otherwise the text jumps to a random place of
+# the song. The loss counts only letters that follow. A model has embeddings, learned places and two heads in each layer,
+# nothing else. It is tested on ten letters *said twice* in the same order, a kind of text on which it was never trained.
 #
 # *Predict:* which of the two heads appears first?
 
 # %%
 # my prediction: ...
 two = induction.train()
-one = induction.train(induction.replace(induction.Setting(), num_layers=1))
+one = induction.train(induction.Setting(num_layers=1))
 left, right = plots.panels(2, height=3.4)
 losses = {"two layers": two.losses, "one layer": one.losses}
 plots.curves(range(400), losses, xlabel="step", ylabel="loss", ax=left)
-steps, *_ = measured = two.measured.values()
-names = ("letters said twice", "head 1: one back", "head 2: what came next")
-shown = dict(zip(names, list(measured)[1:], strict=True))
-plots.curves(steps, shown, xlabel="step", ylabel="share, weight", ax=right).limits(y=(0, 1.05))
-twice = induction.said_twice(induction.Setting(), 100, seed=10**6)
+names = ("letters said right", "layer 1: weight one back", "layer 2: weight on what came next")
+shown = dict(zip(names, two.measured.values(), strict=True))
+plots.curves(two.steps, shown, xlabel="step", ylabel="", ax=right).limits(y=(0, 1.05))
+twice = induction.said_twice(100, seed=10**6)
 for name, run in {"two layers": two, "one layer": one}.items():
     print(f"{name}: {induction.accuracy(run.model, twice):.0%} of ten letters said twice")
 
 # %%
-recorded = induction.recorded()  # full runs, ten seeds
-for name, runs in recorded["runs"].items():
+for name, runs in induction.recorded()["runs"].items():
     songs, ten = ([run[test] for run in runs] for test in ("songs", "ten twice"))
-    print(
-        f"{name}: songs {min(songs):.2f}-{max(songs):.2f}, ten twice {min(ten):.2f}-{max(ten):.2f}"
-    )
+    print(f"{name}, ten seeds: songs {min(songs):.2f}-{max(songs):.2f}", end=", ")
+    print(f"ten letters twice {min(ten):.2f}-{max(ten):.2f}")
 
 # %% [markdown]
-# The loss stays level, then falls within a few steps. Both heads appear together, because neither helps without the other.
-# One layer learns which letters belong to the song, but not which comes next; the recorded seeds agree.
+# The loss of two layers stays level, then falls within a few steps. Both heads appear together, because neither helps
+# without the other. One layer learns which letters belong to the song, but not which comes next; the recorded seeds agree.
 #
 # ### 13.5 Find the heads
 #
-# *code · 1 bonus point · 7 min*
+# *code · 1 bonus point · 4 min*
 #
-# **Given** weights (H, T, T), causal, rows are queries, and tokens (T,). **Compute** for each head (i) the mean over
-# $t \ge 1$ of the weight on $t - 1$; (ii) the mean, over the places $t$ whose letter has occurred before, of the *total*
-# weight on all $j$ in $1 \dots t$ for which token $j - 1$ equals token $t$. **Form:** `previous_token_score(weights)` and
-# `induction_score(weights, tokens)`, shape (H,) each.
+# **Given** causal weights (H, T, T), one row for each query, tokens (T,), and `previous_token_score`: the mean weight on the
+# place before, for each head. **Compute** for each head the *total* weight of a token on all its matches, as 13.2 defines
+# them, and the mean of that over the tokens that have a match. **Form:** `induction_score(weights, tokens)`, shape (H,).
 
 
 # %% answer="13.5"
 def previous_token_score(weights):
     """weights (H, T, T) -> the mean weight on the place before, (H,)."""
-    raise NotImplementedError("your answer here")
+    return np.diagonal(weights, -1, 1, 2).mean(-1)
 
 
 def induction_score(weights, tokens):
     """weights (H, T, T), tokens (T,) -> the mean weight on what came next, (H,)."""
+    before = np.r_[-1, tokens[:-1]]  # the letter before each place; place 0 has none
     raise NotImplementedError("your answer here")
 
 
@@ -309,15 +305,13 @@ check("13.5", previous_token_score, induction_score)
 # %% [markdown]
 # ### 13.6 Read the weights
 #
-# *code · 1 bonus point · 7 min*
+# *code · 1 bonus point · 5 min*
 #
-# Attention weights show where a head looks. What it does with what it finds can be read from its matrices, letter by letter.
-#
-# **Given** $E$ (letters, D), $W_q, W_k, W_v$ (D, d), $W_o$ (d, D), read-out $U$ (D, letters), and $W_{v1}, W_{o1}$ of the
-# previous-token head. **Compute** `ov_circuit(E, W_v, W_o, U)`: rows are letters attended to, columns letters said;
-# `matching_circuit(E, W_q, W_k, W_v1, W_o1)`: the score of a query letter (row) with a key that comes *right after*
-# a given letter (column), using only what head 1 wrote about that letter, divided by $\sqrt d$; and
-# `copying_score(C)` $= \sum \operatorname{Re} \lambda_i / \sum |\lambda_i|$ over the eigenvalues of $C$, in $[-1, 1]$.
+# **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
+# tables with a row and a column for each letter. `ov_circuit`: how much head 2 says a letter (column) if it looks at a letter
+# (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key made only of what head 1
+# writes about a letter (column). Given is `copying_score(C)`: the sum of the eigenvalues' real parts, divided by the sum of
+# their sizes. It is 1 if each letter maps to itself.
 
 
 # %% answer="13.6"
@@ -327,13 +321,14 @@ def ov_circuit(E, W_v, W_o, U):
 
 
 def matching_circuit(E, W_q, W_k, W_v1, W_o1):
-    """Scores of a letter (rows) with keys that have another letter before them (columns)."""
+    """Scores of a query letter (rows) with keys that come right after a letter (columns)."""
     raise NotImplementedError("your answer here")
 
 
 def copying_score(C):
-    """1 where every letter is mapped to itself, -1 where every letter is turned into its opposite."""
-    raise NotImplementedError("your answer here")
+    """Between -1 and 1; 1 where every letter is mapped to itself. Given."""
+    eigenvalues = np.linalg.eigvals(C)
+    return eigenvalues.real.sum() / np.abs(eigenvalues).sum()
 
 
 # %% check="13.6"
@@ -344,29 +339,31 @@ model, trace = two.model, two.model.trace(twice.letters[:1])
 alphabet = "abcdefghijklmnopqrstuvwx"
 E, U = (x.detach().numpy() for x in (model.embedding, model.read_out))
 maps = [layer[0].detach().numpy() for layer in trace.weights]  # (H, T, T) of each layer
-if check("13.5", previous_token_score, induction_score) and check(
-    "13.6", ov_circuit, matching_circuit, copying_score
-):
+found = check("13.5", previous_token_score, induction_score)
+if found and check("13.6", ov_circuit, matching_circuit, copying_score):
     first = int(previous_token_score(maps[0]).argmax())
     last = int(induction_score(maps[1], twice.letters[0].numpy()).argmax())
     _, _, W_v1, W_o1 = model.weights_of(0, first)
     W_q, W_k, W_v, W_o = model.weights_of(1, last)
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
-    for (name, table), ax in zip(C.items(), plots.panels(2, height=3.6), strict=True):
+    labels = [("letter before the key", "query letter"), ("letter said", "letter looked at")]
+    panels = plots.panels(2, height=4.4)
+    for (name, table), (x, y), ax in zip(C.items(), labels, panels, strict=True):
         title = f"{name}: copying score {copying_score(table):.2f}"
-        plots.matrix(table, rows=alphabet, columns=alphabet, title=title, numbers=False, ax=ax)
+        label = {"title": title, "xlabel": x, "ylabel": y, "numbers": False}
+        plots.matrix(table, rows=alphabet, columns=alphabet, **label, ax=ax)
 
 # %% [markdown]
-# In both tables the diagonal stands out, as in the hand-made heads.
+# In both tables the diagonal stands out: head 2 matches equal letters and says what it finds.
 #
 # ### 13.7 Cut one path
 #
-# *code + written · 2 bonus points · 10 min*
+# *code + written · 2 bonus points · 8 min*
 #
-# **Given** the stream x (T, D) before layer 2, the part of x that layer 1 has `written`, what replaces that part, `instead`
-# (its mean over many sequences), and the matrices `weights` $(W_q, W_k, W_v, W_o)$ of one head. **Compute** what this causal
-# head writes if *one* of its three inputs, `path` in "q", "k", "v", sees `instead` in place of `written`. **Form:**
-# `patched(x, written, instead, weights, path)`, shape (T, D), scores divided by $\sqrt d$; do not change the arguments.
+# **Given** the stream x (T, D) before layer 2; `written`, the part of x that layer 1 wrote; `instead`, the mean of that part
+# over many sequences; and `weights`, the matrices $(W_q, W_k, W_v, W_o)$ of one head. The head makes queries, keys and
+# values from x. **Compute** what it writes if *one* of the three, named by `path` ("q", "k" or "v"), is made from x with
+# `instead` in place of `written`. **Form:** `patched`, shape (T, D); do not change the arguments.
 #
 # *Predict:* which of the three cuts destroys the answer?
 
@@ -375,7 +372,10 @@ if check("13.5", previous_token_score, induction_score) and check(
 # my prediction: ...
 def patched(x, written, instead, weights, path):
     """What the head writes, (T, D), where the input named by `path` sees `instead` of `written`."""
+    W_q, W_k, W_v, W_o = weights
     raise NotImplementedError("your answer here")
+    context, _ = attend(q, k, v, causal=True)  # divides by the root of d
+    return context @ W_o
 
 
 # %% check="13.7 code"
@@ -385,22 +385,24 @@ check("13.7", patched)
 trace = model.trace(twice.letters)
 streams = trace.streams[1].detach().numpy()  # (B, T, D)
 written = trace.written[0].sum(1).detach().numpy()  # by both heads of layer 1
-x, other = streams[0], streams[0] - written[0] + written.mean(0)
+x, cut = streams[0], streams[0] - written[0] + written.mean(0)
 W_q, W_k, *_ = model.weights_of(1, 0)
 tokens = twice.letters[0].numpy()
-said = [alphabet[token] for token in tokens]
+text = [alphabet[token] for token in tokens]
+shown = {"a head of layer 1": max(maps[0], key=lambda head: np.trace(head, -1))}
+for name, keys in {"a head of layer 2": x, "the same, k cut": cut}.items():
+    _, shown[name] = attend(x @ W_q, keys @ W_k, x, causal=True)
 done = check("13.5", previous_token_score, induction_score)
-keys = {"before": x, "after k is cut": other}
-for (name, inputs), ax in zip(keys.items(), plots.panels(2, height=3.8), strict=True):
-    _, weights = attend(x @ W_q, inputs @ W_k, x, causal=True)
-    score = induction_score(weights[None], tokens)[0] if done else 0
-    title = f"{name}: induction score {score:.2f}"
-    plots.attention_map(weights, said, said, numbers=False, colour_bar=False, title=title, ax=ax)
+for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=True):
+    title = f"{name}: {induction_score(weights[None], tokens)[0]:.2f}" if done else name
+    options = {"mask": np.tri(20, dtype=bool), "numbers": False, "colour_bar": False}
+    plots.attention_map(weights, text, text, title=title, **options, ax=ax)
 
 # %% [markdown]
-# One number tests the claim: the induction score of head 2.0, before and after its keys lose what layer 1 wrote. How much
-# of the *answer* is lost? The bars show what remains when one path or one head is cut (a head that is cut writes its mean).
-# Below them is a model with one layer that was trained only on ten letters said twice, never on another number.
+# The trained heads on ten letters said twice: layer 1 looks one back, layer 2 finds what came next. The number in a title is
+# the induction score. It tests the claim that layer 2 needs layer 1: without what layer 1 wrote, the stripe is gone. How much
+# of the *answer* is lost? The bars below show which share of the letters is still right when one path is cut, or when a head
+# writes its mean instead. The last cell trains a model with one layer on ten letters said twice, always ten.
 
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}
@@ -411,22 +413,22 @@ for path in "qkv" if check("13.7", patched) else "":
         said.append(((x + sum(heads)) @ U).argmax(-1))
     bars[f"{path} cut"] = (np.array(said)[:, 10:19] == twice.letters.numpy()[:, 11:20]).mean()
 for layer, h in ((0, 0), (0, 1), (1, 0), (1, 1)):
-    bars[f"head {layer + 1}.{h}"] = induction.ablated(model, twice, [(layer, h)])
-bars["2.0, 2.1"] = induction.ablated(model, twice, [(1, 0), (1, 1)])
+    bars[f"layer {layer + 1}, head {h}"] = induction.ablated(model, twice, [(layer, h)])
+bars["layer 2, both"] = induction.ablated(model, twice, [(1, 0), (1, 1)])
 plots.bars(list(bars.values()), list(bars), xlabel="what is cut", ylabel="letters said right")
 
 # %%
-fooled = induction.train(induction.fooled_setting(), draw=induction.said_twice).model
+fooled = induction.train(induction.FOOLED, draw=induction.said_twice).model
 for size in (10, 8):
-    rows = induction.said_twice(induction.Setting(), 100, 10**6, size)
+    rows = induction.said_twice(100, 10**6, size)
     print(f"one layer: {size} letters twice, {induction.accuracy(fooled, rows):.0%} right")
 with torch.no_grad():
     _, scores = induction.head_scores(fooled.trace(twice.letters), twice)
 print(f"its induction score: {scores.item():.2f}")
 
 # %% [markdown]
-# Queries and values can do without layer 1, but keys cannot. Cutting only one head of layer 2 changes little, because the
-# other head does the same; cutting both destroys the answer.
+# Queries and values can do without layer 1, but keys cannot. Cutting one head of layer 2 changes little, because the other
+# head does the same; cutting both destroys the answer.
 #
 # **The written part of 13.7** (1 point). What evidence would convince you that a head "does induction"? Give two ways in
 # which the evidence in this notebook could fool you. Use the printed lines.
@@ -438,7 +440,7 @@ print(f"its induction score: {scores.item():.2f}")
 # ## Summary
 #
 # 1. A head is two matrices (1): where it looks, and what it writes.
-# 2. Two heads in two layers make a table of pairs, counted in the context; one head of one layer cannot.
+# 2. Two heads in two layers count what followed a letter in this text; one head of one layer cannot.
 # 3. A claim about a head needs a score, a circuit and a cut: each of them alone can fool you.
 
 # %% [markdown]
