@@ -129,6 +129,7 @@ def induction_head(num_letters, length):
     W_QK, W_OV = np.zeros((D, D)), np.zeros((D, D))
     at = subspaces(num_letters, length)
     raise NotImplementedError("your answer here")
+    return W_QK, W_OV
 
 
 # %% check="13.2"

@@ -120,8 +120,8 @@ def merge(a, b):
 def finish(state):
     """The context (dv,) of all keys that the state has seen."""
     # BEGIN SOLUTION
-    _, total, output = state
-    return output / total
+    _, total, weighted_values = state
+    return weighted_values / total
     # END SOLUTION
 
 

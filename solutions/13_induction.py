@@ -119,8 +119,8 @@ def induction_head(num_letters, length):
     W_QK[at["token"], at["before"]] = 50 * np.eye(num_letters)  # my letter, your predecessor
     W_QK[at["token"], at["place"].start] = -100  # place 0 has no predecessor
     W_OV[at["token"], at["after"]] = np.eye(num_letters)
-    return W_QK, W_OV
     # END SOLUTION
+    return W_QK, W_OV
 
 
 # %% check="13.2"
