@@ -60,7 +60,6 @@ TABLE = {  # name: modules, tests
 LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notice
     "answer_diff": "matching class",
     "autograder": "class",
-    "cell_names": "matching cells",
     "check_notebook": "check_notebook",
     "collect": "collect",
     "collected": "collect",
@@ -75,7 +74,6 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "grade_one": "batch judge",
     "gradebook": "book",
     "lms_downloads": "collect",
-    "magics": "cells",
     "markdown_html": "markdown_html",
     "render": "pages",
     "pages": "pages",

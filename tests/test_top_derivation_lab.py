@@ -42,16 +42,16 @@ def show_on_the_site(browser, path):
     texts = {
         "_config.yml": site.configuration(""),
         "_toc.yml": f"format: jb-book\nroot: {path.stem}\n",
-        "docstrings.py": site._template("docstrings.py"),
-        "_static/course.css": site._template("course.css"),
-        "_static/favicon.svg": site._template("favicon.svg"),
+        "docstrings.py": site.template("docstrings.py"),
+        "_static/course.css": site.template("course.css"),
+        "_static/favicon.svg": site.template("favicon.svg"),
         "_static/figures.css": "",
         "_static/figures.js": "",
     }
     (path.parent / "_static").mkdir()
     for name, text in texts.items():
         (path.parent / name).write_text(text, "utf-8")
-    site._run_book(BOOK, path.parent, path.parent / "book", ROOT)
+    site.run_book(BOOK, path.parent, path.parent / "book", ROOT)
     built = path.parent / "book" / "_build" / "html"
     site.drop_unused(built)
     browser.visit((built / f"{path.stem}.html").as_uri())

@@ -44,7 +44,7 @@ def make_site(root: Path, out: Path, book: Path) -> None:
     sources = work / "pages"
     shutil.rmtree(sources, ignore_errors=True)
     write_sources(root, sources, work / "figures")
-    _run_book(book, sources, work / "book", root)
+    run_book(book, sources, work / "book", root)
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "book" / "_build" / "html", out)
     drop_unused(out)
@@ -86,12 +86,12 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     titles = {name: _title(page.cells[0].source) for name, page in pages.items()}
     texts |= {
         "index.md": landing_page(build.table_rows(root), pages, repository),
-        "reference.md": _template("reference.md"),
-        "docstrings.py": _template("docstrings.py"),
+        "reference.md": template("reference.md"),
+        "docstrings.py": template("docstrings.py"),
         "_toc.yml": contents(titles, {name: _title(text) for name, text in docs.items()}),
         "_config.yml": configuration(repository),
-        "_static/course.css": _template("course.css"),
-        "_static/favicon.svg": _template("favicon.svg"),
+        "_static/course.css": template("course.css"),
+        "_static/favicon.svg": template("favicon.svg"),
         "_static/figures.css": asset("figure.css"),
         "_static/figures.js": _script(),
     }
@@ -111,7 +111,7 @@ def _solution(source: Path, root: Path) -> Any:
     return attach(notebook, outputs)
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
     """The text of a file in site/."""
     return (resources.files("attn_course.building") / "site" / name).read_text("utf-8")
 
@@ -131,7 +131,7 @@ def _title(text: str) -> str:
 
 def configuration(repository: str) -> str:
     """Jupyter Book's settings, with launch buttons and links where the course is published."""
-    page = Template(_template("_config.yml"))
+    page = Template(template("_config.yml"))
     text = page.substitute(repository=repository, branch=badges.BRANCH, footer=_footer(repository))
     if repository:
         return text
@@ -154,7 +154,7 @@ def landing_page(rows: list[cards.Row], pages: dict[str, Any], repository: str) 
     if repository:
         issues = f"[open an issue]({repository}/issues)"
         contact = f"Please {issues}, or see in the [repository]({repository}) how to add one."
-    return Template(_template("index.md")).substitute(
+    return Template(template("index.md")).substitute(
         meta=_meta(plane, repository),
         plane=plane,
         launch=badges.links(repository, FIRST),
@@ -246,7 +246,7 @@ def contents(notebooks: dict[str, str], docs: dict[str, str]) -> str:
     return text
 
 
-def _run_book(book: Path, sources: Path, out: Path, root: Path) -> None:
+def run_book(book: Path, sources: Path, out: Path, root: Path) -> None:
     """Jupyter Book over the sources; what it printed where it fails. root: where attn_utils is."""
     shutil.rmtree(out, ignore_errors=True)
     given = [str(book), "build", str(sources), "--path-output", str(out)]

@@ -1083,10 +1083,6 @@ WRONG = {
             scores_but(lambda T, cached: T**2 if cached else T**3),
             "charged for all T tokens",
         ),
-        "T steps of full cost, none cached": (
-            scores_but(lambda T, cached: num_scores(T, True) if cached else T**3),
-            "without a cache: every step is charged",
-        ),
         "cached ignored": (scores_but(lambda T, cached: num_scores(T, True)), "those with a cache"),
         "cached ignored, none": (
             scores_but(lambda T, cached: num_scores(T, False)),
