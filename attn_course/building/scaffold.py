@@ -223,7 +223,7 @@ def _with_points(text, words):
 
 def _with_line(text, line):
     """The changelog with a line under what is not released yet."""
-    heading = "## Unreleased\n\n"
+    heading = "## Unreleased\n\n### Notebooks\n\n"
     if heading not in text:
         first = text.index("\n## ") + 1
         return f"{text[:first]}{heading}{line}\n\n{text[first:]}"
