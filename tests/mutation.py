@@ -71,7 +71,7 @@ LIKELY = {  # a module of grading: the tests/test_grading_*.py that should notic
     "find_cells": "matching cells",
     "grade_class": "class",
     "grade_many": "batch",
-    "grade_one": "batch judge",
+    "grade_one": "batch hostile_judge",
     "gradebook": "book",
     "lms_downloads": "collect",
     "markdown_html": "markdown_html",

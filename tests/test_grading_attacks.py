@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 from classroom import cell, cell_id, filled, parts_of, right, save
-from sessions import HERE, needs_sandbox, on_a_machine_like
+from sandbox_sessions import HERE, needs_sandbox, on_a_machine_like
 
 COPYING, AVERAGE, TWO_HEADS, ERRORS = NAMES = (
     "01_copying",

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-import sessions
-from sessions import SMALL, ask, needs_sandbox
+import sandbox_sessions as sessions
+from sandbox_sessions import SMALL, ask, needs_sandbox
 
 from attn_course import derivation, magics
 from attn_course.answers import NotAttempted, NotYet

@@ -5,7 +5,7 @@ import time
 import pytest
 from classroom import cell, notebook, save
 from course import ROOT, WRITTEN
-from sessions import needs_sandbox
+from sandbox_sessions import needs_sandbox
 
 from attn_course import register
 from attn_course.grading.course_code_use import reused_objects

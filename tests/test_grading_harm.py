@@ -14,7 +14,7 @@ from datetime import datetime
 import pytest
 from classroom import cell, filled, notebook, parts_of, right, save
 from course import ROOT, all_parts, machine_points
-from sessions import HERE, needs_sandbox, on_a_machine_like
+from sandbox_sessions import HERE, needs_sandbox, on_a_machine_like
 
 NAME = "01_copying"
 FULL = machine_points(NAME)
@@ -173,7 +173,9 @@ def autograde(base, found, machine=""):
     save(base / "submission" / f"{NAME}.ipynb", found)
     (base / "source").mkdir(exist_ok=True)
     (base / "source" / "seed").write_text("b5")
-    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
+    wrapped = (
+        [sys.executable, str(ROOT / "tests" / "without_namespaces.py"), machine] if machine else []
+    )
     command = [sys.executable, "-m", "attn_course.grading.autograder", str(base), NAME]
     done = subprocess.run([*wrapped, *command], capture_output=True, text=True)
     return done, base / "results" / "results.json"

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 from classroom import cell, notebook, parts_of, png, save
-from sessions import needs_sandbox
+from sandbox_sessions import needs_sandbox
 
 from attn_course import register
 from attn_course.grading import pasted_images

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sessions
+import sandbox_sessions as sessions
 import sympy as sp
 from course import ROOT
-from sessions import FINE, SMALL, ask, descendants, needs_sandbox, still_fine
+from sandbox_sessions import FINE, SMALL, ask, descendants, needs_sandbox, still_fine
 
 from attn_course import derivation, judge_derivation, register
 from attn_course.answers import NotYet

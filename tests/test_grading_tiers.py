@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import sessions
+import sandbox_sessions as sessions
 from classroom import classroom
-from refusing import refuse
-from sessions import on_a_machine_like
+from sandbox_sessions import on_a_machine_like
+from without_namespaces import refuse
 
 from attn_course.grading.sandbox import (
     landlock,

@@ -49,7 +49,7 @@ def test_both_pipelines_test_every_python_from_the_oldest_allowed_and_the_floors
     text = PIPELINES[name]
     assert '["3.11", "3.12", "3.13", "3.14"]' in text
     assert "-c requirements/minimum.txt ." in text
-    assert "tests/run_bare.py solutions/0[0-5]_*.ipynb" in text
+    assert "tests/run_without_kernel.py solutions/0[0-5]_*.ipynb" in text
 
 
 def test_every_file_and_target_that_is_named_is_there():

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sessions
+import sandbox_sessions as sessions
 from course import ROOT, all_parts, machine_points
-from sessions import descendants, needs_sandbox
-from taken_over import ASKS
+from hostile_judge import ASKS
+from sandbox_sessions import descendants, needs_sandbox
 
 from attn_course import register
 from attn_course.answers import NotYet
@@ -35,7 +35,7 @@ tier = sessions.tier  # a fixture
 
 @pytest.fixture(scope="module")
 def supervisor(tier):
-    with Supervisor([NAME], LIMITS, tier, judge="tests.taken_over") as supervisor:
+    with Supervisor([NAME], LIMITS, tier, judge="tests.hostile_judge") as supervisor:
         yield supervisor
 
 

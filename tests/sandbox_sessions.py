@@ -22,7 +22,9 @@ FINE = "def fine(x):\n    return 2 * x"
 
 def on_a_machine_like(machine, *arguments):
     """`attn` where system calls are refused as on that machine; without a name, as they are here."""
-    wrapped = [sys.executable, str(ROOT / "tests" / "refusing.py"), machine] if machine else []
+    wrapped = (
+        [sys.executable, str(ROOT / "tests" / "without_namespaces.py"), machine] if machine else []
+    )
     command = [*wrapped, *ATTN, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
 

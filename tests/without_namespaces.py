@@ -1,4 +1,4 @@
-"""Runs a command as on a machine that refuses namespaces: `python refusing.py docker COMMAND ...`."""
+"""Runs a command as on a machine without namespaces: `python without_namespaces.py docker COMMAND ...`."""
 
 import errno
 import os

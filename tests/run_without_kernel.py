@@ -1,6 +1,6 @@
 """Runs solutions in a Python that has the course and nothing else: no kernel, no IPython, no torch.
 
-    python tests/run_bare.py solutions/0[0-5]_*.ipynb
+    python tests/run_without_kernel.py solutions/0[0-5]_*.ipynb
 
 Every check must give the verdict that is stored in the notebook. Imports nothing beyond the core.
 """
