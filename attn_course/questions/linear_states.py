@@ -143,9 +143,7 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
 
         largest = np.abs(V).max(initial=0)
         if not largest > SMALL:
-            raise NotYet(
-                "all values are zero: that is the zero you should imitate, not what is asked for."
-            )
+            raise NotYet("all values are zero; find others whose state is zero, too.")
 
         state = np.abs(features.T @ V).max()
         if not state <= TRACE * n * largest:

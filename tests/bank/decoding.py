@@ -1060,8 +1060,8 @@ WRONG = {
             "of a new sequence comes out wrong",
         ),
         "full pass": (Recomputing, "old rows are computed again: token 4"),
-        "full pass, torch's own": (RecomputingFused, "where four times as many would do"),
-        "full pass, row by row": (RecomputingRows, "Only the new queries attend"),
+        "full pass, torch's own": (RecomputingFused, "times as many as token"),
+        "full pass, row by row": (RecomputingRows, "old rows are computed again"),
         "nothing comes back": (but(step=lambda self, q, k, v: None), "is a `return` missing?"),
         "old rows in one call": (RecomputingByKernel, "token 16 makes 416"),
         "in NumPy": (InNumPy, "so its work is not seen"),
@@ -1322,7 +1322,10 @@ WRONG = {
         ),
     },
     "14.7": {
-        "zeros": (lambda features: torch.zeros(len(features), 1), "the zero you should imitate"),
+        "zeros": (
+            lambda features: torch.zeros(len(features), 1),
+            "find others whose state is zero",
+        ),
         "ones": (lambda features: torch.ones(len(features), 1), "equal values"),
         "the features": (lambda features: features, "the features themselves"),
         "first singular vector": (first_vector, "a singular value that is not zero"),
