@@ -288,8 +288,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 # ### 1.5
 #
 # **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$ and no value is further than `diameter`
-# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds the bound, and for some choice of
-# scores and values it is equal to the bound. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
+# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and some scores and values
+# reach it. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
 # %% answer="1.5"
@@ -366,9 +366,8 @@ if check("1.6", copy_sharpness):
 # number in the line is the weight of a key that satisfies this condition; it is well below 1, so the value is not copied. The
 # two lines after them show that all scores may be positive, or all negative, when a value is copied.
 #
-# The last line but one is about another mistake: "a weight can be exactly 0 or 1". By 1.1 no weight is exactly 0 or 1 if
-# there are two keys or more; a weight that is printed as 0 or 1 has been rounded. The last line shows where `np.exp` becomes
-# infinite, which you predicted in 1.1.
+# The last line but one is about another mistake: "a weight can be exactly 0 or 1". By 1.1 this is false for two keys or
+# more; a weight printed as 0 or 1 has been rounded. The last line shows where `np.exp` overflows.
 
 # %%
 claims = {

@@ -65,11 +65,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. Weight is *misplaced* if it would
-# have to move to another key so that $a$ and $b$ have one half each. If every key is at its mean, at most 1% of the weight may
-# be misplaced. If noise changes scores by about 0.001, at most 2% may be misplaced, and this must hold in 95% of the draws.
-# **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise do to the scores, and how
-# small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. Compared with one half each, at
+# most 1% of the weight may be misplaced if every key is at its mean. If noise changes scores by about 0.001, the limit for 95%
+# of the draws is 2%. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise do to
+# the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"
