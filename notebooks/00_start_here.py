@@ -55,7 +55,7 @@ plots.attention_map(found.weights, found.english, found.german, title="who looks
 # %% [markdown]
 # An English word with a clear counterpart (*hat*) has one dark cell; the attention of the first word and of the full stop is
 # spread over several cells. Nobody told the model which words belong together: it learnt this in training. In
-# [09](09_translation.ipynb) your own attention translates.
+# [09](09_translation.ipynb) a model translates with attention that you wrote.
 #
 # *Attention* is a look-up that returns a blend instead of a single entry. A **query** is compared with several **keys**.
 # Each comparison gives a **score**, the inner product of the two. The scores are turned into **weights**, positive numbers

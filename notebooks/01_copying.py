@@ -4,7 +4,7 @@
 #
 # > When does attention return one single value, as if it had been picked by hand?
 #
-# *85 min, 7 questions, 6 points, needs 00; a pause is marked in the middle*
+# *97 min, 7 questions, 6 points, needs 00; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -67,7 +67,7 @@ for word, german, weight in found.strongest():
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
 #
-# The last four rows are new; each letter is explained again where it is first used.
+# The first eight rows are known from 00; the last four are new and are explained again at their first use.
 #
 # ## The definition
 #
@@ -93,8 +93,8 @@ for length in (1, 4, 16):
 # longest.
 #
 # A query with two coordinates is a point of the plane. In the next figure each point has the colour of the key that gets the
-# largest weight there. There are five other keys: four point to the sides, and key 4 lies *between* them. *Predict* in
-# which part of the plane key 4 wins; then drag the query, and drag key 4.
+# largest weight there. The figure has five new keys: keys 0 to 3 point to the four sides, and key 4 lies *between* them.
+# *Predict* in which part of the plane key 4 wins; then drag the query, and drag key 4.
 
 # %%
 # my prediction, where key 4 wins: ...
@@ -113,8 +113,8 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 #
 # **Given** scores $s_1, \dots, s_n$, the sum $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that the
 # weights are a distribution: their sum is 1, and each is above 0. **Form:** two derivations. `sum_of_weights` goes from
-# $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0 with a line `(">", expression, reason)`; one line is enough
-# here. In code, $s_i$ is `s[i]`.
+# $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0. A line `(">", expression, reason)` says that the line before
+# it is greater than this expression; one such line is enough here. In code, $s_i$ is `s[i]`.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
@@ -244,8 +244,8 @@ plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weig
 
 # %% [markdown]
 # The softmax sees *differences* of scores: a score that is 200 times as large as the others copies nothing, and a lead of 10
-# between scores near 1000 copies almost perfectly. The same lead of 9 copies against one rival, gets most of the weight
-# against a thousand rivals, and a small part of it against fifty thousand.
+# between scores near 1000 copies almost perfectly. A lead of 9 copies against one rival; against a thousand rivals
+# it gets most of the weight, and against fifty thousand only a small part of it.
 #
 # **Pause.** This is about the middle of the notebook and a good place to stop for a break. From here on you need two results:
 # weights depend on differences of scores, and a key copies when its lead is large enough for the number of its rivals.
@@ -301,8 +301,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 # *code · 1 point · 10 min*
 #
 # **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$ and no value is further than `diameter`
-# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and for some scores and
-# values reaches it. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
+# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and some scores and values
+# reach it. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
 # %% answer="1.5"
@@ -361,12 +361,12 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of the first six conditions is often given as the one for copying. The cell prints the weight of a key that satisfies the
-# condition; the value is not copied. The two lines after them show that all scores may be positive, or all negative, when a
-# value is copied.
+# Each of the first six lines that the cell prints names a condition that is often taken for the condition for copying. The
+# number in the line is the weight of a key that satisfies this condition; it is well below 1, so the value is not copied. The
+# two lines after them show that all scores may be positive, or all negative, when a value is copied.
 #
-# The last two lines are about another mistake: "a weight can be exactly 0 or 1". By 1.1 no weight is exactly 0 or 1 if
-# there are two keys or more; a weight that is printed as 0 or 1 has been rounded.
+# The last line but one is about another mistake: "a weight can be exactly 0 or 1". By 1.1 this is false for two keys or
+# more; a weight printed as 0 or 1 has been rounded. The last line shows where `np.exp` overflows.
 
 # %%
 claims = {
@@ -390,7 +390,8 @@ with np.errstate(over="ignore"):
 #
 # 1. The weights are a distribution; each is above zero, and they depend only on *differences* of scores (1).
 # 2. If the lead of a key is well above the logarithm of the number of its rivals, the key gets almost all of the weight.
-# 3. The output is then within a known distance of that key's value, wherever the other values are.
+# 3. The output is then within a known distance of that key's value; this distance also depends on how far the other values
+#    may be from that key's value.
 
 # %% [markdown]
 # ## Without notes

@@ -4,7 +4,7 @@
 #
 # > When does one query return the average of two chosen values?
 #
-# *72 min, 5 questions, 7 points, needs 01; a pause is marked in the middle*
+# *80 min, 5 questions, 7 points, needs 01; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -59,13 +59,14 @@ rng = np.random.default_rng(2)
 # ## The definition, and what can go wrong
 #
 # The output is $c = \sum_i \alpha_i v_i$, and we want $c \approx v_{ab}$. Split the weight into the part on $a$ and $b$ and
-# the leftover $r$ on all other keys. If $a$ and $b$ have equal weight, then without any approximation
+# the leftover $r$ on all other keys, and let $\bar v_{\text{rest}}$ be the weighted mean of the other values. If $a$ and $b$
+# have equal weight, then $c = (1 - r)\,v_{ab} + r\,\bar v_{\text{rest}}$ without any approximation, and therefore
 #
-# $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}), \tag{1}$$
+# $$c - v_{ab} = r\,(\bar v_{\text{rest}} - v_{ab}). \tag{1}$$
 #
-# where $\bar v_{\text{rest}}$ is the weighted mean of the other values. So two things are needed: *a tie* between $a$
-# and $b$, and *little leftover*. In the cell below the keys are the four unit vectors, so the entries of a query are its
-# scores. *Predict* which of the three attempts comes closest to the target, 0.5, and which is furthest from it.
+# So two things are needed: *a tie* between $a$ and $b$, and *little leftover*. In the cell below the keys are the four
+# unit vectors, so the entries of a query are its scores. *Predict* which of the three attempts comes closest to the target,
+# 0.5, and which is furthest from it.
 
 # %%
 # my prediction, closest and furthest: ...
@@ -100,8 +101,8 @@ plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders
 # origin the third key has some weight as well; further out along the border it has almost none. As soon as the query leaves
 # the border, one of the two keys wins, and it wins more clearly the longer the query is.
 #
-# Does an average lose information? Twice the average of two values is their sum. If the values of $a$ and the values of $b$
-# lie in two different subspaces, can each value be recovered from the sum?
+# Does an average lose information? Twice the average of two values is their sum. Suppose that the value of $a$ always
+# lies in one subspace and the value of $b$ in another. Can each of the two be recovered from the sum?
 
 # %% [markdown]
 # ### 2.1 Take a sum apart
@@ -130,9 +131,9 @@ check("2.1", projection)
 # *Your answer to 2.1: replace this line.*
 
 # %% [markdown]
-# Now drop the assumption $A^\top B = 0$: take a single vector $v_a$ and a single vector $v_b$, both of length one, at various
-# angles. Once your matrix has passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which angle the error
-# is half as long as $v_b$. (If you are still working on the matrix: `hint("2.1")`.)
+# Now drop the assumption $A^\top B = 0$. Let $A$ and $B$ have one column each, $v_a$ and $v_b$, both of length one; the angle
+# between the two varies. Once your matrix has passed, the cell draws how far $M(v_a + v_b)$ is from $v_a$. *Predict* at which
+# angle the error is half as long as $v_b$. (If you are still working on the matrix: `hint("2.1")`.)
 
 # %%
 # my prediction, in degrees: ...
@@ -197,8 +198,9 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
 # The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
-# keys always need the same additional height $t$. This height grows like $\log n$, so a length that is enough for the
-# largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every height gives the average.
+# keys always need the same additional height. The height $t$ that is needed for $n$ keys therefore grows like $\log n$, and a
+# length that is enough for the largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every
+# height gives the average.
 #
 # **A good place for a pause.** You can build a query that averages two values. The second half derives the weights exactly,
 # and asks how long the query must be.
@@ -305,9 +307,10 @@ print(f"a single value of 10 needs t = {heights[np.argmax(left <= 0.01)]:.2f}")
 # therefore enough for very many keys, but not if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times
 # as long.
 #
-# **Attention is kernel smoothing.** If keys have length one and the query has the direction of $k_0$ and the length $t$, the
-# weights are proportional to $e^{-t\lVert k_i - k_0\rVert^2/2}$, a bell curve of the distance. An average with such weights is
-# called kernel regression (Nadaraya and Watson, 1964). The cell compares the two for $t = 7$.
+# **Attention is kernel smoothing.** If keys have length one, then $\lVert k_i - k_0\rVert^2 = 2 - 2\,k_i^\top k_0$. The
+# weights of the query $t\,k_0$ are therefore proportional to $e^{-t\lVert k_i - k_0\rVert^2/2}$, a bell curve of the distance.
+# An average with such weights is called kernel smoothing, or kernel regression (Nadaraya and Watson, 1964). The cell compares
+# the weights of attention with those of the bell curve for $t = 7$.
 
 # %%
 keys = rng.normal(size=(6, 3))
@@ -320,10 +323,11 @@ print(f"attention and kernel regression differ by less than 1e-12: {difference <
 # ## Common mistakes
 #
 # The cell prints five statements that are often made, each with a number that refutes it. "Softmax never averages exactly" is
-# not true either: with two keys it does at every height, and with more keys the two weights are still exactly equal.
+# not true either: if there are only two keys, a tie at any height gives the exact average. With more keys the two weights are
+# still exactly equal, and only the leftover changes the output.
 #
-# The last two lines are about computing: a tiny leftover is lost to rounding if it is found by subtraction, and an exponential
-# that is not shifted overflows.
+# The last two lines are about computing: a tiny leftover is lost to rounding if it is found by subtraction, and exponentials
+# overflow if the scores are not shifted first.
 
 # %%
 low, divided = softmax(np.r_[1, 1, np.zeros(8)]), softmax(np.r_[10, 10, np.zeros(8)] / 8)

@@ -4,12 +4,12 @@
 #
 # > Does one query still return the average of two values when the keys are noisy?
 #
-# *100 min, 5 questions, 8 points, needs 02; a pause is marked in the middle*
+# *112 min, 5 questions, 8 points, needs 02; a pause is marked in the middle*
 #
 # After this notebook you can
 #
-# - **design** a query that gives the average although it is chosen before the keys are drawn, and say how small the noise
-#   must be,
+# - **design** a query that gives the average although the keys are random and not known when it is chosen, and say how small
+#   the noise must be,
 # - **derive** the exact distribution of a weight when its key has a random length,
 # - **predict** how the output differs from one draw to the next, and measure it for a query of your own.
 
@@ -63,14 +63,15 @@ rng = np.random.default_rng(3)
 # %% [markdown]
 # ## Two kinds of noise
 #
-# The query is chosen first, from the means alone. Then the keys are drawn around their means, $k_i \sim \mathcal N(\mu_i,
-# \Sigma_i)$, with one of two kinds of noise:
+# In this notebook there is one *head*: one query with its keys and values. The query is chosen first, from the means alone.
+# Then the keys are drawn around their means, $k_i \sim \mathcal N(\mu_i, \Sigma_i)$, where the covariance matrix $\Sigma_i$
+# says how much key $i$ varies in each direction. There are two kinds of noise:
 #
 # $$\text{(i)}\ \ \Sigma_i = \nu I \ \text{ for every item } i; \qquad
 # \text{(ii)}\ \text{ the same, except that } \Sigma_a = \nu I + \tfrac12 \mu_a \mu_a^\top. \tag{1}$$
 #
-# The first kind of noise moves every key a little, equally in all directions. The second also makes the key $k_a$ long in some
-# draws and short in others.
+# The first kind of noise moves every key a little, equally in all directions. The second adds the variance $\frac12$ in the
+# direction of $\mu_a$, so that the key $k_a$ is also long in some draws and short in others.
 
 # %%
 lengths = 1 + np.sqrt(0.5) * rng.normal(size=20_000)
@@ -94,10 +95,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # *code + written · 2 points · 10 min*
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. At most 1% of the weight may lie
-# on a wrong key if every key is at its mean, and at most 2% in 95% of the noisy draws, where scores change by about 0.001.
-# **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does
-# the noise do to the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. Compared with one half each, at
+# most 1% of the weight may be misplaced if every key is at its mean. If noise changes scores by about 0.001, the limit for 95%
+# of the draws is 2%. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise do to
+# the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"
@@ -332,11 +333,11 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary? **Find** the variance of the gap between the two scores. Then look only at the
-# weight that $a$ and $b$ have together; a draw is *decided* if one of the two has more than a share $w \ge \frac12$ of it:
-# **find** the share of decided draws. **Form:** `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an
-# error of at most 0.01. **In words**, below the figure: what is the output on average over many draws, what is it in a
-# single draw, and why do the two differ?
+# How does the output vary? **Find** the variance of the gap between the two scores. Take the weight that $a$ and $b$ have
+# together: a draw is *decided* if one of the two has more than the share $w$ of it, where $w \ge \frac12$. **Find** the share
+# of decided draws. **Form:** `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an error of at most
+# 0.01. **In words**, below the figure: what is the output on average over many draws, what is it in a single draw, and why do
+# the two differ?
 #
 # *Predict* for the figure: in what share of the draws is the weight of $a$ between 0.4 and 0.6?
 
@@ -377,7 +378,7 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 # *Your answer to 3.5: replace this line.*
 
 # %% [markdown]
-# The second printed line shows how rarely the weight is near one half.
+# The second line printed with the figure shows how rarely the weight of $a$ is near one half.
 #
 # ## Common mistakes
 #
@@ -400,7 +401,8 @@ print(f"5. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a 
 # %% [markdown]
 # ## Summary
 #
-# 1. If all keys are close to their means, compared with the length of the query, the output is still the average (3.1).
+# 1. The output is still the average if all keys are close to their means; how close they must be depends on the length of the
+#    query (3.1).
 # 2. If one key has a random length, the distribution of its weight has a closed form (3.3).
 # 3. Whether the output varies from draw to draw depends on how high the two tied means score (3.4).
 #

@@ -4,7 +4,7 @@
 #
 # > Two heads, whose outputs are averaged, can resist noise that one head cannot.
 #
-# *68 min, 5 questions, 5 points, needs 03; a pause is marked in the middle*
+# *75 min, 5 questions, 5 points, needs 03; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -104,10 +104,10 @@ check("4.1", two_head_queries)
 # More than two: infinitely many pairs of weights average to one half on $a$ and one half on $b$. Question 4.2 accepts fewer
 # of them.
 #
-# The plane of [02](02_average_of_two.ipynb) shows why. The keys are noisy now, and each head has a query. Both queries start
-# where $a$ and $b$ would be tied if the keys were at their means. Press the button for another draw of the keys and watch the
-# weights of each head. *Predict* where the two queries must be so that another draw hardly changes the average of the two heads;
-# then drag them there.
+# The plane of [02](02_average_of_two.ipynb) shows why 4.2 accepts fewer. The keys are noisy now, and each head has a query.
+# Both queries start where $a$ and $b$ would be tied if the keys were at their means. Press the button for another draw of the
+# keys and watch the weights of each head. *Predict* where the two queries must be so that another draw hardly changes the
+# average of the two heads; then drag them there.
 
 # %%
 # my prediction: ...
@@ -136,9 +136,9 @@ print(f"ℓ < 0 in {(ell < 0).mean():.4f} of 20,000 draws; its probability is {e
 # *code · 1 point · 9 min*
 #
 # **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
-# queries so that the output stays at the average in at least 85% of the draws with $\ell > 0$. A draw counts if at most 5% of
-# the averaged weight is on a wrong key, compared with one half on $a$ and one half on $b$. **Form:** the same
-# `two_head_queries(means, a, b)`, which is given the means only.
+# queries so that the output stays at the average in at least 85% of the draws with $\ell > 0$. A draw counts as a success if
+# moving at most 5% of the averaged weight to other keys would give exactly one half on $a$ and one half on $b$. **Form:** the
+# same `two_head_queries(means, a, b)`, which is given the means only.
 #
 # *Predict:* does every pair that is right in 4.1 pass here too?
 
@@ -237,8 +237,8 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
 # that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
 # may be on a wrong key when all lengths are 1, and at most 5% in at least 85% of the draws with $\lambda_a, \lambda_b > 0$.
-# **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. The
-# check also tries your queries ten times as long, so their exact length does not matter.
+# **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. In the random draws it is enough if your queries, or
+# queries ten times as long, pass; so their exact length does not matter.
 #
 # *Predict:* now the *other* keys can change their sign, too. Do you need another design than in 4.2, or only other lengths?
 
@@ -297,10 +297,11 @@ plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
 # Where the first line comes from: the variance of a random vector is its mean squared distance from its mean. If a vector
-# takes one of two values with probabilities $P$ and $1 - P$, this is $P(1-P)^2 + (1-P)P^2$ times the squared distance of the two
-# values. For one head that makes $\frac14$ times $\lVert v_a - v_b\rVert^2 = 2$. In a pair the two values are $v_a$ and the mean of
-# $n - 1$ other values, which is orthogonal to $v_a$ and has the squared length $\frac1{n-1}$; so by Pythagoras their squared
-# distance is $1 + \frac1{n-1} = \frac n{n-1}$. The head enters $c$ with the factor $\frac12$, so a quarter of its variance remains.
+# takes one of two values with probabilities $P$ and $1 - P$, this is $P(1-P)^2 + (1-P)P^2$ times the squared distance of the
+# two values. For one head $P = \frac12$, so its variance is $\frac14$ of the squared distance $\lVert v_a - v_b\rVert^2$,
+# which is 2. In a pair the two values are $v_a$ and the mean of $n - 1$ other values, which is orthogonal to $v_a$ and has
+# the squared length $\frac1{n-1}$; so by Pythagoras their squared distance is $1 + \frac1{n-1} = \frac n{n-1}$. The
+# constant head adds no variance. The other enters $c$ with the factor $\frac12$, so a quarter of its variance remains.
 
 # %% answer="4.5"
 n_ = sp.Symbol("n", integer=True, positive=True)
@@ -345,10 +346,10 @@ for t in (10, 20, 40, 80):
 # ## Common mistakes
 #
 # - "The fluctuations of the two heads partly cancel in the average." Two heads with *independent* fluctuations would have half
-#   the variance of one. The first lines show yours.
+#   the variance of one. The next cell prints the variance of your pair.
 # - "A longer $k_a$ moves the output towards $v_a$." It moves only the single head.
-# - "A head that copies gives its key weight one, whatever its length." The last line changes the length $\lambda$ of the copied
-#   key, for the copying query of notebook 01 with $t = 20$, $d = 64$ and eight keys.
+# - "A head that copies gives its key weight one, whatever its length." The cell's last line uses the query of notebook 01
+#   ($t = 20$, eight keys); there a copied key of length $\lambda$ has the score $20\lambda/\sqrt{64}$.
 
 # %%
 one = 20 * designs["one head"]

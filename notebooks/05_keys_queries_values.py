@@ -4,7 +4,7 @@
 #
 # > Three matrices decide which tokens a token attends to, and what it receives from them.
 #
-# *80 min, 5 questions, 9 points, needs 04; a pause is marked in the middle*
+# *92 min, 5 questions, 9 points, needs 04; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -109,8 +109,8 @@ def three_tokens(u_a, u_b, u_c, u_d, added=None):
 #
 # **Given** the tokens (2), used as their own keys, queries and values. **Find** the combination of the $u$'s that the output
 # $c_2$ approaches as $\rho$ grows: for the tokens as they are (`added=None`), after $u_d$ is added to $x_2$ (`added="d"`), and
-# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers:
-# the limit, or the exact output for the given $u$'s.
+# after $u_c$ is added to $x_2$ (`added="c"`). **Form:** `limit_of_c2(u_a, u_b, u_c, u_d, added)`, returning $d$ numbers;
+# both the limit and the exact output for the given $u$'s are accepted.
 #
 # *Predict:* adding $u_d$ makes token 2 resemble token 1, which carries $u_b$. Does $c_2$ then contain more of $u_b$?
 
@@ -167,11 +167,12 @@ for added in (None, "d"):
     print(f"added {added!s:4}  the nearest of 4,000 mixtures is {gaps.min():.2f} ρ away from u_b")
 
 # %% [markdown]
-# Whatever the weights are, the output lies on this triangle. Seen from the front, $u_b$ seems to lie on it as well; seen from
-# the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to $u_b$? The two printed distances show it.
+# The mixtures of the three tokens fill a triangle: whatever the weights are, the output lies on it. Seen from the front,
+# $u_b$ seems to lie on it as well; seen from the edge, it does not. Does adding $u_d$ to $x_2$ bring the triangle nearer to
+# $u_b$? The two printed distances show it.
 #
-# **A good place for a pause.** You have seen what attention without matrices cannot do. The second half lets three matrices
-# choose.
+# **A good place for a pause.** You have seen what attention without matrices cannot do. In the second half three matrices
+# decide what each token attends to and what it passes on.
 
 # %% [markdown]
 # ### 5.3 Three matrices
@@ -218,9 +219,10 @@ if check("5.3", projections):
     plots.explore(draw, rho=(0.2, 3.0, 2.0, 0.1))
 
 # %% [markdown]
-# In the three matrices columns stand for what goes in and rows for what comes out; purple entries are positive, orange ones negative.
-# The map on the right shows the weights of your own design. Increase $\rho$ until its second row contains 0.90. If your scores
-# are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this lead is only one, and the weights are spread out.
+# In the three matrices columns stand for what goes in and rows for what comes out; purple entries are positive, orange ones
+# negative. The map on the right shows the weights of your own design. Move $\rho$ to where the largest number in its second
+# row is 0.90. If your scores are inner products of the $u$'s, they differ by $\rho^2$: at $\rho = 1$ this lead is only one,
+# and the weights are spread out.
 
 # %% [markdown]
 # ### 5.4 How exact
@@ -276,8 +278,8 @@ if check("5.4", error_2, error_1):
 #
 # *code · 1 point · 9 min*
 #
-# In 5.3 you know both outputs before you choose $V$, and then $V$ can produce them from almost any weights: keys and queries
-# are hardly needed. In this question the contents are not known in advance.
+# In 5.3 you know both outputs before you choose $V$, and for almost any weights there is a $V$ that produces them: keys and
+# queries are hardly needed. In this question the contents are not known in advance.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
 # $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
@@ -325,8 +327,8 @@ plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 # ## Common mistakes
 #
 # "If $u_d$ is added to $x_2$, token 2 attends to $x_1$, and $c_2$ receives both $u_d$ and $u_b$." "It works if *enough* of $u_d$ is
-# added." The first two lines refute both, at $\rho = 3$. "The matrix $uv^\top$ maps $v$ to $u$" is true only after a division
-# by $v^\top v$, as the last line shows.
+# added." The first two lines that the next cell prints refute both claims, at $\rho = 3$. "The matrix $uv^\top$ maps $v$ to
+# $u$" is true only after a division by $v^\top v$, as the last line shows.
 
 # %%
 u, one = 3 * np.eye(4), [np.eye(4)] * 3
@@ -358,7 +360,7 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # %% [markdown]
 # Where the two languages put their words in a different order, the dark cells leave the diagonal. A pale row belongs to a word
 # that attends to several German words. The map is the mean of the four heads in the last layer of the model. The translation
-# is not perfect: the verb *is* is missing.
+# is not perfect: it leaves out the verb *is*.
 
 # %% [markdown]
 # ## Summary

@@ -4,7 +4,7 @@
 #
 # > From one query in a loop to causal multi-head attention, each step predicted, written and judged.
 #
-# *102 min, 8 questions, 16 points, needs 05; a pause is marked in the middle*
+# *122 min, 8 questions, 16 points, needs 05; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -126,7 +126,7 @@ def scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 check("6.2", scores)
 
 # %% [markdown]
-# `.T` reverses *all* axes, so the shape of `k.T` is (4, 3, 2). If $B = T = d$, no error tells you.
+# `.T` reverses *all* axes, so the shape of `k.T` is (4, 3, 2). If $B = T = d$, this mistake raises no error.
 #
 # ### 6.3 Attention under a mask
 #
@@ -196,13 +196,13 @@ for (name, layer), ax in zip(ways.items(), plots.panels(3, height=3.0), strict=T
 # %% [markdown]
 # ## Does the mask leak?
 #
-# A gradient shows it. The number in row $t$ and column $s$ is the size of $\partial c_t / \partial x_s$. In the hatched cells it
-# should be zero, because token $t$ must not see token $s$; any other number is a leak. On the left there is no leak. In the middle
-# the *values* of later tokens are hidden, but their *scores* still count in the denominator of the softmax. On the right a
-# hidden score is 0, so it adds $e^0 = 1$ to that denominator.
+# A gradient shows it. The number in row $t$ and column $s$ is the size of $\partial c_t / \partial x_s$. In the hatched cells
+# it should be zero, because token $t$ must not see token $s$; any other number is a leak. On the left there is no leak. In
+# the middle the *values* of later tokens are hidden, but their *scores* still count in the denominator of the softmax. On the
+# right hidden scores are 0, so later values enter with the weight $e^0 / \text{denominator}$.
 #
-# Dividing each row of the middle version by its new sum does not always help: if a hidden score is very high, the visible
-# weights are rounded to 0. Hide scores *before* the softmax.
+# In the middle, dividing the remaining weights by their row sum does not always help: if a hidden score is very high, the
+# visible weights are rounded to 0. Hide scores *before* the softmax.
 
 # %% [markdown]
 # ### 6.5 Split into heads, and merge
@@ -309,13 +309,14 @@ check("6.7", num_parameters, num_flops)
 # %% [markdown]
 # ## Why divide by the root of d
 #
-# We draw 200 queries, each with 128 keys, all standard normal. For growing $d$ we measure the variance of a score, and
-# the norm of the softmax's Jacobian $\partial \alpha / \partial s$, by which every gradient on its way to queries and keys is
-# multiplied: its median and its 5% quantile (5% of the queries lie below it). *Predict* both for $d = 64$ without the root.
+# We draw 200 queries, each with 128 keys, all standard normal. For growing $d$ we measure the variance of a score and the
+# norm of the softmax's Jacobian $\partial \alpha / \partial s$, which multiplies every gradient for queries and keys. The
+# figure shows its median and 5% quantile (5% of queries lie below). *Predict* variance and norm for $d = 64$ without the
+# root.
 #
 # **The written part of 6.7** (2 points). Explain in five sentences what dividing by $\sqrt d$ achieves. Derive the
 # variance of a score; say what happens to the softmax and to its gradient without the root, at $d = 64$ *and* at $d = 512$;
-# and why clipping the scores is not the same.
+# and why *clipping* scores (at a fixed limit) is not the same.
 
 
 # %%
@@ -344,9 +345,9 @@ print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()}
 # once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is *alike* if both nouns are
 # singular or both are plural, otherwise *different*.
 #
-# A model reads `z`, a learnt vector for each word plus one for its position, and predicts the last word from `z + attention(z)`
-# at *look*. (Adding `z` is a **residual connection**.) The layer is *yours* if 6.6 passed, and has 4,224 parameters.
-# *Predict:* what share of the sentences can one head get right, and what share two?
+# For each word, `z` is its learnt vector plus another vector for its position. A model predicts the last word from
+# `z + attention(z)` at *look*. (Adding `z` is a **residual connection**.) The layer is *yours* if 6.6 passed, and has 4,224
+# parameters. *Predict:* what share of the sentences can one head get right, and what share two?
 
 # %%
 # my prediction, one head and two heads: ...
@@ -367,19 +368,21 @@ print(two_nouns.table(found))
 #
 # ## One head cannot
 #
-# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. So the model's output for *different* minus its output
-# for *alike* is $\frac1Z$ times a sum with one term for each word, $e^{\text{score}}$ times the contribution of its value. (A
-# constant such as a bias or the residual fits in: it is $\frac1Z \sum e^{\text{score}}$ times this constant.)
+# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. So the model's output for *different* minus that
+# for *alike* is $\frac1Z$ times a sum over the words: each term is $e^{\text{score}}$ times what the word's value
+# contributes. (A constant such as a bias or the residual can be split among these terms, because
+# $\frac1Z \sum e^{\text{score}} = 1$.)
 
 # %% [markdown]
 # Call the terms of the two nouns *first* and *second*, and all other terms the *rest*. Then
 #
 # $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
 # \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
-# \text{second(cat)} + \text{rest}\big]. \end{aligned} \tag{2}$$
+# \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
 #
-# The two brackets of the first line should be negative (*alike*), those of the second positive (*different*), which is impossible.
-# So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and after any training.**
+# Each bracket has the sign of *different* minus *alike*. The first line should thus be negative, the second positive, but the
+# two lines are equal. So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and
+# after any training.**
 #
 # ## Two heads can
 #
@@ -440,7 +443,8 @@ plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
 #
 # 1. In the mask of `nn.MultiheadAttention` True means *hidden*; in that of `scaled_dot_product_attention` it means *may look*.
 # 2. Without `batch_first=True` the module reads the batch axis as the token axis.
-# 3. With `is_causal` query 0 sees only key 0, even if it is the newest of many tokens and the others are given as keys.
+# 3. With `is_causal` the first of the given queries sees only key 0, even if it is the query of the newest token and all
+#    earlier tokens are given as keys.
 # 4. If every key of a query is hidden, the module returns nan, but only if it also returns its weights.
 
 
@@ -462,7 +466,7 @@ rows = [theirs(x, x, x, attn_mask=shut, need_weights=need)[0] for need in (True,
 print("4. nan with weights and without:", [bool(y.isnan().any()) for y in rows])
 
 # %% [markdown]
-# None does.
+# None raises errors.
 #
 # ## Summary
 #

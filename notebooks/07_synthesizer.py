@@ -4,13 +4,13 @@
 #
 # > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *70 min, 2 questions, 9 points, needs 06*
+# *78 min, 2 questions, 9 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
 # - **implement** a synthesizer layer and **find** with a gradient what its weights depend on,
 # - **prove** that it cannot compute the OR of two tokens, with any number of heads,
-# - **predict**, before training runs, the loss below which it cannot go.
+# - **predict**, before any training, the loss below which it cannot go.
 
 # %%
 # Does nothing where the course is installed.
@@ -164,13 +164,16 @@ for D, length in ((256, 128), (512, 1024)):
 # %% [markdown]
 # All $W_B^{(i)}$ and $\gamma_B$ together have $(D+1)\,L$ parameters, and they replace one projection, which has
 # $D(D+1)$. So the synthesizer is the smaller layer only if $L < D$. It saves the operations of one projection, but
-# none of the products over all pairs of tokens.
+# the products over all pairs of tokens cost as much as before.
 #
+# **Pause.** This is about the middle of the notebook. You have built the layer; the second half asks what it cannot do.
+
+# %% [markdown]
 # ## A tempting argument that fails
 #
-# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." We
-# build one by hand. All its scores are zero, so at the last token every weight is $1/T$. Its values are zero unless
-# the token is marked, and its output projection multiplies by $T$. *Predict* how often it is wrong.
+# "One token of the sequence is marked; report it. Without comparing contents, a synthesizer cannot find it." We build
+# a synthesizer for this task by hand. All its scores are zero, so at the last token every weight is $1/T$. Its values
+# are zero unless the token is marked, and its output projection multiplies by $T$. *Predict* how often it is wrong.
 
 # %%
 # my prediction, wrong in so many of 1000: ...
@@ -189,17 +192,17 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 
 # %% [markdown]
 # It is never wrong: the weights need not find the token, because all other values are zero. A proof needs a target
-# that no values can reach.
+# that no value projection can reach.
 #
 # ### 7.2 What it cannot do
 #
 # *written + code · 4 points · 20 min*
 #
-# **Given** one layer whose last output is read by a linear map, and two tasks. **OR:** two tokens, each 0 or 1,
-# then a fixed third; report whether at least one is 1. **Recall:** three key-value pairs in random order, then the
-# name of a key; report its value. **Explain** why the synthesizer fails and keys and queries do not.
+# **Given** one layer, a linear map on the last token's output, and two tasks. **OR:** two tokens, each 0 or 1, then a
+# fixed third; report whether at least one is 1. **Recall:** three tokens, each a key with its value, in random order,
+# then a key alone; report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #
-# First we train each layer. *Predict* the worst error of a synthesizer at OR, with one head and with four.
+# *Predict* a trained synthesizer's worst error over all sequences of OR, with one head and four.
 
 # %%
 # my predictions, one head and four: ...
@@ -226,8 +229,8 @@ curves = synthesizer_tasks.curves(found, {"2/12": 2 / 12, "1/12": 1 / 12})
 plots.curves(range(200), curves, **axis, title="recall of three keys")
 
 # %% [markdown]
-# At recall heads help: a synthesizer with one head ends at 2/12, with two heads at 1/12, and with three heads it is
-# as good as one head with keys and queries.
+# At recall, more heads help: a synthesizer with one head ends at 2/12, with two heads at 1/12, and with three heads
+# it is as good as one head with keys and queries.
 #
 # **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that
 # position, as a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any
@@ -254,9 +257,10 @@ def two_inputs(T: int, D: int, t: int):
 check("7.2", two_inputs)
 
 # %% [markdown]
-# The weights of the last token show this at recall too. The sequences below all ask *which value has key 0?*, but
-# their three pairs come in three different orders. We train both layers once more, and draw how much weight their
-# last token puts on each of the three positions. *Predict* what changes from row to row.
+# At recall, the weights of the last token show the same difference between the two kinds of layer. The sequences
+# below all ask *which value has key 0?*, but their three pairs come in three different orders. We train both layers
+# once more, and draw how much weight their last token puts on each of the three positions. *Predict* what changes
+# from row to row.
 
 # %%
 # my prediction, left and right: ...

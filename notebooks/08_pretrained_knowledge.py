@@ -4,7 +4,7 @@
 #
 # > Where does a language model's answer come from, and how would you know?
 #
-# *100 min, 5 questions, 14 points, needs 06 and 07; a pause is marked in the middle*
+# *105 min, 5 questions, 14 points, needs 06 and 07; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -75,7 +75,7 @@ print("", *world.group("held")[0].biographies, world.group("told")[0].question, 
 # suffix, MASK, span, then PAD up to `block_size` characters. **Form:** `corrupt_span(document, rng, block_size)` →
 # string.
 #
-# *Predict:* how long a span does your formula take out of three characters?
+# *Predict:* if only three characters are kept, how long is your span?
 
 
 # %% answer="8.1"
@@ -112,13 +112,11 @@ for _ in range(4):
 # *code · 4 points · 18 min*
 #
 # **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
-# question, MASK, answer, MASK, PAD. It predicts $y$: at each place the character that comes next in $x$, if this
-# belongs to the answer or is the MASK that closes it; otherwise PAD, *no loss here*. (The first MASK may count
-# too.)
+# question, MASK, answer, MASK, PAD. It predicts $y$, which has at each place the next character of $x$ if that
+# belongs to the answer or is the MASK closing it, and otherwise PAD: *no loss here*. ($y$ may keep the first MASK.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
-# interval within $[0, 1]$ that is valid when nearly all or nearly no answers are right. **Form:** the functions
-# below.
+# interval within $[0, 1]$ that is valid even if nearly all or nearly none are right. **Form:** the functions below.
 #
 # *Predict* the interval for 20 right of 20.
 
@@ -169,7 +167,8 @@ print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 
 #
 # One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all
 # answers; the command stored in it makes the file again. In a second file the synthesizer of 07 takes the place of
-# the attention, and nothing else changes. In the figure each group has 3 · 50 people.
+# the attention, and nothing else changes. In the figure each group has 3 · 50 people; *guess by frequency* names each
+# city at random, as often as it occurs.
 
 # %%
 recorded = findings.recorded("knowledge")
@@ -197,9 +196,9 @@ for label, row in rows.items():
 # %% [markdown]
 # With pretraining the share of right answers for `held` people rises from 9% to 97%. For strangers it goes from 11%
 # to 15%, which may be chance. Only *pretrained, held* and *synthesizer, held* are clearly above the majority's 14%;
-# the intervals of all other rows contain 14%. The model without pretraining is not too small: it is right about
-# every `told` person. Three seeds show no difference between the two kinds of attention: in these texts a name
-# stands at one of a few positions, so weights that depend on the position alone may be enough to find it.
+# the intervals of all other rows contain 14%. The model without pretraining is not too small: it is right about every
+# `told` person. Three seeds show no difference between the two kinds of attention: in these texts a name stands at
+# one of a few positions, so weights that choose positions without knowing what is there may be enough to find it.
 
 # %% [markdown]
 # **A good place for a pause.** You have measured *that* the model knows. The second half asks how one would notice
@@ -222,10 +221,10 @@ for label, row in rows.items():
 #
 # Here are eight answers from the recorded run with seed 0, in random order: four right ones about `held` people and
 # four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which four are the
-# right ones? The next cell prints the solution.
+# right ones? The cell after the list prints the solution.
 #
-# Its figure shows all answers. The left panel shows the probabilities of right recalls and of inventions, the right
-# one the share of right answers at each level of probability. A model is *calibrated* if, of all answers that it
+# Its figure shows all answers. The first panel shows the probabilities of *right recalls* and of *inventions*, the
+# second the share of correct answers at each level of probability. A model is *calibrated* if, of all answers that it
 # gives with probability 0.8, eight in ten are right, and so on at every level.
 
 # %%
@@ -255,10 +254,10 @@ print(
 )
 
 # %% [markdown]
-# Nothing in the words distinguishes recalls from inventions. The probability, which a reader does not see, would
-# help little: the invention has the higher one in about a quarter of pairs. About `held` people the probabilities
-# are, if anything, too low. About strangers they mean next to nothing: a model that is calibrated for one kind of
-# people need not be so for another.
+# Nothing in the words distinguishes recalls from inventions. The probability, which a reader does not see, would help
+# little: an invention is more probable than a recall in about a quarter of pairs. About `held` people the
+# probabilities are, if anything, too low. About strangers they mean next to nothing: a model that is calibrated for
+# one kind of people need not be so for another.
 #
 # ### 8.4 Recall and invention look alike
 #
@@ -278,9 +277,9 @@ print(
 # answers that are no city are printed last.
 #
 # Each printed line then tests a suspicion: does the model name the birthplace of somebody in its text who has the
-# same first or family name? ("By chance" deals the same answers out to the strangers at random.) Last, we ask about
-# `held` people with their two names *swapped*. In this world Zerrith Jari is not Jari Zerrith, and the text
-# contains only one of them. *Predict:* does the model notice?
+# same first or family name? ("By chance" is the share we get if the same answers are dealt out to the strangers at
+# random.) Last, we ask about `held` people with their two names *swapped*. In this world Zerrith Jari is not Jari
+# Zerrith, and the text contains only one of them. *Predict:* does the model notice?
 
 
 # %%
@@ -297,9 +296,9 @@ for run in runs:
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, and one is a piece of biography. In pretraining both may be right: a gap at the end of a
-# document leaves nothing between the two MASKs, and a span may be any piece. For these eight names that habit is
-# stronger than what fine-tuning taught.
+# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct: if the span was at the
+# end of a document, nothing stands between the two MASKs, where a question has its answer; and a span may be any
+# piece of a biography. For these eight names that habit is stronger than what fine-tuning taught.
 #
 # ### 8.5 A name it never saw
 #
@@ -335,12 +334,12 @@ for way in findings.WAYS:
     print(f"after 200 steps {[share[-1] for share in shares]}")
 
 # %% [markdown]
-# At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. Later it
-# stays right about every `told` person (left), so nothing seems wrong. On the right, the gentle way loses a few of
-# the other people, and the harsh one about three in ten. Rehearsal prevents this at the same rate, because each
-# batch also trains on what was stored. The other remedy is a small rate and an early stop. (The rate falls ten
-# times more slowly here than in the table above, so step 20 is not the model of the table: for seed 2 the gentle
-# way never reaches the table's 92%.)
+# At step 0 no answer is right: the facts are stored, but the model has not learnt what a question is. Later it stays
+# right about every `told` person (left), so nothing seems wrong. On the right, the gentle way loses a few of the
+# other people, and the harsh one about three in ten. Rehearsal prevents this at the same rate, because each batch
+# also trains on what was stored. The other remedy is a small rate and an early stop. (Here the learning rate falls
+# ten times more slowly than for the table above, so the model at step 20 is another one: for seed 2 the gentle way
+# never reaches the table's 92%.)
 
 
 # %% [markdown]
@@ -386,8 +385,8 @@ print(f"above 0.9: {sum(kept)} of {len(held)} held people right, {passed.count(0
 # ## Summary
 #
 # 1. Pretraining fills gaps, fine-tuning answers questions: one model and one loss, but two kinds of string.
-# 2. A share means little without an interval and a baseline. Of all that was asked beyond the fine-tuning
-#    questions, only `held` people after pretraining are above the baseline.
+# 2. A share means little without an interval and a baseline. For people in none of the fine-tuning questions, the
+#    share is above the baseline in one case only: `held` people after pretraining.
 # 3. Fine-tuning too long or too fast loses what was stored; rehearsal keeps it.
 #
 # **References.** Raffel et al. (2020), span corruption; Petroni et al. (2019), language models as knowledge bases;

@@ -4,7 +4,7 @@
 #
 # > A translator with a slot for cross-attention: what you put into the slot decides what the translator can learn.
 #
-# *105 min, 4 questions, 14 points, needs 06; a pause is marked in the middle*
+# *118 min, 4 questions, 14 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -50,11 +50,11 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # %% [markdown]
 # ## One setting
 #
-# With `"default"` everything below runs offline on one core, on an invented corpus: a program makes German scenes
-# and their English translations, and keeps the **gold alignments**, that is, which word was translated by which.
-# With `"full"` the same cells train on Multi30k, 29,000 real captions, downloaded or from the folder named by the
-# environment variable `ATTN_DATA`. A GPU is found automatically. (`"tiny"` shows within seconds whether every cell
-# runs; its scores mean nothing.) The next cell prints what will be used and how long it may take.
+# With `"default"` everything below runs offline on one core, on an invented corpus: a program makes German scenes and
+# their English translations, and keeps the **gold alignments**, that is, which word was translated by which. With
+# `"full"` the same cells train on Multi30k, 29,000 real captions, which are downloaded or read from the folder that
+# the environment variable `ATTN_DATA` names. A GPU is found automatically. (`"tiny"` shows within seconds whether
+# every cell runs; its scores mean nothing.) The next cell prints what will be used and how long it may take.
 
 # %% tags=["nbval-ignore-output"]
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
@@ -199,9 +199,10 @@ check("9.2", alignment_error_rate)
 #
 # Text, seed and number of parameters are the same; only the slot differs. It is yours if 9.1 passed, otherwise the
 # course's. *Predict* two rankings before you run the cell: that of the three losses, and that of the three **BLEU**
-# scores. BLEU goes from 0 to 100 and measures how many runs of one to four words agree with the reference;
-# [10](10_bleu_comparison.ipynb) builds it. **Perplexity** is $e^{\text{cross-entropy}}$: a model with perplexity 5
-# is as unsure about the next subword as if it had to guess among 5 equally likely ones.
+# scores. BLEU goes from 0 to 100 and measures how many runs of one to four words also stand in the *reference*, the
+# English sentence of the corpus; [10](10_bleu_comparison.ipynb) builds it. **Perplexity** is
+# $e^{\text{cross-entropy}}$: a model with perplexity 5 is as unsure about the next subword as if it had to guess
+# among 5 equally likely ones.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions, loss and BLEU: ...
@@ -229,14 +230,14 @@ floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
 print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
-# The loss of this table is that of the last epoch of *training*; perplexity, cross-entropy and BLEU are those of
-# the *validation* set, the precisions those of the *test* set. All but BLEU and the precisions are measured with
-# teacher forcing. The loss uses *smoothed* labels, which spread 0.1 of their weight equally over all subwords, so
-# it cannot reach zero; the cross-entropy can.
+# The loss of this table is that of the last epoch of *training*; perplexity, cross-entropy and BLEU are those of the
+# *validation* set; the four *precisions* (shares of right runs) are those of the *test* set. All but BLEU and the
+# precisions are measured with teacher forcing. The loss uses *smoothed* labels, which spread 0.1 of their weight
+# equally over all subwords, so it cannot reach zero; the cross-entropy can.
 #
 # **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
-# cross-entropy, and how large in validation BLEU? Why should one not compare the raw losses? Why is the gap in
-# BLEU, as a ratio, the wider one?
+# cross-entropy, and how large in validation BLEU? Why should one not compare the raw losses? Why is the gap, taken as
+# a ratio, wider in BLEU?
 
 # %% [markdown] written="9.2"
 # *Your answer to 9.2: replace this line.*
@@ -308,8 +309,8 @@ def show(*numbers):
 show(10, 12)
 
 # %% [markdown]
-# Two failures: what each translator writes for the second sentence, and the test sentence in which the weights of
-# *dot* agree least with the links.
+# The next cell shows two failures: what each translator writes for the second of these sentences, and the maps of the
+# test sentence in which the weights of *dot* agree least with the links.
 
 # %% tags=["nbval-ignore-output"]
 for name, run in runs.items():
@@ -362,12 +363,11 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 #
 # *code · 3 points · 12 min*
 #
-# **Given** a function `step(last, state)` → `(logits, state)`. `last` are the tokens just chosen, (B,), the state
-# is None at first, and the logits (B, num_tokens) are those of the next token. **Choose** the likeliest token at
-# every step, for all sentences at once. Start from `BOS`. A sentence ends with its own `EOS` and is filled with
-# `PAD` after it. Stop when all sentences have ended or at `max_length` tokens, and do not call `step` more often
-# than necessary. **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), with `EOS` and
-# without `BOS`.
+# **Given** a function `step(last, state)` → `(logits, state)`. `last` (B,) holds the tokens just chosen. The state is
+# None at first. The logits (B, num_tokens) are those of the next token. **Choose** the likeliest token at every step,
+# for all sentences at once. Start from `BOS`. A sentence ends with its own `EOS` and is filled with `PAD` after it.
+# Stop when all sentences have ended or at `max_length` tokens, and do not call `step` more often than necessary.
+# **Form:** `greedy_search(step, num_sentences, max_length)` → long tensor (B, T), with `EOS` and without `BOS`.
 #
 # *Predict:* which rule is never tested by a batch of one?
 
@@ -392,8 +392,8 @@ if check("9.4", greedy_search):  # yours against the course's, the whole test se
 
 # %% [markdown]
 # A batch of one sentence stops at its `EOS`, so the rule never tested is that a sentence is filled with `PAD` while
-# others go on. (The course's search cuts a translation that never ends at about twice the length of its source.
-# Such a beginning counts as the same.)
+# others go on. (If a translation never ends, the course's search cuts it at about twice the length of its source.
+# Yours counts as the same if it begins with the part that is left.)
 #
 # ## A beam
 #
@@ -434,8 +434,9 @@ for name, records in ladder.items():
 # ## Trained as a mean, or made a mean afterwards
 #
 # The slot *mean* was trained as a mean. The bundled Transformer was trained with cross-attention, on far more text.
-# *Predict* its test BLEU on Multi30k if, *after* training, its cross-attention gives every German subword the same
-# weight, and if it returns zeros. Are these two above or below the slots *mean* and *none* of the recorded runs?
+# Suppose that its cross-attention is changed *after* training: it gives every German subword the same weight, or it
+# returns zeros. *Predict* the two scores, in test BLEU on Multi30k. Are they above or below those of the slots *mean*
+# and *none* in the recorded runs?
 
 # %%
 # my prediction: ...

@@ -4,7 +4,7 @@
 #
 # > Two numbers differ. Is one translator better, or was it the tokeniser, the seed, or luck?
 #
-# *95 min, 3 questions, 12 points, needs 09; a pause is marked in the middle*
+# *108 min, 3 questions, 12 points, needs 09; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -54,8 +54,9 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # $$\mathrm{BLEU} = 100 \cdot \min\!\big(1, e^{1 - r/c}\big) \cdot
 # \Big(\prod_{n=1}^{4} \frac{m_n}{h_n}\Big)^{1/4}. \tag{1}$$
 #
-# A fixed tokeniser, called 13a, cuts the text into words. Here are the counts of one sentence, by the standard tool
-# sacrebleu. *Predict* from the two sentences by how much $m_1$ would be larger without clipping.
+# A fixed tokeniser, called 13a, cuts the text into words. The next cell prints these counts for one hypothesis and
+# its reference, by the standard tool sacrebleu. *Predict* from these two sentences by how much $m_1$ would be larger
+# without clipping.
 
 # %%
 # my prediction: ...
@@ -78,8 +79,8 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 # references)` → a number from 0 to 100, equal to sacrebleu's with `smooth_method="none"`. (By default sacrebleu
 # replaces an $m_n$ of 0 by a small number. In a whole test set this hardly ever happens.)
 #
-# *Predict:* what is the BLEU of a *perfect* one-sentence test set with three words in it? The answer is under
-# *Common mistakes*.
+# *Predict:* a test set is one sentence of three words, and the hypothesis is *equal* to its reference. What is the
+# BLEU? The answer is under *Common mistakes*.
 
 
 # %% answer="10.1"
@@ -99,7 +100,8 @@ check("10.1", bleu)
 #
 # We score a recorded file: what a small *dot* translator wrote for the 500 test sentences of the *embedded* corpus,
 # the invented one of 09. First we print your number for it beside sacrebleu's. Then the translations stay the same,
-# and only the way of scoring changes. *Predict:* which of the five bars is highest, and which lowest?
+# and only the way of scoring changes: the second cell draws a bar for each of five ways, four in `ways` and the mean
+# of the sentences' own scores. *Predict:* which bar is highest, and which lowest?
 
 # %%
 from attn_course.translation import corpora
@@ -147,9 +149,9 @@ for way in ({}, {"tokenize": "none"}, {"effective_order": True}):
 #
 # Another test set gives another score. **Given** two systems' counts on the *same* $N$ sentences, arrays (N, 10) of
 # $m_1..m_4, h_1..h_4, c, r$, and a numpy Generator. **Draw** `num_samples` test sets of $N$ sentences, with
-# replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the gain in BLEU
-# of `other` over `one` on the whole set, the central 95% of resampled gains, and the share $p$ of samples in which
-# `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
+# replacement. **Form:** `paired_bootstrap(one, other, rng, num_samples)` → `(gain, low, high, p)`: the BLEU gain of
+# `other` over `one` on all sentences, the ends of the central 95% of resampled gains, and the share $p$ of samples
+# where `other` is *not* better. `bleu_of_counts(sums)`, sums (..., 10), is given.
 #
 # *Predict:* if each system is resampled separately, is the interval narrower or wider?
 
@@ -167,8 +169,9 @@ check("10.2", paired_bootstrap)
 # %% [markdown]
 # ## Five slots, two of them live
 #
-# Besides the three of notebook 09 there are *additive* attention, a small network for each pair of query and key,
-# and *multi-head* attention with four heads. Two of the five are trained here; in the default preset this takes
+# In notebook 09 you filled the slot of the translator in three ways: *none*, *mean* and *dot*. Two more ways are
+# *additive* attention, a small network for each pair of query and key, and *multi-head* attention with four heads.
+# From here on we call each of the five ways a slot. Two of them are trained here; in the default preset this takes
 # 120,000 subwords and about a quarter of a minute each. *Predict* by how much their test BLEU differs. (The preset
 # `"full"` does the same on Multi30k, for a GPU.)
 
@@ -221,10 +224,11 @@ for name, value in mean_losses.items():
 # %% [markdown]
 # ## Three seeds, recorded
 #
-# One seed proves little. Here are three for each slot. The first table is for the embedded corpus, with the budget
-# of the live cell (which is its first seed), the second for real text, 400,000 subwords of Multi30k. Above each is
-# a command that makes such a run. All scores are on test sets that were used for no decision; the spread is the
-# sample standard deviation. *Predict:* are the five slots in the same order on both?
+# One seed proves little. Here are three for each slot. The first table is for the embedded corpus. Its budget is that
+# of the cell in which you trained two slots; those two runs have its first seed. The second table is for real text,
+# 400,000 subwords of Multi30k. Above each is a command that makes such a run. All scores are on test sets that were
+# used for no decision; the spread is the sample standard deviation. *Predict:* are the five slots in the same order
+# on both?
 
 # %%
 # my prediction: ...
@@ -238,9 +242,9 @@ print(recorder.table(multi30k))
 # ## Recurrent network or Transformer?
 #
 # That budget is small, so that we can train three seeds for every slot. Now we use more text, and compare the GRU
-# with another architecture: a Transformer, in which the attention of [06](06_transformer_attention.ipynb) replaces
-# the GRUs as well. Each point is a validation score of a recorded run, against the number of subwords it had seen
-# by then. *Predict:* which of the two learns more from little text, and does the other catch up?
+# with another architecture, the Transformer. It has no GRUs: the attention of [06](06_transformer_attention.ipynb)
+# takes their place in encoder and decoder. Each point is a validation score of a recorded run, against the number of
+# subwords it had seen by then. *Predict:* which of the two learns more from little text, and does the other catch up?
 
 # %%
 # my prediction: ...
@@ -260,10 +264,10 @@ print(tables.of_architectures(compared))
 # %% [markdown]
 # After 0.4 million subwords the GRU has about twice the Transformer's test BLEU: the order of words is built into a
 # GRU, but a Transformer has to learn it. After 4 million, at nearly equal size and time, both are near 39 with a
-# beam: the gap closes with more text. The longest runs end at different budgets, the GRU's at 8 million with 40.0
-# and the Transformer's at 10 million with 41.6 and 41.9, so they do not settle which is better. (Compare only the
-# *ends* of two curves: the learning rate falls towards the end of each run, and the score rises.) The last row is
-# the bundled translator of 09.
+# beam: the gap closes with more text. The longest runs end at different budgets, the GRU's at 8 million with 40.0 and
+# the Transformer's at 10 million with 41.6 and 41.9, so they do not settle which is better. (Compare only the *ends*
+# of two curves: scores also rise because the learning rate falls towards the end of each run.) The last row is the
+# bundled translator of 09.
 
 # %% [markdown]
 # ## Taken out after training
@@ -295,9 +299,9 @@ print(ablation.recorded_table(without))
 # ## Which differences are real?
 #
 # Now your function compares two slots (the course's, if yours has not passed). It gets the counts of each sentence,
-# added up over the three seeds. With 2,000 samples $p$ is known only roughly. If *no* sample goes the other way,
-# the true $p$ need not be 0: even with $p = 0.0015$ this would happen in one case of twenty, so we write "p below
-# 0.0015". If *all* samples go the other way, we write "p above 0.9985" for the same reason.
+# added up over the three seeds. With 2,000 samples $p$ is known only roughly. If the second slot is better in *every*
+# sample, the true $p$ need not be 0: even if it were 0.0015, this would happen in one case of twenty, so we write "p
+# below 0.0015". If the second slot is better in *no* sample, we write "p above 0.9985" for the same reason.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap

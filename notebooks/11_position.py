@@ -4,7 +4,7 @@
 #
 # > Attention is a sum over a set. How does it know that one word came before another?
 #
-# *120 min, 7 questions, 10 bonus points, needs 06; a pause is marked in the middle*
+# *130 min, 7 questions, 10 bonus points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -79,7 +79,8 @@ for name, tokens in (("as they are", x), ("in reverse", x[::-1])):
 # *equivariant*: if the tokens are permuted, in any way, the outputs are permuted in the same way and do not change
 # otherwise. **Form:** `is_equivariant(layer, x)`, returning `True` or `False`; and a paragraph below.
 #
-# *Predict:* which masks keep attention equivariant: causal, padding, neighbours on a ring?
+# *Predict:* which masks keep attention equivariant: causal, padding, or a ring, where each place sees itself and two
+# neighbours?
 
 
 # %% answer="11.1"
@@ -108,8 +109,8 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # The padding mask is computed from the tokens, so it moves along with them. The causal triangle and the ring stay
-# where they are while the tokens move, so the outputs change. With the ring twelve orders, turns of the circle and
-# mirror images, only move the outputs: one lucky permutation proves nothing.
+# where they are while the tokens move, so the outputs change. With the ring twelve orders only move the outputs,
+# namely turns of the circle and mirror images. So one permutation that passes may be luck, and proves nothing.
 #
 # **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$:
 # follow $P$ through equation (1) to the end. Then say what a causal mask changes.
@@ -167,9 +168,10 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
     print(f"{one} and {two}: one layer {gaps[0]:.3f}, two layers {gaps[1]:.3f}")
 
 # %% [markdown]
-# With one layer all 24 orders give the same point. The last token knows only the *proportions* of the words up to
-# itself: if all counts $N_w$ of words $w$ double, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same. Two
-# layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any depth.
+# With one layer all 24 orders give the same point. The last token knows only the *proportions* of words: with counts
+# $N_w$, scores $s_w$ and values $v_w$, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same if all counts
+# double. Two layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any
+# depth.
 #
 # ### 11.3 A clock with many hands
 #
@@ -218,10 +220,10 @@ print("ever closer returns of pair 0, in steps:", *sinusoid_distance.closer_and_
 print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {355 / 113:.6f}")
 
 # %% [markdown]
-# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands
-# tell the two positions apart: with $d = 64$ no position is as close to 0 as its neighbour 1. Position 355 is
-# printed because $355 / 113$ is nearly $\pi$: its sine is almost 0, as at position 0, but its cosine is almost
-# $-1$: the hand points the opposite way.
+# Pair 0 at position 44 is almost where it was at position 0, and at $d = 2$ there is no other pair. Slower hands tell
+# the two positions apart: with $d = 64$ no position is as close to 0 as position 1 is. Position 355 is printed
+# because $355 / 113$ is nearly $\pi$. Its sine is almost 0, as at position 0, but its cosine is almost $-1$, so the
+# hand points the opposite way.
 #
 # **The written part of 11.3** (1 point). Can two different integer positions have the same embedding? Can they
 # agree in one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* follow from
@@ -275,8 +277,8 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 
 # %% [markdown]
 # Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$
-# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above).
-# Added sinusoids *can* attend by distance, if training finds them.
+# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above). Added
+# sinusoids *can* attend by distance, if training finds such matrices.
 #
 # **A good place for a pause.** Next, queries and keys are *rotated*.
 #
@@ -355,10 +357,10 @@ print(f"the dashed key has its largest score at distance {peak}")
 #
 # *code + written · 2 bonus points · 12 min*
 #
-# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. You do not know how coordinates are paired, or
-# how fast and in which direction each pair turns. **Find** one query and one key, the same at every position, so
-# that each of 24 tokens puts 99% of its causal weight on the token $r$ back, if any. Scores are divided by $\sqrt
-# d$. **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
+# **Given** $r$ and `rotate(x, p)`, which turns x (d,) by position p. Its pairs of coordinates, their speeds and their
+# directions are unknown. **Find** one query and one key, the same at every position, so that with a causal mask each
+# of 24 tokens puts 99% of its weight on the token $r$ back, where there is one. Scores are divided by $\sqrt d$.
+# **Form:** `look_back(r, rotate, d)` returns `(q, k)`; and a paragraph below.
 
 
 # %% answer="11.6"
@@ -402,8 +404,8 @@ print(delayed_copy.remarks(found))
 
 # %% [markdown]
 # The model without positions reaches its bound. The others are perfect up to position 15 and then fail in two ways;
-# how badly RoPE fails depends on the seed. *Trained at random offsets* means that sequences start at a random
-# position in training, not always at 0.
+# how badly RoPE fails depends on the seed. In the last two printed lines, *trained at random offsets* means that
+# sequences start at a random position in training, not always at 0.
 #
 # **The written part of 11.6** (1 point). Which models fail at once beyond position 15, which one stays right for a
 # while, and what had each of them never seen in training? Use the numbers above.
@@ -416,8 +418,8 @@ print(delayed_copy.remarks(found))
 #
 # *code · 1 bonus point · 12 min*
 #
-# A model with RoPE was trained on 16 tokens and should read 64. Two ways change only its frequencies, by this
-# `factor` of 4:
+# A model with RoPE was trained on 16 tokens and should read 64, more by a `factor` of 4. Two ways to do this change
+# only its frequencies:
 #
 # - **Position interpolation** divides every position by the factor: every pair turns `factor` times slower.
 # - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base, so that the slowest pair turns
@@ -461,15 +463,15 @@ print(delayed_copy.table_of_longer(found))
 
 # %% [markdown]
 # Interpolation stretches the whole curve of scores: the peak moves from distance 3 to 12, and the model most often
-# says the letter twelve back. 100 steps of further training are not enough. The NTK-aware base keeps the fast
-# pairs, which decide between neighbours: the peak stays at 3. On this task neither way is better than leaving RoPE
-# alone; both are made for large models that also use the slow pairs.
+# says the letter twelve back. Even 100 steps of further training are not enough to repair this. The NTK-aware base
+# keeps the fast pairs, which decide between neighbours: the peak stays at 3. On this task neither way is better than
+# leaving RoPE alone; both are made for large models that also use the slow pairs.
 #
 # ## Common mistakes
 #
 # 1. "Attention is permutation *invariant*." The mean over tokens is; one output is not.
-# 2. "Without positions nothing can count." A causal head that looks at all $t$ tokens equally gives the first one,
-#    a start mark, the weight $1/t$, which tells $t$.
+# 2. "Without positions nothing can count." A causal head that looks at all $t$ tokens equally gives a start mark the
+#    weight $1/t$, and so knows $t$.
 
 # %%
 context, moved = (attn_utils.attend(z, z, z)[0] for z in (tokens, tokens[::-1]))
@@ -483,13 +485,12 @@ print("2. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 #
 # 1. Attention (1) is equivariant; a causal layer is not. The last output of *one* causal layer depends on
 #    proportions of words, not on order or counts.
-# 2. Sinusoids never repeat; their scores depend on distance alone only for special $W$, rotated scores for every
-#    $W$.
+# 2. Sinusoids never repeat. Their scores depend on distance alone only for special $W$; rotated scores do so for
+#    every $W$.
 # 3. Unseen positions and unseen distances are two ways to fail.
 #
 # **Without notes:** Why can one causal layer not tell *ab* from *aabb*? For which $W$ do sinusoids score by
 # distance? Which failure do random offsets cure?
 #
-# **Next:** [12](12_fast_attention.ipynb), with less memory. **References.** Vaswani et al. (2017), sinusoids; Su et
-# al. (2021), rotations; Haviv et al. (2022), no positions; Chen et al. (2023), interpolation; Peng et al. (2023),
-# YaRN.
+# **Next:** [12](12_fast_attention.ipynb) saves memory. **References.** Vaswani et al. (2017), sinusoids; Su et al.
+# (2021), rotations; Haviv et al. (2022), no positions; Chen et al. (2023), interpolation; Peng et al. (2023), YaRN.

@@ -4,7 +4,7 @@
 #
 # > The same attention, and the same gradient, with far less memory: what must be kept, and what can be computed again?
 #
-# *60 min, 4 questions, 10 bonus points, needs 06*
+# *67 min, 4 questions, 10 bonus points, needs 06*
 #
 # After this notebook you can
 #
@@ -51,8 +51,8 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # ## The definition
 #
 # Split the keys of one query into two blocks. Each block computes its own softmax and its own context $c_j$, and subtracts
-# its own largest score $M_j$ first, so that no exponential overflows. Its exponentials then add up to $Z_j$, and to
-# $e^{M_j} Z_j$ without the subtraction. The context of all keys together is
+# its own largest score $M_j$ first, so that no exponential overflows. The exponentials of the block then add up to $Z_j$;
+# without the subtraction they would add up to $e^{M_j} Z_j$. The context of all keys together is
 #
 # $$c = \alpha\, c_1 + (1-\alpha)\, c_2, \qquad \alpha = \frac{e^{M_1} Z_1}{e^{M_1} Z_1 + e^{M_2} Z_2} . \tag{1}$$
 #
@@ -179,9 +179,9 @@ label_of_sizes = {"xlabel": "T = S", "ylabel": "numbers in the largest tensor", 
 plots.curves(lengths, sizes, title="the way there, d = 16", **label_of_sizes)
 
 # %% [markdown]
-# Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes
-# just as many operations, the printed $4TSd$; it saves memory, and the time to move numbers to and from it. The second half
-# of this notebook does the same for the gradient.
+# Twice the length means four times as many scores: a line of slope 2. The stream has slope 1. It is exact and takes just as
+# many operations, the printed $4TSd$. What it saves is memory, and the time that it takes to move numbers to and from the
+# memory. The second half of this notebook does the same for the gradient.
 
 # %% [markdown]
 # ### 12.3 The gradient of attention
@@ -306,21 +306,21 @@ if sizes:
     plots.curves(lengths, sizes, title="the way back, d = 16", **label_of_sizes)
 
 # %% [markdown]
-# The way back has the same two slopes as the way there. Blocks are independent of each other because $g \cdot c$ needs no
-# keys: the sum over them is already in the context. Count the products in your loop: the weights again, dP, dq, dk and dv.
-# With kept weights the first would not be needed, so the price is a quarter more operations. In return, no
-# $T \times S$ tensor waits in memory between the way there and the way back.
+# The way back has the same two slopes as the way there. Blocks are independent of each other, because $g \cdot c$ can be
+# computed without the keys: the context already contains the sum over all of them. Count the products in your loop: the
+# weights again, dP, dq, dk and dv. With kept weights the first would not be needed, so the price is a quarter more
+# operations. In return, no $T \times S$ tensor waits in memory between the way there and the way back.
 
 # %% [markdown]
 # ## Common mistakes
 #
-# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048, so the
-#    weights of 4096 equal scores add up to 2.
+# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048. So 4096
+#    equal scores have weights of 1/2048, in all 2.
 # 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too large for a row whose scores
 #    lie 800 below it: the sum of that row is then 0.
 # 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
-# 4. "A score changes only its own weight." It changes all weights of its row; the printed error is what the others
-#    contribute.
+# 4. "A score changes only its own weight." It also changes the other weights of its row. Line 4 leaves these out; its error
+#    is what the others contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]

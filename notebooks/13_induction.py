@@ -4,7 +4,7 @@
 #
 # > A head that finds what came next: built by hand, trained in seconds, found again in the trained weights, and cut out.
 #
-# *60 min, 7 questions, 10 bonus points, needs 06*
+# *75 min, 7 questions, 10 bonus points, needs 06*
 #
 # After this notebook you can
 #
@@ -229,10 +229,10 @@ if is_sharp:
 #
 # *written · 1 bonus point · 6 min*
 #
-# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. One layer says B or D by a linear
-# read-out of its stream. **Prove** that *one* head cannot get all four right, even with its own score and value for each
-# letter at each place. Begin with the margin logit(B) − logit(D), times the sum of the exponentials. What could two heads
-# do, and what does a second layer do instead? Below, such heads are trained.
+# **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. At the last A, one layer's linear
+# read-out says B or D. **Prove** that *one* head cannot get all four right, even with its own score and value for each
+# letter at each place. Begin with the sum of the exponentials times the margin logit(B) − logit(D). What could two heads
+# do, and what does a second layer do instead? Below, up to three heads train.
 
 # %%
 for H in (1, 2, 3):
@@ -250,8 +250,9 @@ for H in (1, 2, 3):
 #
 # Does training find the two heads? A *song* has 4 to 24 different letters. A text is a song followed by short pieces of it:
 # after each letter, the next letter of the song follows with probability 3/4; otherwise the text jumps to a random place of
-# the song. The loss counts only letters that follow. A model has embeddings, learned places and two heads in each layer,
-# nothing else. It is tested on ten letters *said twice* in the same order, a kind of text on which it was never trained.
+# the song. The loss counts only letters of the pieces that continue the song, not those after a jump. A model has
+# embeddings, learned places and two heads in each layer, nothing else. It is tested on ten letters *said twice* in the same
+# order, a kind of text on which it was never trained.
 #
 # *Predict:* which of the two heads appears first?
 
@@ -283,9 +284,10 @@ for name, runs in induction.recorded()["runs"].items():
 #
 # *code · 1 bonus point · 4 min*
 #
-# **Given** causal weights (H, T, T), one row for each query, tokens (T,), and `previous_token_score`: the mean weight on the
-# place before, for each head. **Compute** for each head the *total* weight of a token on all its matches, as 13.2 defines
-# them, and the mean of that over the tokens that have a match. **Form:** `induction_score(weights, tokens)`, shape (H,).
+# **Given** causal weights (H, T, T), one row for each query, tokens (T,), and `previous_token_score`: the mean weight on
+# the place before, for each head. The *total* of a token is its weight on all its matches together, as 13.2 defines them.
+# **Compute** for each head the mean of this total over the tokens that have a match. **Form:**
+# `induction_score(weights, tokens)`, shape (H,).
 
 
 # %% answer="13.5"
@@ -309,10 +311,10 @@ check("13.5", previous_token_score, induction_score)
 # *code · 1 bonus point · 5 min*
 #
 # **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
-# tables with a row and a column for each letter. `ov_circuit`: how much head 2 says a letter (column) if it looks at a letter
-# (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key made only of what head 1
-# writes about a letter (column). Given is `copying_score(C)`: the sum of the eigenvalues' real parts, divided by the sum of
-# their sizes. It is 1 if each letter maps to itself.
+# tables with a row and a column for each letter. `ov_circuit`: how much head 2 adds to the logit of one letter (column) if
+# it looks at a letter (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query letter (row) with a key that
+# is made only of what head 1 writes when it looks at a letter (column). Given is `copying_score(C)`: the sum of the
+# eigenvalues' real parts, divided by the sum of their sizes. It is 1 if each letter maps to itself.
 
 
 # %% answer="13.6"
@@ -400,10 +402,11 @@ for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=
     plots.attention_map(weights, text, text, title=title, **options, ax=ax)
 
 # %% [markdown]
-# The trained heads on ten letters said twice: layer 1 looks one back, layer 2 finds what came next. The number in a title is
-# the induction score. It tests the claim that layer 2 needs layer 1: without what layer 1 wrote, the stripe is gone. How much
-# of the *answer* is lost? The bars below show which share of the letters is still right when one path is cut, or when a head
-# writes its mean instead. The last cell trains a model with one layer on ten letters said twice, always ten.
+# The trained heads on ten letters said twice: layer 1 looks one back, layer 2 finds what came next. The number in a title
+# is the induction score. The third map tests the claim that layer 2 needs layer 1: if the keys are made without what layer
+# 1 wrote, the stripe is gone. How much of the *answer* is lost? The bars below show which share of the letters is still
+# right when one path is cut, or when a head writes its mean instead. The last cell trains a model with one layer on letters
+# said twice, and in training there are always ten of them.
 
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}
@@ -450,7 +453,7 @@ print(f"its induction score: {scores.item():.2f}")
 # 1. Which subspace of the keys does head 2 compare with the query, and which head wrote it?
 # 2. Why must head 2 be kept from looking at place 0?
 # 3. By how much must a score grow for a text ten times as long?
-# 4. Which sum is the same for rows 1 and 4 as for rows 2 and 3?
+# 4. In 13.4, which sum is the same for rows 1 and 4 together as for rows 2 and 3 together?
 # 5. Which of the three cuts shows that head 2 needs head 1?
 #
 # **Next:** [14](14_decoding.ipynb), what a decoder keeps. **References.** Elhage et al. (2021), circuits; Olsson et al.

@@ -4,7 +4,7 @@
 #
 # > What must a model keep of the text that it has written: all keys, fewer keys, the newest keys, shorter keys, or none?
 #
-# *60 min, 7 questions, 10 bonus points, needs 06, and 11 for its rotations*
+# *75 min, 7 questions, 10 bonus points, needs 06, and 11 for its rotations*
 #
 # After this notebook you can
 #
@@ -147,7 +147,7 @@ check("14.3", grouped)
 
 # %% [markdown]
 # Neighbours share: heads 0, 1, 2 and heads 3, 4, 5. This is another model, and it must be trained that way: heads that were
-# trained apart have different keys, and none of them can be dropped without changing the result.
+# trained with keys of their own have different keys, and dropping any set of keys changes the result.
 
 # %% [markdown]
 # ### 14.4 A window and its sinks
@@ -231,7 +231,8 @@ if done:
 # %% [markdown]
 # With a partner in the window the head is right. With none, it needs the start token, which has left the window. The weight
 # falls on the tokens in the window, and the head says about 1.5 where 0 is right. Keeping *one* token, the first, repairs
-# this. Several layers reach further back than one window: each layer adds `window` - 1 tokens, in all as many as printed.
+# this. Several layers reach further back than one window: each layer adds `window` - 1 tokens, and the last printed line
+# says how far back four layers reach.
 
 # %% [markdown]
 # ### 14.5 Latent keys
@@ -288,8 +289,9 @@ if check("14.5", latent_attention, absorbed_matrix):
 
 # %% [markdown]
 # Without rotations the query absorbs one matrix for all tokens, so latents are exact and full keys are never made. With
-# rotations every distance needs a matrix of its own, because the key is rotated *after* $W_k$, by another angle for each
-# token. So each token also keeps a few rotated features, which all heads share: the 64 in the bars.
+# rotations one matrix is not enough, or the printed number would be 1: every distance needs a matrix of its own, because
+# the key is rotated *after* $W_k$, by another angle for each token. So each token also keeps a few rotated features, which
+# all heads share: the 64 in the bars.
 
 # %% [markdown]
 # ### 14.6 No softmax, no cache
@@ -347,9 +349,10 @@ def invisible(features):
 check("14.7", invisible)
 
 # %% [markdown]
-# So some values are lost. How much is that? Store $n$ independent values of mean 0 and variance 1, and read each with a query
-# of its own. If $W$ is the matrix of weights, the expected squared error of a value is $\lVert W - I\rVert^2 / n$. The cell
-# below trains the queries and keys of linear attention until this error is small. *Predict* the error for $n = 10$, $d = 4$.
+# So some values are lost. How much is that? Store $n$ independent values of mean 0 and variance 1, and read each with a
+# query of its own. If $W$ is the matrix of weights, what is read is $W$ times the values. So the expected squared error of
+# a value is $\lVert W - I\rVert^2 / n$, where the norm takes all entries together. The cell below trains the queries and
+# keys of linear attention until this error is small. *Predict* the error for $n = 10$, $d = 4$.
 
 # %%
 # my prediction: ...
@@ -370,8 +373,9 @@ plots.attention_map(seeds[0], numbers=False, title="trained, 10 keys, d = 4", ax
 # Training reaches $1 - d/n$ and never goes below it. The map shows how: linear attention sorts its keys into $d$ drawers
 # and returns the average of a drawer. Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
 #
-# **The written part of 14.7** (1 point). A state of $d$ rows is written by *any* rule, and $n$ queries that do not depend on
-# the values read it. How large is the error at least, and why? Why does softmax escape, and what does it pay for that?
+# **The written part of 14.7** (1 point). A state of $d$ rows is written by *any* rule. It is read by $n$ queries, which do
+# not depend on the values. How large is the error at least, and why? Why does softmax escape, and what does it pay for
+# that?
 
 # %% [markdown] written="14.7"
 # *Your answer to 14.7: replace this line.*
@@ -395,8 +399,8 @@ plots.attention_map(seeds[0], numbers=False, title="trained, 10 keys, d = 4", ax
 # %% [markdown]
 # ## Where this goes
 #
-# - *Packed masks and FlexAttention*: several texts share one sequence, a mask keeps them apart, and it is written as a
-#   function that is compiled; Dong et al. (2024).
+# - *Packed masks and FlexAttention*: several texts share one sequence, and a mask keeps them apart; the mask is written as
+#   a function, which is then compiled; Dong et al. (2024).
 # - *Paged caches*: keys and values are stored in pages, as an operating system manages memory; Kwon et al. (2023).
 # - *Speculative decoding*: a small model proposes tokens, the large one checks several at once; Leviathan et al. (2023).
 # - *QK-norm*: queries and keys are scaled to length one before their product, so that scores are bounded; Henry et al. (2020).
