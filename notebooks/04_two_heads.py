@@ -137,7 +137,7 @@ print(f"ℓ < 0 in {(ell < 0).mean():.4f} of 20,000 draws; its probability is {e
 #
 # **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
 # queries so that the output stays at the average in at least 85% of the draws with $\ell > 0$. A draw counts as a success if
-# moving at most 5% of the averaged weight to other keys would give exactly one half on $a$ and one half on $b$. **Form:** the
+# moving at most 5% of the averaged weight between keys would give exactly one half on $a$ and one half on $b$. **Form:** the
 # same `two_head_queries(means, a, b)`, which is given the means only.
 #
 # *Predict:* does every pair that is right in 4.1 pass here too?
@@ -238,7 +238,7 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
 # may be on a wrong key when all lengths are 1, and at most 5% in at least 85% of the draws with $\lambda_a, \lambda_b > 0$.
 # **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. In the random draws it is enough if your queries, or
-# queries ten times as long, pass; so their exact length does not matter.
+# queries ten times as long, pass: the exact length does not matter.
 #
 # *Predict:* now the *other* keys can change their sign, too. Do you need another design than in 4.2, or only other lengths?
 
@@ -348,7 +348,7 @@ for t in (10, 20, 40, 80):
 # - "The fluctuations of the two heads partly cancel in the average." Two heads with *independent* fluctuations would have half
 #   the variance of one. The next cell prints the variance of your pair.
 # - "A longer $k_a$ moves the output towards $v_a$." It moves only the single head.
-# - "A head that copies gives its key weight one, whatever its length." The cell's last line uses the query of notebook 01
+# - "A copying head gives its key weight one, whatever the key's length." The cell's last line uses the query of notebook 01
 #   ($t = 20$, eight keys); there a copied key of length $\lambda$ has the score $20\lambda/\sqrt{64}$.
 
 # %%

@@ -341,8 +341,8 @@ print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()}
 # %% [markdown]
 # ## Two words at once
 #
-# What can several heads do that one head of the same width cannot? In a language of 192 sentences one token needs two words at
-# once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is *alike* if both nouns are
+# What can several heads do that one head of the same width cannot? In a language of 192 sentences, one token needs two words
+# at once: *the dogs near the cat look different*, *the dog near the cat look alike*. The last word is *alike* if both nouns are
 # singular or both are plural, otherwise *different*.
 #
 # For each word, `z` is its learnt vector plus another vector for its position. A model predicts the last word from
@@ -380,8 +380,8 @@ print(two_nouns.table(found))
 # \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
 # \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
 #
-# Each bracket has the sign of *different* minus *alike*. The first line should thus be negative, the second positive, but the
-# two lines are equal. So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and
+# Each bracket has the sign of *different* minus *alike*: it should be negative in the first line, positive in the second, but
+# both are equal. So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and
 # after any training.**
 #
 # ## Two heads can

@@ -191,8 +191,8 @@ found = finder(nn.functional.one_hot(tokens, 2 * symbols) * 1.0)[:, -1].argmax(-
 print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequences")
 
 # %% [markdown]
-# It is never wrong: the weights need not find the token, because all other values are zero. A proof needs a target
-# that no value projection can reach.
+# It is never wrong: the weights need not find the token, because all other values are zero. A proof needs a task
+# that no choice of the values can solve.
 #
 # ### 7.2 What it cannot do
 #

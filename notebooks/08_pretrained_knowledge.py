@@ -90,8 +90,8 @@ def corrupt_span(document, rng, block_size):
 check("8.1", corrupt_span)
 
 # %% [markdown]
-# The span has at least one character, even if only three were kept: `3 // 4` is 0, and the check refuses an empty
-# span. (This way of training is called *span corruption*.)
+# The span has at least one character, even if only three were kept. (A quarter of three, rounded down, is 0, but the
+# check refuses an empty span.) This way of training is called *span corruption*.
 #
 # Learning from letters is slow, because a model has to learn to spell first. So in the default preset each *word*
 # is written as one character of its own, and the same function works on words. Below are four draws from one
@@ -112,8 +112,9 @@ for _ in range(4):
 # *code · 4 points · 18 min*
 #
 # **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
-# question, MASK, answer, MASK, PAD. It predicts $y$, which has at each place the next character of $x$ if that
-# belongs to the answer or is the MASK closing it, and otherwise PAD: *no loss here*. ($y$ may keep the first MASK.)
+# question, MASK, answer, MASK, PAD. It predicts $y$. Where the next character of $x$ belongs to the answer or is the
+# MASK closing it, $y$ has that character; everywhere else it has PAD: *no loss here*. (Where the next character is
+# the first MASK, $y$ may have MASK or PAD.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
 # interval within $[0, 1]$ that is valid even if nearly all or nearly none are right. **Form:** the functions below.
@@ -167,8 +168,8 @@ print("20 right of 20: {:.0%}   ({:.0%} to {:.0%})".format(*own_score(["yes"] * 
 #
 # One run proves little. The file below holds three seeds, each with a world of its own, with all settings and all
 # answers; the command stored in it makes the file again. In a second file the synthesizer of 07 takes the place of
-# the attention, and nothing else changes. In the figure each group has 3 · 50 people; *guess by frequency* names each
-# city at random, as often as it occurs.
+# the attention, and nothing else changes. In the figure each group has 3 · 50 people; *guess by frequency* names a
+# city at random, and the probability of each city is its share of the people.
 
 # %%
 recorded = findings.recorded("knowledge")
@@ -223,9 +224,9 @@ for label, row in rows.items():
 # four wrong ones about `strangers`, with the probability that the model gave to each. *Predict:* which four are the
 # right ones? The cell after the list prints the solution.
 #
-# Its figure shows all answers. The first panel shows the probabilities of *right recalls* and of *inventions*, the
-# second the share of correct answers at each level of probability. A model is *calibrated* if, of all answers that it
-# gives with probability 0.8, eight in ten are right, and so on at every level.
+# The figure of that cell shows all answers. The first panel shows the probabilities of *right recalls* and of
+# *inventions*, the second the share of correct answers at each level of probability. A model is *calibrated* if, of
+# all answers that it gives with probability 0.8, eight in ten are right, and so on at every level.
 
 # %%
 # my prediction, the four recalls: ...
@@ -296,9 +297,10 @@ for run in runs:
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct: if the span was at the
-# end of a document, nothing stands between the two MASKs, where a question has its answer; and a span may be any
-# piece of a biography. For these eight names that habit is stronger than what fine-tuning taught.
+# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct. Between the two MASKs
+# a question has its answer, but a pretraining string has its suffix. This suffix is empty if the span was at the end of
+# the document; otherwise it is a piece of the biography. For these eight names the habit from pretraining is stronger
+# than what fine-tuning taught.
 #
 # ### 8.5 A name it never saw
 #

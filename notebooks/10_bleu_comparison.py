@@ -54,9 +54,9 @@ torch.set_num_threads(1)  # one thread adds in one order: the same numbers at ev
 # $$\mathrm{BLEU} = 100 \cdot \min\!\big(1, e^{1 - r/c}\big) \cdot
 # \Big(\prod_{n=1}^{4} \frac{m_n}{h_n}\Big)^{1/4}. \tag{1}$$
 #
-# A fixed tokeniser, called 13a, cuts the text into words. The next cell prints these counts for one hypothesis and
-# its reference, by the standard tool sacrebleu. *Predict* from these two sentences by how much $m_1$ would be larger
-# without clipping.
+# A fixed tokeniser, called 13a, cuts the text into words. The next cell prints these counts, as the standard tool
+# sacrebleu finds them, for one hypothesis and its reference. *Predict* from these two sentences by how much $m_1$
+# would be larger without clipping.
 
 # %%
 # my prediction: ...
@@ -224,11 +224,11 @@ for name, value in mean_losses.items():
 # %% [markdown]
 # ## Three seeds, recorded
 #
-# One seed proves little. Here are three for each slot. The first table is for the embedded corpus. Its budget is that
-# of the cell in which you trained two slots; those two runs have its first seed. The second table is for real text,
-# 400,000 subwords of Multi30k. Above each is a command that makes such a run. All scores are on test sets that were
-# used for no decision; the spread is the sample standard deviation. *Predict:* are the five slots in the same order
-# on both?
+# One seed proves little. Here are three for each slot. The first table is for the embedded corpus. Its runs have the
+# same budget as the two that you trained above, and your two used the first of the three seeds. The second table is
+# for real text, 400,000 subwords of Multi30k. Above each table is a command that makes one of its runs. All scores
+# are on test sets that were used for no decision; the spread is the sample standard deviation. *Predict:* are the
+# five slots in the same order on both?
 
 # %%
 # my prediction: ...
@@ -241,7 +241,7 @@ print(recorder.table(multi30k))
 # %% [markdown]
 # ## Recurrent network or Transformer?
 #
-# That budget is small, so that we can train three seeds for every slot. Now we use more text, and compare the GRU
+# Both budgets were small, so that we could train three seeds for every slot. Now we use more text, and compare the GRU
 # with another architecture, the Transformer. It has no GRUs: the attention of [06](06_transformer_attention.ipynb)
 # takes their place in encoder and decoder. Each point is a validation score of a recorded run, against the number of
 # subwords it had seen by then. *Predict:* which of the two learns more from little text, and does the other catch up?
@@ -300,8 +300,9 @@ print(ablation.recorded_table(without))
 #
 # Now your function compares two slots (the course's, if yours has not passed). It gets the counts of each sentence,
 # added up over the three seeds. With 2,000 samples $p$ is known only roughly. If the second slot is better in *every*
-# sample, the true $p$ need not be 0: even if it were 0.0015, this would happen in one case of twenty, so we write "p
-# below 0.0015". If the second slot is better in *no* sample, we write "p above 0.9985" for the same reason.
+# sample, the true $p$ need not be 0: with a true $p$ of 0.0015, one such comparison in twenty would still show the
+# second slot better in all 2,000 samples. So we write "p below 0.0015". If the second slot is better in *no* sample,
+# we write "p above 0.9985" for the same reason.
 
 # %%
 resample = paired_bootstrap if check("10.2", paired_bootstrap) else scoring.bootstrap
@@ -367,7 +368,7 @@ for name in multi30k:
 #
 # **Given** everything above. **Decide** (a) which differences between slots you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,
-# *mean* and *dot* fails, by sentence length, with a reason; (d) with which other scores these can be compared, and with which not.
+# *mean* and *dot* fails, by sentence length, with a reason; (d) which other scores can be compared with ours, and which not.
 # **Form:** a paragraph for each part.
 
 # %% [markdown] written="10.3"

@@ -109,7 +109,7 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # The padding mask is computed from the tokens, so it moves along with them. The causal triangle and the ring stay
-# where they are while the tokens move, so the outputs change. With the ring twelve orders only move the outputs,
+# where they are while the tokens move, so the outputs change. With the ring twelve orders still pass the test,
 # namely turns of the circle and mirror images. So one permutation that passes may be luck, and proves nothing.
 #
 # **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$:
@@ -170,8 +170,8 @@ for one, two in (((1, 3), (1, 1, 3, 3)), ((3,), (3, 3, 3))):
 # %% [markdown]
 # With one layer all 24 orders give the same point. The last token knows only the *proportions* of words: with counts
 # $N_w$, scores $s_w$ and values $v_w$, $\sum_w N_w e^{s_w} v_w / \sum_w N_w e^{s_w}$ stays the same if all counts
-# double. Two layers tell orders apart, and *ab* from *aabb*. In a constant sequence all outputs are equal at any
-# depth.
+# double. Two layers tell orders apart, and *ab* from *aabb*, printed above as (1, 3) and (1, 1, 3, 3). In a
+# constant sequence all outputs are equal at any depth.
 #
 # ### 11.3 A clock with many hands
 #
@@ -277,8 +277,8 @@ print(f"W that commute with M: {256 - np.linalg.matrix_rank(asks)} of 256 dimens
 
 # %% [markdown]
 # Stripes mean that scores depend on the distance alone. The inner product ($W = I$) has them, and so has every $W$
-# made of blocks $xI + yJ$, where $J$ is a quarter turn: the few matrices that commute with $M$ (counted above). Added
-# sinusoids *can* attend by distance, if training finds such matrices.
+# made of blocks $xI + yJ$, where $J$ is a quarter turn. These are the few matrices that commute with $M$ (counted
+# above). So a model that adds $e(p)$ to its tokens *can* attend by distance, if training finds such matrices.
 #
 # **A good place for a pause.** Next, queries and keys are *rotated*.
 #
@@ -418,8 +418,8 @@ print(delayed_copy.remarks(found))
 #
 # *code · 1 bonus point · 12 min*
 #
-# A model with RoPE was trained on 16 tokens and should read 64, more by a `factor` of 4. Two ways to do this change
-# only its frequencies:
+# A model with RoPE was trained on 16 tokens and should now read 64, which is 4 times as many: the `factor` is 4. Two
+# ways to do this change only its frequencies:
 #
 # - **Position interpolation** divides every position by the factor: every pair turns `factor` times slower.
 # - The **NTK-aware** way (after the *neural tangent kernel*) takes a larger base, so that the slowest pair turns

@@ -314,13 +314,13 @@ if sizes:
 # %% [markdown]
 # ## Common mistakes
 #
-# 1. "A running sum may have the precision of the inputs." In half precision a sum of ones stops growing at 2048. So 4096
-#    equal scores have weights of 1/2048, in all 2.
+# 1. "A running sum may have the precision of the inputs." In float16 a sum of ones stops growing at 2048. So 4096 equal
+#    scores have weights 1/2048: their sum is 2.
 # 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too large for a row whose scores
 #    lie 800 below it: the sum of that row is then 0.
 # 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
-# 4. "A score changes only its own weight." It also changes the other weights of its row. Line 4 leaves these out; its error
-#    is what the others contribute.
+# 4. "A score changes only its own weight." It also changes the other weights of its row. Printed line 4 leaves these out;
+#    its error is what the others contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]

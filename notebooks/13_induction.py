@@ -58,7 +58,7 @@ torch.set_num_threads(1)  # the models here are small
 # where the softmax is causal.
 #
 # Our stream has four *subspaces*. `token` holds the letter and `place` the position, both one-hot; `before` and `after` are
-# empty at the start. The first three have `num_letters` features each, `place` has `length`. Here $W_{QK}$ contains the
+# empty at the start. `place` has `length` features, each of the other three has `num_letters`. Here $W_{QK}$ contains the
 # factor $1/\sqrt d$, so scores are not divided again.
 
 
@@ -231,7 +231,7 @@ if is_sharp:
 #
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. At the last A, one layer's linear
 # read-out says B or D. **Prove** that *one* head cannot get all four right, even with its own score and value for each
-# letter at each place. Begin with the sum of the exponentials times the margin logit(B) − logit(D). What could two heads
+# letter at each place. Begin with the margin, logit(B) − logit(D), times the sum of the exponentials. What could two heads
 # do, and what does a second layer do instead? Below, up to three heads train.
 
 # %%
@@ -250,9 +250,9 @@ for H in (1, 2, 3):
 #
 # Does training find the two heads? A *song* has 4 to 24 different letters. A text is a song followed by short pieces of it:
 # after each letter, the next letter of the song follows with probability 3/4; otherwise the text jumps to a random place of
-# the song. The loss counts only letters of the pieces that continue the song, not those after a jump. A model has
-# embeddings, learned places and two heads in each layer, nothing else. It is tested on ten letters *said twice* in the same
-# order, a kind of text on which it was never trained.
+# the song. The loss counts only letters in the pieces, and of these only the ones that continue the song, not those after
+# a jump. A model has embeddings, learned places and two heads in each layer, nothing else. It is tested on ten letters
+# *said twice* in the same order, a kind of text on which it was never trained.
 #
 # *Predict:* which of the two heads appears first?
 
@@ -405,8 +405,8 @@ for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=
 # The trained heads on ten letters said twice: layer 1 looks one back, layer 2 finds what came next. The number in a title
 # is the induction score. The third map tests the claim that layer 2 needs layer 1: if the keys are made without what layer
 # 1 wrote, the stripe is gone. How much of the *answer* is lost? The bars below show which share of the letters is still
-# right when one path is cut, or when a head writes its mean instead. The last cell trains a model with one layer on letters
-# said twice, and in training there are always ten of them.
+# right when one path is cut, or when a head writes its mean instead. The cell after the bars trains another model, with one
+# layer, on letters said twice; its training texts always have ten different letters.
 
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}

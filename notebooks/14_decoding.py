@@ -289,9 +289,9 @@ if check("14.5", latent_attention, absorbed_matrix):
 
 # %% [markdown]
 # Without rotations the query absorbs one matrix for all tokens, so latents are exact and full keys are never made. With
-# rotations one matrix is not enough, or the printed number would be 1: every distance needs a matrix of its own, because
-# the key is rotated *after* $W_k$, by another angle for each token. So each token also keeps a few rotated features, which
-# all heads share: the 64 in the bars.
+# rotations one matrix is not enough (otherwise the printed number would be 1): every distance needs a matrix of its own,
+# because the key is rotated *after* $W_k$, by another angle for each token. So each token also keeps a few rotated
+# features, which all heads share: the 64 in the bars.
 
 # %% [markdown]
 # ### 14.6 No softmax, no cache

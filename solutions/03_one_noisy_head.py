@@ -65,10 +65,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. Compared with one half each, at
-# most 1% of the weight may be misplaced if every key is at its mean. If noise changes scores by about 0.001, the limit for 95%
-# of the draws is 2%. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise do to
-# the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. With every key at its mean, at
+# most 1% of the weight may be misplaced, compared with one half each; with noise that changes scores by about 0.001, at most
+# 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise
+# do to the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"
@@ -354,11 +354,10 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary? **Find** the variance of the gap between the two scores. Take the weight that $a$ and $b$ have
-# together: a draw is *decided* if one of the two has more than the share $w$ of it, where $w \ge \frac12$. **Find** the share
-# of decided draws. **Form:** `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an error of at most
-# 0.01. **In words**, below the figure: what is the output on average over many draws, what is it in a single draw, and why do
-# the two differ?
+# How does the output vary? **Find** the variance of the gap between the two scores. A draw is *decided* if $a$ or $b$ has more
+# than the share $w$ of the weight of both together, where $w \ge \frac12$. **Find** the share of decided draws. **Form:**
+# `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an error of at most 0.01. **In words**, below the
+# figure: what is the output on average over many draws, what is it in a single draw, and why do the two differ?
 #
 # *Predict* for the figure: in what share of the draws is the weight of $a$ between 0.4 and 0.6?
 
@@ -423,7 +422,7 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 #
 # 1. "The longer key wins." A key of length $-1.5$ loses to a key of length 1.
 # 2. "The output follows the length of $k_a$." Beyond length 1 it soon stops moving.
-# 3. "The other keys do not count." At a low tie they do.
+# 3. "The other keys do not count." At low tied scores they do.
 # 4. "$\lambda_a$ must be much larger than $\lambda_b$." If the query is long, a difference of 5% is enough.
 # 5. "Keys that are scaled to length one (*QK-norm*) are safe." A key of negative length still points backwards.
 

@@ -105,9 +105,9 @@ for _ in range(4):
 # ### 8.2
 #
 # **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
-# question, MASK, answer, MASK, PAD. It predicts $y$, which has at each place the next character of $x$ if that
-# belongs to the answer or is the MASK closing it, and otherwise PAD: *no loss here*. (Where the next character is the
-# first MASK, $y$ may have MASK or PAD.)
+# question, MASK, answer, MASK, PAD. It predicts $y$. Where the next character of $x$ belongs to the answer or is the
+# MASK closing it, $y$ has that character; everywhere else it has PAD: *no loss here*. (Where the next character is
+# the first MASK, $y$ may have MASK or PAD.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
 # interval within $[0, 1]$ that is valid even if nearly all or nearly none are right. **Form:** the functions below.
@@ -317,10 +317,10 @@ for run in runs:
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct. A question has its
-# answer between the two MASKs. In a pretraining string the suffix stands there, and it is empty if the span was at the
-# end of the document; and a span may be any piece of a biography. For these eight names the habit from pretraining is
-# stronger than what fine-tuning taught.
+# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct. Between the two MASKs
+# a question has its answer, but a pretraining string has its suffix. This suffix is empty if the span was at the end of
+# the document; otherwise it is a piece of the biography. For these eight names the habit from pretraining is stronger
+# than what fine-tuning taught.
 #
 # ### 8.5
 #

@@ -369,7 +369,7 @@ for name in multi30k:
 #
 # **Given** everything above. **Decide** (a) which differences between slots you would claim, on which corpus, with gain, interval
 # and spread over seeds; (b) which you would *not* claim, and what you would do to find out; (c) where each of *none*,
-# *mean* and *dot* fails, by sentence length, with a reason; (d) with which other scores these can be compared, and with which not.
+# *mean* and *dot* fails, by sentence length, with a reason; (d) which other scores can be compared with ours, and which not.
 # **Form:** a paragraph for each part.
 
 # %% [markdown] written="10.3"

@@ -100,7 +100,7 @@ for name, layer in layers.items():
 
 # %% [markdown]
 # The padding mask is computed from the tokens, so it moves along with them. The causal triangle and the ring stay
-# where they are while the tokens move, so the outputs change. With the ring twelve orders only move the outputs,
+# where they are while the tokens move, so the outputs change. With the ring twelve orders still pass the test,
 # namely turns of the circle and mirror images. So one permutation that passes may be luck, and proves nothing.
 #
 # **The written part of 11.1** (1 point). For attention without a mask, explain why the outputs of $PX$ are $PY$:

@@ -226,7 +226,7 @@ if is_sharp:
 #
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. At the last A, one layer's linear
 # read-out says B or D. **Prove** that *one* head cannot get all four right, even with its own score and value for each
-# letter at each place. Begin with the sum of the exponentials times the margin logit(B) − logit(D). What could two heads
+# letter at each place. Begin with the margin, logit(B) − logit(D), times the sum of the exponentials. What could two heads
 # do, and what does a second layer do instead? Below, up to three heads train.
 
 # %%
