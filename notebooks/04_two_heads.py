@@ -345,7 +345,7 @@ for t in (10, 20, 40, 80):
 #
 # ## Common mistakes
 #
-# - "The fluctuations of the two heads partly cancel in the average." Two heads with *independent* fluctuations would have half
+# - "The fluctuations of the two heads partly cancel in the average." Two heads that fluctuate *independently* would have half
 #   the variance of one. The next cell prints the variance of your pair.
 # - "A longer $k_a$ moves the output towards $v_a$." It moves only the single head.
 # - "A copying head gives its key weight one, whatever the key's length." The cell's last line uses the query of notebook 01
