@@ -340,7 +340,7 @@ for t in (10, 20, 40, 80):
     print(f"t = {t}: misses among the draws with ℓ > 0:", ", ".join(misses))
 
 # %% [markdown]
-# A single head misses the average in nearly every draw, and longer queries make it worse. A pair that passes 4.2 misses it
+# A single head misses the average almost always, and longer queries make it worse. A pair that passes 4.2 misses it
 # about half as often when its queries are twice as long.
 #
 # ## Common mistakes
@@ -349,7 +349,7 @@ for t in (10, 20, 40, 80):
 #   the variance of one. The next cell prints the variance of your pair.
 # - "A longer $k_a$ moves the output towards $v_a$." It moves only the single head.
 # - "A copying head gives its key weight one, whatever the key's length." The cell's last line uses the query of notebook 01
-#   ($t = 20$, eight keys); there a copied key of length $\lambda$ has the score $20\lambda/\sqrt{64}$.
+#   ($t = 20$, eight keys): a copied key of length $\lambda$ has the score $20\lambda/\sqrt{64}$.
 
 # %%
 one = 20 * designs["one head"]
